@@ -1,5 +1,7 @@
 //! `get_tools doctor`: nothing is found in a sound set-up, and each planted fault is.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Workspace, executable, set_mode};
@@ -1031,4 +1033,24 @@ fn how_a_call_fails_is_told() {
         .file(SETTINGS, settings("'./my tools'", "./place"));
     let answer = doctor(&directory, &[]);
     answer.must_say(answer.text(), &["is a directory"]);
+}
+
+#[test]
+fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
+    let ws = with_program(QUICK)
+        .directory("own")
+        .file("launchers/mcp_client", "#!/bin/sh\n");
+    let own = ws.dir().join("own/get_tools");
+    fs::copy(executable("get_tools"), &own).expect("a copy");
+    let missing = |launchers: &str| {
+        let call = ws.program(&own, &["doctor", "--json"]);
+        let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+        let answer = call.env("GEMINI_TOOLS_LAUNCHERS", launchers).unwatched();
+        found(&answer.run())
+            .iter()
+            .filter(|code| *code == "incomplete")
+            .count()
+    };
+    assert_eq!(missing(""), 2);
+    assert_eq!(missing(&ws.path("launchers")), 1, "call_tool is missing");
 }

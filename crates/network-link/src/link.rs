@@ -16,7 +16,7 @@ use std::env::consts::EXE_SUFFIX;
 use std::io;
 #[cfg(windows)]
 use std::os::windows::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -227,8 +227,13 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// The executable beside ours; in a checkout its launcher, which builds it where that is needed.
-fn command() -> io::Result<Command> {
+/// The path of the executable: beside ours; in a checkout that of its launcher, which builds it
+/// where that is needed.
+///
+/// # Errors
+///
+/// Where it is not there.
+pub fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
         io::Error::other(format!("{what}: {e}"))
@@ -238,14 +243,18 @@ fn command() -> io::Result<Command> {
     let program = launcher
         .filter(|launcher| launcher.is_file())
         .unwrap_or(beside);
-    if !program.is_file() {
-        return Err(io::Error::other(format!(
-            "MCP servers and the network are reached by {PROGRAM}, which must be beside this \
-             executable, but {} does not exist; install it there",
-            program.display()
-        )));
+    if program.is_file() {
+        return Ok(program);
     }
-    let mut command = Command::new(program);
+    Err(io::Error::other(format!(
+        "MCP servers and the network are reached by {PROGRAM}, which must be beside this \
+         executable, but {} does not exist; install it there",
+        program.display()
+    )))
+}
+
+fn command() -> io::Result<Command> {
+    let mut command = Command::new(helper()?);
     command.args(["--connect", &protocol()]);
     // Ctrl-C is for us alone.
     #[cfg(windows)]
