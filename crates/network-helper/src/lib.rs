@@ -5,6 +5,16 @@
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
 //! all servers are ended with everything that they have started, and so they are when this
 //! process is killed: each runs under a supervisor, on Windows in a job object.
+//!
+//! Which servers there are, and whether a call may be made, is decided by those who ask.
+//!
+//! # Example
+//!
+//! ```no_run
+//! fn main() -> std::process::ExitCode {
+//!     gemini_tools_network_helper::run().into()
+//! }
+//! ```
 
 mod connection;
 mod environment;

@@ -1,9 +1,41 @@
 //! The way to `mcp_client`, the executable that reaches the network and MCP servers.
 //!
-//! `call_tool` and `get_tools` open no socket. What needs one is done by an executable of its own, which
-//! is started when it is first needed and talked with over pipes: [`link`] starts it and waits for its
-//! answers, [`wire`] is what both say. [`Network`] is what built-in tools see of it, so that a
-//! program that uses the library can do the same without an executable.
+//! `call_tool` and `get_tools` open no socket. What needs one is done by an executable of its own,
+//! which is started when it is first needed and talked with over pipes: [`link`] starts it and
+//! waits for its answers, [`wire`] is what both say. [`Network`] is what built-in tools see of it,
+//! so that a program that uses the library can do the same without an executable. What is done
+//! there is in `gemini-tools-network-helper`.
+//!
+//! # Example
+//!
+//! Built-in tools that reach nothing:
+//!
+//! ```
+//! use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+//! use gemini_tools_network_link::Network;
+//! use gemini_tools_network_link::wire::{WebAnswer, WebTask};
+//! use std::path::Path;
+//!
+//! #[derive(Debug)]
+//! struct Offline;
+//!
+//! impl Network for Offline {
+//!     fn run(
+//!         &self,
+//!         task: &WebTask,
+//!         _home: Option<&Path>,
+//!         _cancel: &Cancellation,
+//!     ) -> Result<WebAnswer, ToolError> {
+//!         match task {
+//!             WebTask::HasModel => Ok(WebAnswer::HasModel(false)),
+//!             _ => Err(ToolError::new(ErrorKind::PolicyViolation, "There is no network.")),
+//!         }
+//!     }
+//! }
+//!
+//! let asked = Offline.run(&WebTask::HasModel, None, &Cancellation::default());
+//! assert_eq!(asked.expect("an answer"), WebAnswer::HasModel(false));
+//! ```
 
 pub mod link;
 pub mod wire;

@@ -3,6 +3,21 @@
 //! Owned here: finding addresses in a prompt ([`find`]), telling public from private ones
 //! ([`is_public`]), and the policy of whom a client may reach ([`AddressPolicy`]). Nothing here opens a
 //! connection or asks a name server; `gemini-tools-guarded-http` does, and holds itself to the policy.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_web_addresses::{AddressPolicy, find, known_addresses};
+//!
+//! let found = find("Compare https://example.com/a with http://127.0.0.1/b, please.");
+//! assert_eq!(found.usable.len(), 2);
+//!
+//! let policy = AddressPolicy::Public { allowed: Vec::new() };
+//! let host = found.usable[1].host().expect("a host");
+//! let addresses = known_addresses(&host).expect("it is an address");
+//! let refused = policy.filter_allowed("127.0.0.1", 80, addresses).expect_err("it is not public");
+//! assert_eq!(refused.to_string(), "127.0.0.1 is loopback");
+//! ```
 
 mod known;
 mod policy;

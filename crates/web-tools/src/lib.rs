@@ -1,8 +1,26 @@
 //! What built-in tools need the network for: pages, Google's search, and a model that corrects edits.
 //!
-//! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they ask
-//! for, as a [`WebTask`]. `call_tool` has it done by an executable of its own (`mcp_client`), so that it
-//! is small and opens no socket; a program that uses the library has it done by [`InProcess`].
+//! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they
+//! ask for, as a [`WebTask`]. `call_tool` has it done by an executable of its own (`mcp_client`),
+//! so that it is small and opens no socket; a program that uses the library has it done by
+//! [`InProcess`].
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_core::tool::{Cancellation, ErrorKind};
+//! use gemini_tools_network_link::wire::{FetchTask, WebAnswer, WebTask};
+//!
+//! // Only what the user has allowed is reached besides public addresses.
+//! let task = WebTask::Fetch(FetchTask {
+//!     prompt: "Read http://127.0.0.1/".to_owned(),
+//!     urls: vec!["http://127.0.0.1/".to_owned()],
+//!     unusable: Vec::new(),
+//!     allowed: Vec::new(),
+//! });
+//! let answer = gemini_tools_web_tools::run(&task, None, &Cancellation::default());
+//! assert!(matches!(answer, WebAnswer::Error { kind: ErrorKind::PolicyViolation, .. }));
+//! ```
 
 mod content;
 mod fetch;
