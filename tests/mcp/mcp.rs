@@ -725,7 +725,7 @@ fn without_client(s: &Servers) -> PathBuf {
 }
 
 #[test]
-fn a_client_of_another_build_is_not_talked_to() {
+fn a_client_of_another_version_is_not_talked_to() {
     let s = Servers::new(&[("one", "plain", none())]);
     let alone = without_client(&s);
     let client = executable("call_tool").with_file_name("mcp_client");
@@ -737,7 +737,7 @@ fn a_client_of_another_build_is_not_talked_to() {
         s.ws.program(&alone.join("call_tool"), &["one__echo"])
             .unwatched();
     let answer = call.run();
-    answer.must_say(&answer.error("mcp_tool_error", 1), &["of the same build"]);
+    answer.must_say(&answer.error("mcp_tool_error", 1), &["of the same version"]);
 }
 
 #[test]
