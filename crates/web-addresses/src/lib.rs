@@ -26,5 +26,5 @@ mod public;
 
 pub use known::{known_addresses, without_asking};
 pub use policy::{AddressPolicy, HostRule, NotPublic, refusal};
-pub use prompt::{ExtractedUrls, check, find, is_local, raw_of_blob, shown, usable};
+pub use prompt::{ExtractedUrls, check, find, is_local, shown, target, usable};
 pub use public::{is_public, why_not_public};

@@ -127,7 +127,7 @@ pub fn is_local(url: &Url) -> bool {
 }
 
 /// The file itself for the page of GitHub that shows it.
-pub fn raw_of_blob(url: &Url) -> Option<Url> {
+fn raw_of_blob(url: &Url) -> Option<Url> {
     if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
         return None;
     }
@@ -143,6 +143,11 @@ pub fn raw_of_blob(url: &Url) -> Option<Url> {
         "https://raw.githubusercontent.com/{owner}/{repository}/{path}"
     ))
     .ok()
+}
+
+/// What is asked for an address.
+pub fn target(url: &Url) -> Url {
+    raw_of_blob(url).unwrap_or_else(|| url.clone())
 }
 
 #[cfg(test)]

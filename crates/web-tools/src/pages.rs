@@ -16,7 +16,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use gemini_tools_network_link::wire::FetchTask;
-use gemini_tools_web_addresses::{AddressPolicy, HostRule, is_local, raw_of_blob, refusal};
+use gemini_tools_web_addresses::{AddressPolicy, HostRule, is_local, refusal, target};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -341,11 +341,6 @@ impl Call {
             ))
             .with_data("pages", fetched)
     }
-}
-
-/// What is asked for an address.
-fn target(url: &Url) -> Url {
-    raw_of_blob(url).unwrap_or_else(|| url.clone())
 }
 
 /// Adds pages as text. There is no copy of a page in between: pages may be large.

@@ -1,7 +1,7 @@
 //! `web_fetch`: pages that a prompt names, and what it wants of them.
 //!
-//! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-web-tools` fetches
-//! the pages and has a model read them.
+//! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-web-tools`
+//! fetches the pages and has a model read them.
 
 use super::{Declaration, Spec, ToolEnv};
 use gemini_tools_config::settings::Settings;
@@ -12,9 +12,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::{FetchTask, WebTask};
-use gemini_tools_web_addresses::{
-    AddressPolicy, HostRule, find, known_addresses, raw_of_blob, refusal,
-};
+use gemini_tools_web_addresses::{AddressPolicy, HostRule, find, known_addresses, refusal, target};
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -190,9 +188,4 @@ impl Call {
         let e = self.policy.filter_allowed(host, port, known).err()?;
         Some(e.to_string())
     }
-}
-
-/// What is asked for an address.
-fn target(url: &Url) -> Url {
-    raw_of_blob(url).unwrap_or_else(|| url.clone())
 }
