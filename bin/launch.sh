@@ -1,18 +1,19 @@
 # Sourced by the launchers beside it: starts an executable of this checkout, and builds it first where that is needed.
 #
 # An executable is current if nothing that it is built from is newer. Of the sources only the directories are looked at:
-# `git pull`, and an editor that saves by renaming, change those too. That is a hundred and fifty look-ups and no process, because a
-# call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
+# `git pull`, and an editor that saves by renaming, change those too. That is some ninety look-ups and no process, because
+# a call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
 # `scripts/build` after that.
 #
-# Each executable is built at its own first use, and `call_tool` and `get_tools` together.
+# Each executable is built at its own first use, `call_tool` and `get_tools` together, and `mcp_client` before the first
+# call that needs it.
 #
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
 
 # launch NAME [ARGUMENT]...: becomes the executable NAME.
 launch() {
-    launch_name=$1
+    launch_command=$1
     shift
     # Not tidied up: the kernel follows `..` also where the directory is reached through a link.
     launch_root=${launcher%/*}/..
@@ -21,15 +22,37 @@ launch() {
         /*) launch_target=$CARGO_TARGET_DIR ;;
         *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
     esac
-    launch_find
-    launch_is_current || launch_build "$@"
-    # Where call_tool finds the launcher of mcp_client, which is built at its own first use.
+    # A tool that needs the network or an MCP server has call_tool start mcp_client, and a call has a time limit.
+    if [ "$launch_command" = call_tool ] && launch_needs_client "$@"; then
+        launch_ready mcp_client "$@"
+    fi
+    launch_ready "$launch_command" "$@"
+    # Where call_tool can say that mcp_client is to be built.
     case $launch_root in
         /*) GEMINI_TOOLS_LAUNCHERS=$launch_root/bin ;;
         *) GEMINI_TOOLS_LAUNCHERS=$PWD/$launch_root/bin ;;
     esac
     export GEMINI_TOOLS_LAUNCHERS
     exec "$launch_executable" "$@"
+}
+
+# launch_ready NAME [ARGUMENT]...: sees to it that the executable is there and current.
+launch_ready() {
+    launch_name=$1
+    shift
+    launch_find
+    launch_is_current || launch_build "$@"
+}
+
+# launch_needs_client [ARGUMENT]...: whether the tool that they name is one that mcp_client is started for.
+launch_needs_client() {
+    for launch_argument in "$@"; do
+        case $launch_argument in
+            -* | *=*) ;;
+            web_fetch | google_web_search | *__*) return 0 ;;
+        esac
+    done
+    return 1
 }
 
 # Of what was built for glibc and for musl, the newer one.
@@ -74,7 +97,7 @@ launch_build() {
         launch_fail "It must be built first, but cargo was not found: install Rust, or put cargo on the PATH." "$@"
     : 2>/dev/null >"$launch_own_log" || launch_fail "The directory $launch_target can't be written to." "$@"
 
-    # What the executable starts itself is built with it; mcp_client at its own first use.
+    # The two belong together; each other executable is built at its own first use.
     case $launch_name in
         call_tool | get_tools) launch_names='call_tool get_tools' ;;
         *) launch_names=$launch_name ;;
@@ -114,7 +137,7 @@ launch_fail() {
     shift
     printf '%s: %s\n' "$launch_name" "$launch_message" >&2
     [ -z "${launch_end:-}" ] || printf '%s\n' "$launch_end" >&2
-    if [ "$launch_name" = call_tool ] && [ ! -t 1 ]; then
+    if [ "$launch_command" = call_tool ] && [ ! -t 1 ]; then
         launch_answer "$@"
     fi
     exit 1

@@ -101,16 +101,19 @@ impl Checkout {
 
     #[track_caller]
     fn launch(&self, name: &str, nothing_to_do: &str) {
+        self.launch_with(name, "glob", nothing_to_do);
+    }
+
+    #[track_caller]
+    fn launch_with(&self, name: &str, tool: &str, nothing_to_do: &str) {
         let path = format!("{}:/usr/bin:/bin", self.root.join("tools").display());
         let builds = self.root.join("builds").display().to_string();
-        let call = self
-            .ws
-            .program(&self.root.join("bin").join(name), &["glob"]);
+        let call = self.ws.program(&self.root.join("bin").join(name), &[tool]);
         let call = call.env("PATH", &path).env("BUILDS", &builds);
         let answer = call.env("NOTHING_TO_DO", nothing_to_do).unwatched().run();
         assert_eq!(
             answer.text(),
-            format!("{name} glob\n"),
+            format!("{name} {tool}\n"),
             "{}",
             answer.shown()
         );
@@ -142,6 +145,19 @@ fn only_what_is_called_for_is_built() {
     checkout.launch("serve_tools", "");
     assert_eq!(checkout.builds(), 2);
     assert!(release.join("serve_tools").exists());
+}
+
+#[test]
+fn what_reaches_the_network_is_built_before_a_call_that_needs_it() {
+    let checkout = Checkout::new();
+    let client = checkout.root.join("target/release/mcp_client");
+    checkout.launch_with("call_tool", "glob", "");
+    assert!(!client.exists());
+    checkout.launch_with("call_tool", "web_fetch", "");
+    assert!(client.exists());
+    assert_eq!(checkout.builds(), 2);
+    checkout.launch_with("call_tool", "server__tool", "");
+    assert_eq!(checkout.builds(), 2);
 }
 
 #[test]

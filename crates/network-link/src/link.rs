@@ -227,30 +227,36 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// The path of the executable: beside ours; in a checkout that of its launcher, which builds it
-/// where that is needed.
-///
-/// # Errors
-///
-/// Where it is not there.
-pub fn helper() -> io::Result<PathBuf> {
+/// The path of the executable, which is beside ours.
+fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
         io::Error::other(format!("{what}: {e}"))
     })?;
-    let launcher = std::env::var_os(LAUNCHERS).map(|dir| Path::new(&dir).join(PROGRAM));
-    let beside = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
-    let program = launcher
-        .filter(|launcher| launcher.is_file())
-        .unwrap_or(beside);
+    let program = own.with_file_name(format!("{PROGRAM}{EXE_SUFFIX}"));
     if program.is_file() {
         return Ok(program);
     }
-    Err(io::Error::other(format!(
-        "MCP servers and the network are reached by {PROGRAM}, which must be beside this \
-         executable, but {} does not exist; install it there",
-        program.display()
-    )))
+    let what = format!(
+        "MCP servers and the network are reached by {PROGRAM}, which must be beside this executable"
+    );
+    // A build takes longer than a call may.
+    Err(io::Error::other(match launcher() {
+        Some(launcher) => format!(
+            "{what}, but is not built yet; run {} --version once, which builds it",
+            launcher.display()
+        ),
+        None => format!(
+            "{what}, but {} does not exist; install it there",
+            program.display()
+        ),
+    }))
+}
+
+/// In a checkout, what builds the executable and starts it.
+pub fn launcher() -> Option<PathBuf> {
+    let launcher = Path::new(&std::env::var_os(LAUNCHERS)?).join(PROGRAM);
+    launcher.is_file().then_some(launcher)
 }
 
 fn command() -> io::Result<Command> {

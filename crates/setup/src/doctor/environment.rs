@@ -8,7 +8,7 @@ use gemini_tools_core::diagnostic::Severity;
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::Asks;
-use gemini_tools_network_link::link::helper;
+use gemini_tools_network_link::link::launcher;
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::program_run::Input;
 use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
@@ -120,8 +120,8 @@ fn check_siblings(report: &mut DoctorReport) {
     let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
     for name in ["call_tool", "mcp_client"] {
         let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-        // A launcher builds it when it is first needed.
-        let has_launcher = name == "mcp_client" && helper().is_ok();
+        // It is built when it is first needed.
+        let has_launcher = name == "mcp_client" && launcher().is_some();
         if !path.is_file() && !has_launcher {
             report.error(
                 "incomplete",
