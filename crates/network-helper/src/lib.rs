@@ -286,7 +286,8 @@ impl Hub {
 
     /// Has a thread do what a tool needs the network for: it waits for the network itself.
     fn start_web(&mut self, request: WebRequest) {
-        let cancel = Cancellation::default();
+        let limit = request.limit_ms.map(Duration::from_millis);
+        let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
         lock(&self.web).insert(request.id, cancel.clone());
         let (out, running) = (self.out.clone(), Arc::clone(&self.web));
         std::thread::spawn(move || {

@@ -126,8 +126,13 @@ impl Link {
     ) -> Result<WebAnswer, Failure> {
         let request = |id, _: &mut BTreeSet<String>| {
             let mut line = Vec::new();
+            let left = cancel.deadline().map(|deadline| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+            });
             let request = WebRequest {
                 id,
+                limit_ms: left,
                 home: home.map(Path::to_owned),
                 task: task.clone(),
             };

@@ -148,6 +148,9 @@ pub enum FailureKind {
 pub struct WebRequest {
     /// The request's number; the answer bears it.
     pub id: u64,
+    /// How long the call may still take, where it has a limit: what is tried again, and what is
+    /// given up for the rest, depends on that.
+    pub limit_ms: Option<u64>,
     /// The home directory, where credentials are.
     pub home: Option<PathBuf>,
     /// What is wanted.
