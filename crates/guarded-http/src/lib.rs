@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use gemini_tools_guarded_http::{AddressPolicy, HostRule, HttpClient, HttpTimeouts};
-//! use gemini_tools_guarded_http::{is_public, why_not_public};
+//! use gemini_tools_web_addresses::{is_public, why_not_public};
 //! use std::time::Duration;
 //!
 //! // Addresses of a machine's own network are not for a model, in whatever form they come.
