@@ -5,8 +5,8 @@
 # a call of a tool takes less than a millisecond altogether. A file that is changed in place is not noticed: run
 # `scripts/build` after that.
 #
-# Each executable is built at its own first use, `call_tool` and `get_tools` together, and `mcp_client` before the first
-# call that needs it.
+# Each executable is built at its own first use with those that it starts, `call_tool` and `get_tools` together, and
+# `mcp_client` when they first need it.
 #
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
@@ -22,11 +22,17 @@ launch() {
         /*) launch_target=$CARGO_TARGET_DIR ;;
         *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
     esac
-    # A tool that needs the network or an MCP server has call_tool start mcp_client, and a call has a time limit.
-    if [ "$launch_command" = call_tool ] && launch_needs_client "$@"; then
-        launch_ready mcp_client "$@"
-    fi
-    launch_ready "$launch_command" "$@"
+    # The two start mcp_client where they need it, and a call has a time limit that is shorter than a build.
+    case $launch_command in
+        call_tool | get_tools)
+            launch_name=mcp_client
+            launch_find
+            launch_is_current || ! launch_needs_client "$@" || launch_build "$@"
+            ;;
+    esac
+    launch_name=$launch_command
+    launch_find
+    launch_is_current || launch_build "$@"
     # Where call_tool can say that mcp_client is to be built.
     case $launch_root in
         /*) GEMINI_TOOLS_LAUNCHERS=$launch_root/bin ;;
@@ -36,15 +42,8 @@ launch() {
     exec "$launch_executable" "$@"
 }
 
-# launch_ready NAME [ARGUMENT]...: sees to it that the executable is there and current.
-launch_ready() {
-    launch_name=$1
-    shift
-    launch_find
-    launch_is_current || launch_build "$@"
-}
-
-# launch_needs_client [ARGUMENT]...: whether the tool that they name is one that mcp_client is started for.
+# launch_needs_client [ARGUMENT]...: whether mcp_client may be started, for the tool that they name or because settings
+# have MCP servers.
 launch_needs_client() {
     for launch_argument in "$@"; do
         case $launch_argument in
@@ -52,7 +51,8 @@ launch_needs_client() {
             web_fetch | google_web_search | *__*) return 0 ;;
         esac
     done
-    return 1
+    grep -qs mcpServers -- .gemini/settings.json "${GEMINI_CLI_HOME:-${HOME:-.}}/.gemini/settings.json" \
+        /etc/gemini-cli/settings.json
 }
 
 # Of what was built for glibc and for musl, the newer one.
@@ -97,9 +97,11 @@ launch_build() {
         launch_fail "It must be built first, but cargo was not found: install Rust, or put cargo on the PATH." "$@"
     : 2>/dev/null >"$launch_own_log" || launch_fail "The directory $launch_target can't be written to." "$@"
 
-    # The two belong together; each other executable is built at its own first use.
+    # What an executable starts beside itself is built with it.
     case $launch_name in
         call_tool | get_tools) launch_names='call_tool get_tools' ;;
+        run_agent) launch_names='call_tool get_tools mcp_client run_agent' ;;
+        serve_tools) launch_names='mcp_client serve_tools' ;;
         *) launch_names=$launch_name ;;
     esac
     (

@@ -161,6 +161,19 @@ fn what_reaches_the_network_is_built_before_a_call_that_needs_it() {
 }
 
 #[test]
+fn what_reaches_mcp_servers_is_built_where_settings_have_some() {
+    let checkout = Checkout::new();
+    let settings = checkout.ws.dir().join(".gemini");
+    fs::create_dir(&settings).expect("a directory");
+    fs::write(settings.join("settings.json"), r#"{"mcpServers": {}}"#).expect("settings");
+    checkout.launch("get_tools", "");
+    let release = checkout.root.join("target/release");
+    assert!(release.join("mcp_client").exists());
+    assert!(release.join("get_tools").exists());
+    assert_eq!(checkout.builds(), 2);
+}
+
+#[test]
 fn sources_that_git_replaced_are_built_anew() {
     let checkout = Checkout::new();
     checkout.call("");
