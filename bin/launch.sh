@@ -23,16 +23,10 @@ launch() {
         *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
     esac
     # The two start mcp_client where they need it, and a call has a time limit that is shorter than a build.
-    case $launch_command in
-        call_tool | get_tools)
-            launch_name=mcp_client
-            launch_find
-            launch_is_current || ! launch_needs_client "$@" || launch_build "$@"
-            ;;
-    esac
-    launch_name=$launch_command
-    launch_find
-    launch_is_current || launch_build "$@"
+    if launch_needs_client "$@"; then
+        launch_ready mcp_client "$@"
+    fi
+    launch_ready "$launch_command" "$@"
     # Where call_tool can say that mcp_client is to be built.
     case $launch_root in
         /*) GEMINI_TOOLS_LAUNCHERS=$launch_root/bin ;;
@@ -42,17 +36,33 @@ launch() {
     exec "$launch_executable" "$@"
 }
 
-# launch_needs_client [ARGUMENT]...: whether mcp_client may be started, for the tool that they name or because settings
-# have MCP servers.
+# launch_ready NAME [ARGUMENT]...: sees to it that the executable is there and current.
+launch_ready() {
+    launch_name=$1
+    shift
+    launch_find
+    launch_is_current || launch_build "$@"
+}
+
+# launch_needs_client [ARGUMENT]...: whether mcp_client may be started: by call_tool for a tool of that name, by get_tools
+# where settings have MCP servers. Only get_tools, which a host starts once, takes a process for that.
 launch_needs_client() {
-    for launch_argument in "$@"; do
-        case $launch_argument in
-            -* | *=*) ;;
-            web_fetch | google_web_search | *__*) return 0 ;;
-        esac
-    done
-    grep -qs mcpServers -- .gemini/settings.json "${GEMINI_CLI_HOME:-${HOME:-.}}/.gemini/settings.json" \
-        /etc/gemini-cli/settings.json
+    case $launch_command in
+        call_tool)
+            for launch_argument in "$@"; do
+                case $launch_argument in
+                    -* | *=*) ;;
+                    web_fetch | google_web_search | *__* | *_mcp_resource*) return 0 ;;
+                esac
+            done
+            return 1
+            ;;
+        get_tools)
+            grep -qs mcpServers -- .gemini/settings.json "${GEMINI_CLI_HOME:-${HOME:-.}}/.gemini/settings.json" \
+                /etc/gemini-cli/settings.json
+            ;;
+        *) return 1 ;;
+    esac
 }
 
 # Of what was built for glibc and for musl, the newer one.
