@@ -46,8 +46,8 @@ use std::fmt::Debug;
 use std::path::Path;
 use wire::{FailureKind, WebAnswer, WebTask};
 
-/// Which messages both sides know: the package's version, and a checksum of what describes them. Both
-/// sides must have the same; which commit each was built from does not matter.
+/// Which messages both sides know: the package's version, and a checksum of what describes them.
+/// Both sides must have the same; which commit each was built from does not matter.
 #[must_use]
 pub fn protocol() -> String {
     /// By FNV-1a, when this is compiled.

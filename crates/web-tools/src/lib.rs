@@ -31,16 +31,25 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use gemini_tools_core::tool::Display;
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError, ToolResult};
+use gemini_tools_core::tool::{Cancellation, Display, ErrorKind, ToolError, ToolResult, catch};
 use gemini_tools_gemini_api::ApiError;
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::{WebAnswer, WebTask};
 use model::Model;
 use std::path::Path;
 
-/// Does a task, for a user with that home directory.
+/// Does a task, for a user with that home directory. A panic is answered as an error, too: the
+/// caller waits for an answer.
 pub fn run(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer {
+    let tool = match task {
+        WebTask::Fetch(_) => "web_fetch",
+        WebTask::Search { .. } => "google_web_search",
+        WebTask::Model { .. } | WebTask::HasModel => "smart_edit",
+    };
+    catch(tool, || Ok(done(task, home, cancel))).unwrap_or_else(WebAnswer::from)
+}
+
+fn done(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer {
     match task {
         WebTask::Fetch(task) => {
             answer(pages::Call::try_from(task).and_then(|call| call.run(home, cancel)))

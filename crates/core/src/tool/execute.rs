@@ -51,10 +51,11 @@ pub fn validate_build_execute(
 }
 
 /// Turns a panic of `f` into an error that names the tool.
-pub(crate) fn catch<T>(
-    name: &str,
-    f: impl FnOnce() -> Result<T, ToolError>,
-) -> Result<T, ToolError> {
+///
+/// # Errors
+///
+/// What `f` gives, or `unhandled_exception`.
+pub fn catch<T>(name: &str, f: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<&str>()

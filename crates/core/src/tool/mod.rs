@@ -24,8 +24,7 @@ pub use context::{
     Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, TICK, Waiting,
 };
 pub use error::{ErrorKind, ToolError};
-pub(crate) use execute::catch;
-pub use execute::{build, build_and_execute, validate_build_execute};
+pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use kind::Kind;
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
