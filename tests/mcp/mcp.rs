@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::mcp::{Helper, MARK, Servers, WAIT_LIMIT};
-use crate::harness::{Workspace, executable, marked_processes, set_mode};
+use crate::harness::{Workspace, executable, marked_processes, place_executable, set_mode};
 
 fn none() -> Value {
     json!({})
@@ -716,10 +716,7 @@ fn without_client(s: &Servers) -> PathBuf {
     let alone = s.ws.root().join("out/alone");
     fs::create_dir(&alone).expect("made");
     for name in ["call_tool", "get_tools"] {
-        let from = executable(name);
-        if fs::hard_link(&from, alone.join(name)).is_err() {
-            fs::copy(&from, alone.join(name)).expect("copied");
-        }
+        place_executable(name, &alone.join(name));
     }
     alone
 }

@@ -1,10 +1,8 @@
 //! `get_tools doctor`: nothing is found in a sound set-up, and each planted fault is.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, executable, set_mode};
+use crate::harness::{Answer, Workspace, executable, place_executable, set_mode};
 
 const SETTINGS: &str = ".gemini/settings.json";
 
@@ -1041,7 +1039,7 @@ fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
         .directory("own")
         .file("launchers/mcp_client", "#!/bin/sh\n");
     let own = ws.dir().join("own/get_tools");
-    fs::copy(executable("get_tools"), &own).expect("a copy");
+    place_executable("get_tools", &own);
     let missing = |launchers: &str| {
         let call = ws.program(&own, &["doctor", "--json"]);
         let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");

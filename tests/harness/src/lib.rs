@@ -511,6 +511,15 @@ pub fn executable(name: &str) -> PathBuf {
     built.join(name)
 }
 
+/// Puts an executable of ours at a path. A copy could not be started as long as a child of another
+/// test holds it open for writing, so that it is a hard link where the file system has both.
+pub fn place_executable(name: &str, path: &Path) {
+    let from = executable(name);
+    if fs::hard_link(&from, path).is_err() {
+        fs::copy(&from, path).expect("copied");
+    }
+}
+
 /// The directory of the workspace's root package.
 pub fn checkout() -> &'static Path {
     let harness = Path::new(env!("CARGO_MANIFEST_DIR"));
