@@ -95,7 +95,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__doctor)
-            opts="-h --json --try --help"
+            opts="-h --json --mcp --try --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

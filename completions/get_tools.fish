@@ -81,6 +81,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l no-trust -d
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'Start the MCP servers of which nothing is kept, and ask them for their tools'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"

@@ -48,7 +48,7 @@ fn a_server_that_ends_at_once_has_its_reason_told_each_time() {
         assert_eq!(
             message,
             "The MCP server one exited with status 3 before it answered: \"missing API token\". See \
-             mcpServers.one in ~/.gemini/settings.json."
+             mcpServers.one in ~/.gemini/settings.json:1."
         );
     }
     for (script, reason) in [
@@ -94,7 +94,7 @@ fn an_address_where_nobody_listens_is_told_with_the_reason_and_the_file() {
             &answer.error("mcp_tool_error", 1),
             &[
                 "The MCP server one can't be reached: Connection refused (os error ",
-                "). See mcpServers.one in ~/.gemini/settings.json.",
+                "). See mcpServers.one in ~/.gemini/settings.json:1.",
             ],
         );
         // The project's file is another one.

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::client::{Reply, Server, TOKEN, greeting, post};
+use crate::harness::terminal::CTRL_D;
 use crate::harness::{Workspace, executable};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
@@ -905,4 +906,18 @@ fn by_http_a_signal_ends_everything() {
             .is_some_and(|line| line.contains("can't listen"))
     );
     assert_eq!(second.status(), Some(1));
+}
+
+#[test]
+fn a_person_at_a_terminal_learns_what_it_waits_for() {
+    let ws = Workspace::new();
+    let call = ws.program(&executable("serve_tools"), &[]).unwatched();
+    let mut person = call.at_a_terminal();
+    let said = person.sees("Ctrl-C ends");
+    assert!(
+        said.contains("MCP client") && said.contains("--http"),
+        "{said}"
+    );
+    person.types(CTRL_D);
+    person.sees_it_end(0);
 }

@@ -119,9 +119,9 @@ fn with_ours() -> Workspace {
 fn fact(ws: &Workspace, name: &str) -> String {
     let report = doctor(ws, &["--json"]).json();
     let facts = report["facts"].as_array().expect("a list");
-    let found = facts.iter().find(|fact| fact[0] == name);
+    let found = facts.iter().find(|fact| fact["name"] == name);
     found.map_or(String::new(), |fact| {
-        fact[1].as_str().expect("words").to_owned()
+        fact["text"].as_str().expect("words").to_owned()
     })
 }
 
@@ -693,7 +693,10 @@ fn a_server_that_was_never_asked_is_a_fact_and_no_fault() {
     let ws = with_program(QUICK).home(SETTINGS, servers);
     assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
     let said = fact(&ws, "MCP servers");
-    assert!(said.contains("get_tools lint --mcp"), "{said}");
+    assert!(said.contains("get_tools doctor --mcp"), "{said}");
+    let asked = told(&ws, &["--mcp"], "discovery");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(asked[0]["server"], "s");
 }
 
 #[test]
@@ -1051,4 +1054,116 @@ fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
     };
     assert_eq!(missing(""), 2);
     assert_eq!(missing(&ws.path("launchers")), 1, "call_tool is missing");
+}
+
+#[test]
+fn commands_in_each_others_place_are_told_at_once() {
+    let ours = |discovery: &str, call: &str| {
+        let path = |name: &str| executable(name).display().to_string();
+        let line = path(discovery);
+        let line = shlex::try_quote(&line).expect("a path").into_owned();
+        Workspace::new().file(SETTINGS, settings(&line, &path(call)))
+    };
+    for (discovery, call, said) in [
+        ("call_tool", "get_tools", "The two commands are swapped."),
+        ("call_tool", "call_tool", "discoveryCommand names call_tool"),
+        ("get_tools", "get_tools", "callCommand names get_tools"),
+    ] {
+        let answer = doctor(&ours(discovery, call), &["--json"]);
+        assert_eq!(found(&answer), ["commands-swapped"], "{}", answer.shown());
+        answer.must_say(answer.text(), &[said]);
+        assert_eq!(answer.status(), 1);
+    }
+    let ws = Workspace::new()
+        .file("list", "#!/bin/sh\necho '[{\"name\": \"greet\"}]'\n")
+        .file("run", "#!/bin/sh\ncat >/dev/null\necho hello\n")
+        .file(SETTINGS, settings("./run", "./list"));
+    for name in ["list", "run"] {
+        set_mode(&ws.dir().join(name), 0o755);
+    }
+    let answer = doctor(&ws, &["--json"]);
+    assert_eq!(found(&answer), ["commands-swapped"], "{}", answer.shown());
+    // One program may do both, and print its tools whatever it is asked.
+    let ws = ws.file(SETTINGS, settings("./list", "./list"));
+    finds_no(&ws, &[], "commands-swapped");
+    finds(&ws, &[], "unknown-tool-succeeds");
+}
+
+#[test]
+fn what_one_thing_puts_right_is_told_with_one_remedy() {
+    let ws = with_program(QUICK).file(
+        ".gemini/tools/x.toml",
+        "description = \"d\"\ncommand = [\"ls\"]\n",
+    );
+    let answer = ws.get_tools(&["doctor"]).unwatched().run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(
+        answer.text(),
+        &["error[project-untrusted]", "warning[untrusted]"],
+    );
+    for once in ["get_tools trust", "    Do:  "] {
+        let count = answer.text().matches(once).count();
+        assert_eq!(count, 1, "{once}: {}", answer.shown());
+    }
+}
+
+#[test]
+fn a_person_gets_marks_and_colours_and_a_pipe_gets_words() {
+    let ws = with_program(QUICK).file(".gemini/tools/broken.toml", "command = 1\n");
+    let at_terminal = |variables: &[(&str, &str)]| {
+        let call = ws.get_tools(&["doctor"]).unwatched();
+        let call = call
+            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .env("TERM", "xterm");
+        let call = variables
+            .iter()
+            .fold(call, |call, (name, value)| call.env(name, value));
+        call.at_a_terminal().sees_it_end(1)
+    };
+    let shown = at_terminal(&[]);
+    for piece in [
+        "\x1b[32m✓\x1b[0m project",
+        "\x1b[31m✗ \x1b[0m\x1b[31merror\x1b[0m",
+    ] {
+        assert!(shown.contains(piece), "{piece:?} in {shown:?}");
+    }
+    let shown = at_terminal(&[("NO_COLOR", "1")]);
+    assert!(
+        !shown.contains('\x1b') && shown.contains("✗ error["),
+        "{shown:?}"
+    );
+    let answer = doctor(&ws, &[]);
+    let text = answer.text();
+    assert!(!text.contains(['\x1b', '✓', '✗', '·']), "{text}");
+    assert!(text.contains("\nerror["), "{text}");
+    let call = ws
+        .get_tools(&["doctor"])
+        .env("CLICOLOR_FORCE", "1")
+        .unwatched();
+    let answer = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true").run();
+    answer.must_say(answer.text(), &["\x1b[31m✗ "]);
+}
+
+#[test]
+fn a_server_that_settings_leave_out_is_no_fault() {
+    let missing = json!({"gone": {"command": "there-is-no-such-program"}});
+    let settings = |mcp: Value| json!({"mcpServers": missing, "mcp": mcp}).to_string();
+    let ws = with_program(QUICK).home(SETTINGS, settings(json!({"excluded": ["gone"]})));
+    finds_no(&ws, &["--mcp"], "server-missing");
+    let ws = ws.home(SETTINGS, settings(json!({"allowed": ["other"]})));
+    finds_no(&ws, &["--mcp"], "server-missing");
+    let ws = ws.home(SETTINGS, settings(json!({})));
+    // The cause is told once, and not as a failure to connect besides.
+    let answer = doctor(&ws, &["--json", "--mcp"]);
+    assert_eq!(found(&answer), ["server-missing"], "{}", answer.shown());
+}
+
+#[test]
+fn a_script_learns_times_as_numbers() {
+    let report = doctor(&with_program(QUICK), &["--json"]).json();
+    let facts = report["facts"].as_array().expect("a list");
+    let time = facts.iter().find(|fact| fact["name"] == "discovery time");
+    let time = time.expect("the fact");
+    assert_eq!(time["state"], "works");
+    assert!(time["milliseconds"].is_number(), "{time}");
 }

@@ -61,7 +61,9 @@ pub use lint::{Lint, lint_tools};
 
 use catalogue::{Listed, Scan};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
+use gemini_tools_config::settings::UNTRUSTED;
 use gemini_tools_config::trust::ProjectTrust;
+use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Source, bare_name};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
@@ -195,18 +197,21 @@ impl Custom {
         Self::open(workspace.home(), workspace.root(), &settings.trust)
     }
 
-    /// The project's directory of tools, where it has one and is not trusted.
-    pub fn left_out(&self) -> Option<&Path> {
-        self.left_out.as_ref().map(|(dir, _)| dir.as_path())
-    }
-
     /// What is said of that directory: that its tools are left out, and what to do about it.
     pub fn untrusted(&self) -> Option<String> {
+        let finding = self.untrusted_finding()?;
+        Some(format!("{} {}", finding.message, finding.help))
+    }
+
+    /// The same as a finding, which has what to do apart.
+    fn untrusted_finding(&self) -> Option<Diagnostic> {
         let (dir, remedy) = self.left_out.as_ref()?;
-        Some(format!(
-            "The tools in {} are left out, because this project is not trusted. {remedy}",
+        let message = format!(
+            "The tools in {} are left out, because this project is not trusted.",
             show_path(dir)
-        ))
+        );
+        let finding = Diagnostic::warning(UNTRUSTED, "", "", message).in_file(dir);
+        Some(finding.advise("", remedy.clone()))
     }
 
     fn scan(&self, refresh: bool) -> [Scan; 2] {

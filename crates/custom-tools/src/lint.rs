@@ -178,10 +178,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
             Diagnostic::warning("no-file", &name, "", message).in_file(&path)
         }));
     }
-    if let (Some(dir), Some(what)) = (custom.left_out(), custom.untrusted()) {
-        lint.findings
-            .push(Diagnostic::warning(UNTRUSTED, "", "", what).in_file(dir));
-    }
+    lint.findings.extend(custom.untrusted_finding());
     (lint, pairs)
 }
 

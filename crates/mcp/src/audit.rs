@@ -57,7 +57,8 @@ impl Mcp {
         let mut say = |finding: Diagnostic| audit.findings.push(finding.of_server(&server.name));
         if let Some(reason) = failure {
             let message = format!("It has no tools: {reason}.");
-            return say(Diagnostic::error("discovery", "", "", message));
+            let help = format!("See {}.", server.entry());
+            return say(Diagnostic::error("discovery", "", "", message).advise("", help));
         }
         let Some(known) = self.cached(at) else {
             return say(Diagnostic::warning(

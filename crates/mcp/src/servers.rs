@@ -1,7 +1,7 @@
 //! Which servers there are, by the settings.
 
 use super::cache;
-use gemini_tools_config::settings::{McpServer, McpSettings};
+use gemini_tools_config::settings::{McpServer, McpSettings, SettingsLines};
 use gemini_tools_core::text::show_path;
 use gemini_tools_network_link::wire::Connect;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,21 @@ pub(super) struct Server {
     pub(super) settings: McpServer,
     /// Where is kept what it has declared.
     pub(super) cache: Option<PathBuf>,
-    /// The key of the settings that it is in, and the file, for people.
-    pub(super) entry: String,
+    /// Where it is in the settings.
+    entry: Entry,
+}
+
+/// Where a server is in the settings.
+#[derive(Debug, Clone)]
+enum Entry {
+    /// In `mcpServers` of a file.
+    Servers {
+        file: PathBuf,
+        home: Option<PathBuf>,
+        root: PathBuf,
+    },
+    /// In `mcp.serverCommand`.
+    Command,
 }
 
 impl Server {
@@ -35,6 +48,22 @@ impl Server {
         let most = Duration::from_secs(DISCOVERY_SECS);
         let own = self.settings.timeout_ms.map(Duration::from_millis);
         own.map_or(most, |own| own.min(most))
+    }
+
+    /// The key of the settings that it is in, and the file with its line, for people.
+    pub(super) fn entry(&self) -> String {
+        let Entry::Servers { file, home, root } = &self.entry else {
+            return "mcp.serverCommand in the settings".to_owned();
+        };
+        let key = format!("mcpServers.{}", self.name);
+        let shown = match home.as_ref().and_then(|home| file.strip_prefix(home).ok()) {
+            Some(rest) => format!("~/{}", show_path(rest)),
+            None => show_path(file).into_owned(),
+        };
+        match SettingsLines::new(home.as_deref(), root).line_of(file, &key) {
+            Some(line) => format!("{key} in {shown}:{line}"),
+            None => format!("{key} in {shown}"),
+        }
     }
 
     /// Whether its settings let a tool of it be used. Entries may restrict arguments, as in
@@ -89,21 +118,16 @@ pub(super) fn servers(
     }
     let entry = |name: &str, server: &McpServer| {
         if settings.server_command.is_some() && name == COMMAND_SERVER {
-            return "mcp.serverCommand in the settings".to_owned();
+            return Entry::Command;
         }
-        let file = server.source.file(home, root).unwrap_or_default();
-        let shown = match home.and_then(|home| file.strip_prefix(home).ok()) {
-            Some(rest) => format!("~/{}", show_path(rest)),
-            None => show_path(&file).into_owned(),
-        };
-        format!("mcpServers.{name} in {shown}")
+        Entry::Servers {
+            file: server.source.file(home, root).unwrap_or_default(),
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
+        }
     };
     for (name, server) in all {
-        let is_allowed = settings
-            .allowed
-            .as_ref()
-            .is_none_or(|allowed| allowed.contains(&name));
-        if !is_allowed || settings.excluded.contains(&name) {
+        if !settings.lets(&name) {
             continue;
         }
         if server.command.is_none() && server.url.is_none() && server.http_url.is_none() {

@@ -587,7 +587,7 @@ impl Mcp {
                     None => format!("The MCP server {server} can't be used: {message}."),
                 },
             )
-            .with_hint(format!("See {}.", self.servers[at].entry)),
+            .with_hint(format!("See {}.", self.servers[at].entry())),
         }
     }
 

@@ -10,25 +10,31 @@ use std::path::Path;
 /// built in. Others' programs may have the same names: Gemini CLI's documentation uses them. A
 /// bare name that is not found is taken for ours: it may be on the `PATH` elsewhere.
 pub fn is_this_installation(program: &str, root: &Path) -> bool {
+    own_name(program, root).is_some()
+}
+
+/// Which of the two it is, `get_tools` or `call_tool`; `None` where it is another program.
+pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     let found = if is_bare {
         match find_program(OsStr::new(program)) {
             Some(found) => found,
-            None => return is_own_name(Path::new(program)),
+            None => return name_of(Path::new(program)),
         }
     } else {
         root.join(program)
     };
-    let Ok(file) = found.canonicalize() else {
-        return false;
-    };
-    is_own_name(&file) && file.is_file() && file.parent().is_some_and(is_own_directory)
+    let file = found.canonicalize().ok()?;
+    let name = name_of(&file)?;
+    (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
-fn is_own_name(path: &Path) -> bool {
+fn name_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let name = name.strip_suffix(EXE_SUFFIX).unwrap_or(name);
-    name == "get_tools" || name == "call_tool"
+    ["get_tools", "call_tool"]
+        .into_iter()
+        .find(|own| name == *own)
 }
 
 /// Whether the launchers of `checkout` build `own`: in the checkout, or where cargo is told to.

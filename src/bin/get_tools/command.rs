@@ -50,11 +50,14 @@ const DOCTOR_EXAMPLES: &str = "\
 Examples:
   get_tools doctor
   get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
+  get_tools doctor --mcp
+  get_tools doctor --json | jq '.findings[].code'
 
 The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, so that \
-nothing has an effect. Commands of a project that is not trusted are not run.
+nothing has an effect. Commands of a project that is not trusted are not run. What get_tools lint finds in your own \
+tools is found here too.
 
-Exit status: 0 nothing that can't work, 1 otherwise, 2 unusable arguments.";
+Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments.";
 
 const INIT_EXAMPLES: &str = "\
 Shows each change and asks before it makes any:
@@ -228,6 +231,10 @@ fn doctor_command() -> Command {
         .about("Tries the two commands that the settings name as Gemini CLI would, and says what is wrong")
         .after_help(DOCTOR_EXAMPLES)
         .arg(flag("json", "Print JSON"))
+        .arg(flag(
+            "mcp",
+            "Start the MCP servers of which nothing is kept, and ask them for their tools",
+        ))
         .arg(
             Arg::new("try")
                 .long("try")

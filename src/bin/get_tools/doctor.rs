@@ -1,8 +1,9 @@
 //! `get_tools doctor`: whether the set-up works, and what to do where it does not.
 
 use crate::print::{print, warn};
-use gemini_tools::diagnostic::Severity;
-use gemini_tools::doctor::{DoctorReport, Try, check};
+use crate::style::Style;
+use gemini_tools::diagnostic::{Diagnostic, Severity};
+use gemini_tools::doctor::{DoctorReport, Extent, State, Try, check};
 use gemini_tools::json;
 use gemini_tools::settings::home;
 use gemini_tools::text::visible;
@@ -13,9 +14,11 @@ pub(crate) struct DoctorTask {
     pub(crate) json: bool,
     /// Calls to be made, each `NAME` or `NAME=JSON`.
     pub(crate) tries: Vec<String>,
+    /// Whether MCP servers of which nothing is kept are started.
+    pub(crate) asks_servers: bool,
 }
 
-/// Prints what is wrong. Exits with 1 where something can't work.
+/// Prints what is wrong. Exits with 1 where there are errors.
 pub(crate) fn run(task: &DoctorTask) -> u8 {
     let mut tries = Vec::new();
     for text in &task.tries {
@@ -34,11 +37,15 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
             return 1;
         }
     };
-    let report = check(home().as_deref(), &root, &tries);
+    let extent = Extent {
+        tries,
+        asks_servers: task.asks_servers,
+    };
+    let report = check(home().as_deref(), &root, &extent);
     let text = if task.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
-        text(&report)
+        text(&report, Style::of_stdout())
     };
     match print(text.as_bytes()) {
         0 => u8::from(report.has_errors()),
@@ -58,31 +65,75 @@ fn parse(text: &str) -> Result<Try, String> {
     }
 }
 
-fn text(report: &DoctorReport) -> String {
+/// Marks and colours are for people; a pipe gets words.
+fn text(report: &DoctorReport, style: Style) -> String {
     let mut text = String::new();
-    for (name, what) in &report.facts {
-        text.push_str(&format!("{name:15} {}\n", visible(what)));
+    for fact in &report.facts {
+        let mark = match fact.state {
+            State::Works => style.green("✓"),
+            State::Known => style.dim("·"),
+            State::Missing => style.yellow("–"),
+        };
+        if style.has_marks() {
+            text.push_str(&format!("{mark} "));
+        }
+        text.push_str(&format!("{:15} {}\n", fact.name, visible(&fact.text)));
     }
-    for finding in &report.findings {
-        text.push_str(&format!(
-            "\n{}[{}] {}\n    {}\n    Why: {}\n    Do:  {}\n",
-            finding.severity.name(),
-            finding.code,
-            visible(&finding.place.to_string()),
-            visible(&finding.message),
-            visible(&finding.why),
-            visible(&finding.help),
-        ));
+    for (help, findings) in by_remedy(&report.findings) {
+        text.push('\n');
+        for finding in findings {
+            text.push_str(&described(finding, style));
+        }
+        text.push_str(&format!("    {}  {}\n", style.bold("Do:"), visible(help)));
     }
-    let count = |is_error: bool| {
+    let count = |severity: Severity| {
         let all = report.findings.iter();
-        all.filter(|f| (f.severity == Severity::Error) == is_error)
-            .count()
+        all.filter(|finding| finding.severity == severity).count()
     };
-    let summary = match (count(true), count(false)) {
-        (0, 0) => "No problems found.".to_owned(),
-        (errors, warnings) => format!("Errors: {errors}, warnings: {warnings}"),
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counts = format!("Errors: {errors}, warnings: {warnings}");
+    let summary = match (errors, warnings) {
+        (0, 0) => style.green("No problems found."),
+        (0, _) => style.yellow(&counts),
+        _ => style.red(&counts),
     };
     text.push_str(&format!("\n{summary}\n"));
+    text
+}
+
+/// The findings with what to do about each, which is told once: what one thing puts right is
+/// together, in the place of the first.
+fn by_remedy(findings: &[Diagnostic]) -> Vec<(&str, Vec<&Diagnostic>)> {
+    let mut groups: Vec<(&str, Vec<&Diagnostic>)> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|(help, _)| *help == finding.help) {
+            Some((_, group)) => group.push(finding),
+            None => groups.push((&finding.help, vec![finding])),
+        }
+    }
+    groups
+}
+
+fn described(finding: &Diagnostic, style: Style) -> String {
+    let name = finding.severity.name();
+    let (mark, name) = match finding.severity {
+        Severity::Error => (style.red("✗ "), style.red(name)),
+        _ => (style.yellow("! "), style.yellow(name)),
+    };
+    let mark = if style.has_marks() { &mark } else { "" };
+    let head = format!("{mark}{name}{}", style.dim(&format!("[{}]", finding.code)));
+    let place = finding.place.to_string();
+    let mut text = format!(
+        "{head} {}\n    {}\n",
+        style.bold(&visible(&place)),
+        visible(&finding.message)
+    );
+    if !finding.why.is_empty() {
+        text.push_str(&format!(
+            "    {} {}\n",
+            style.dim("Why:"),
+            visible(&finding.why)
+        ));
+    }
     text
 }

@@ -16,6 +16,7 @@ mod lint;
 mod list;
 mod options;
 mod print;
+mod style;
 mod table;
 mod trust;
 

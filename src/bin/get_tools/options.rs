@@ -93,6 +93,7 @@ fn doctor_task(matches: &ArgMatches) -> DoctorTask {
     let tries = matches.get_many::<String>("try");
     DoctorTask {
         json: matches.get_flag("json"),
+        asks_servers: matches.get_flag("mcp"),
         tries: tries.into_iter().flatten().cloned().collect(),
     }
 }

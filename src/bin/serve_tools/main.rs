@@ -3,7 +3,7 @@
 mod command;
 mod options;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 gemini_tools::memory!();
@@ -11,7 +11,15 @@ gemini_tools::memory!();
 fn main() -> ExitCode {
     gemini_tools::version::set(gemini_tools::VERSION);
     match options::options() {
-        Ok(options) => gemini_tools::serve::run(options),
+        Ok(options) => {
+            if options.http.is_none() && std::io::stdin().is_terminal() {
+                log(
+                    "waiting for an MCP client on standard input, a message of JSON in each line; \
+                     --http serves over the network, --help tells more, Ctrl-C ends",
+                );
+            }
+            gemini_tools::serve::run(options)
+        }
         Err(status) => status,
     }
     .into()

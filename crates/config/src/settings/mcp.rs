@@ -56,6 +56,19 @@ pub struct McpServer {
     pub source: Scope,
 }
 
+impl McpSettings {
+    /// Whether the settings let this server be used: it is not excluded, and is among those that
+    /// are allowed, where that is limited.
+    pub fn lets(&self, name: &str) -> bool {
+        let is_it = |one: &String| one == name;
+        let is_allowed = self
+            .allowed
+            .as_ref()
+            .is_none_or(|list| list.iter().any(is_it));
+        is_allowed && !self.excluded.iter().any(is_it)
+    }
+}
+
 impl McpServer {
     /// The words that start it, or its address.
     pub fn shown(&self) -> String {

@@ -2,7 +2,7 @@
 
 use super::program;
 use super::replay::{Timeouts, run};
-use super::{Commands, DoctorReport, Setup, Try, explain};
+use super::{Commands, DoctorReport, Explanation, Setup, State, Try, explain};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::Kind;
@@ -11,7 +11,8 @@ use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::program_run::{Input, ProgramRun};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// No program has a tool of this name, so a call has no effect.
@@ -44,85 +45,96 @@ const FLOOD_BYTES: usize = 200_000;
 /// Gemini CLI gets output in pieces of this size, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Asks for a tool that is not there, and for those that the caller names.
+/// The call command, asked for a tool that is not there.
+pub(super) struct Probe {
+    path: PathBuf,
+    pub(super) seen: ProgramRun,
+}
+
+/// Why it was not asked: the code and what is said of it.
+pub(super) type NotProbed = (&'static str, Explanation);
+
+/// Asks the call command for a tool that is not there.
+pub(super) fn probe(commands: &Commands, root: &Path) -> Result<Probe, NotProbed> {
+    let call = commands.call.as_str();
+    let path = program::find(call, root).map_err(|(code, said_of_it)| {
+        let words = shlex::split(call).unwrap_or_default();
+        let first = words.first().filter(|first| *first != call);
+        if first.is_none_or(|first| program::find(first, root).is_err()) {
+            return (code, said_of_it);
+        }
+        let is_line = explain(
+            "It has arguments, or quotes.",
+            "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
+            "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
+        );
+        ("call-arguments", is_line)
+    })?;
+    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
+    let ask = || start(&path, UNKNOWN_TOOL, input.as_bytes(), root, LIMIT);
+    let mut seen = ask().map_err(|e| {
+        let why = "No call can be made.";
+        let what = format!("It can't be started: {e}.");
+        let not_started = explain(what, why, "Run it by hand to see why.");
+        ("call-not-started", not_started)
+    })?;
+    // A machine may be busy for once.
+    for _ in 0..2 {
+        let is_worth_it = seen.took > SLOW && seen.took < RETRY_WITHIN;
+        if is_worth_it
+            && !seen.was_held
+            && seen.ending.is_ok()
+            && let Ok(again) = ask()
+        {
+            seen.took = seen.took.min(again.took);
+        }
+    }
+    Ok(Probe { path, seen })
+}
+
+fn start(
+    path: &Path,
+    name: &str,
+    input: &[u8],
+    root: &Path,
+    limit: Duration,
+) -> io::Result<ProgramRun> {
+    let timeouts = Timeouts {
+        limit,
+        linger: LINGER,
+    };
+    run(
+        path,
+        &[name.to_owned()],
+        root,
+        Input::Bytes(input),
+        timeouts,
+    )
+}
+
+/// Judges what came of the [`probe`], and makes the calls that the caller names.
 pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
+    probe: Result<Probe, NotProbed>,
     declared: &[String],
     tries: &[Try],
     report: &mut DoctorReport,
 ) {
-    let (about, call) = (commands.call_text.as_str(), commands.call.as_str());
-    let path = match program::find(call, setup.root) {
-        Ok(path) => path,
-        Err((id, said_of_it)) => {
-            let words = shlex::split(call).unwrap_or_default();
-            let first = words.first().filter(|first| *first != call);
-            let is_line = first.is_some_and(|first| program::find(first, setup.root).is_ok());
-            if is_line {
-                report.error(
-                    "call-arguments",
-                    about,
-                    explain(
-                        "It has arguments, or quotes.",
-                        "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
-                        "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
-                    ),
-                );
-            } else {
-                report.error(id, about, said_of_it);
-            }
-            return;
-        }
+    let about = commands.call_text.as_str();
+    let Probe { path, seen } = match probe {
+        Ok(probe) => probe,
+        Err((code, said_of_it)) => return report.error(code, about, said_of_it),
     };
-    let start = |name: &str, input: &[u8], limit| {
-        let timeouts = Timeouts {
-            limit,
-            linger: LINGER,
-        };
-        run(
-            &path,
-            &[name.to_owned()],
-            setup.root,
-            Input::Bytes(input),
-            timeouts,
-        )
-    };
-    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
-    let has_ended = match start(UNKNOWN_TOOL, input.as_bytes(), LIMIT) {
-        Ok(mut seen) => {
-            // A machine may be busy for once.
-            for _ in 0..2 {
-                if seen.took > SLOW
-                    && seen.took < RETRY_WITHIN
-                    && !seen.was_held
-                    && seen.ending.is_ok()
-                    && let Ok(again) = start(UNKNOWN_TOOL, input.as_bytes(), LIMIT)
-                {
-                    seen.took = seen.took.min(again.took);
-                }
-            }
-            unknown_tool(&seen, about, report);
-            if tries.is_empty() {
-                noise(&seen, about, declared, report);
-            }
-            seen.ending.is_ok()
-        }
-        Err(e) => {
-            let why = "No call can be made.";
-            let what = format!("It can't be started: {e}.");
-            report.error(
-                "call-not-started",
-                about,
-                explain(what, why, "Run it by hand to see why."),
-            );
-            return;
-        }
-    };
+    unknown_tool(&seen, about, report);
+    if tries.is_empty() {
+        noise(&seen, about, declared, report);
+    }
+    let has_ended = seen.ending.is_ok();
     for Try { name, args } in tries {
         let make = |args: &Map<String, Value>| {
             let input = Value::Object(args.clone()).to_string();
-            start(name, input.as_bytes(), TRY_LIMIT).ok()
+            start(&path, name, input.as_bytes(), setup.root, TRY_LIMIT).ok()
         };
         // With what the host may add first: where that is well, one call is enough.
         let mut more = args.clone();
@@ -139,7 +151,12 @@ pub(super) fn check(
             }
             seen = without;
         }
-        report.fact("tried", format!("{name}: {}", in_short(&seen)));
+        let state = if succeeds(&seen) {
+            State::Works
+        } else {
+            State::Known
+        };
+        report.note("tried", format!("{name}: {}", in_short(&seen)), state);
         real_call(&seen, name, report);
     }
     if tries.is_empty() && has_ended && commands.are_ours(setup.root) {
@@ -166,9 +183,10 @@ fn minds_waiting(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
 }
 
 /// Tools of ours that have no effect, with their arguments.
-const HARMLESS: [(&str, &str); 2] = [
+const HARMLESS: [(&str, &str); 3] = [
     ("list_directory", r#"{"path":"."}"#),
     ("list_background_processes", "{}"),
+    ("glob", r#"{"pattern":"*"}"#),
 ];
 
 /// Calls a tool of our own pair that has no effect, where one is declared and may run.
@@ -188,18 +206,10 @@ fn own_call(setup: &Setup<'_>, path: &Path, declared: &[String], report: &mut Do
         .find(|(name, args)| may_run(name, args))
     else {
         let none = "nothing: of the tools without an effect none is declared and may run";
-        return report.fact("tried", none);
+        return report.note("tried", none, State::Missing);
     };
-    let timeouts = Timeouts {
-        limit: LIMIT,
-        linger: LINGER,
-    };
-    let input = Input::Bytes(args.as_bytes());
-    if let Ok(seen) = run(path, &[name.to_owned()], setup.root, input, timeouts) {
-        report.fact(
-            "call time",
-            format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
-        );
+    if let Ok(seen) = start(path, name, args.as_bytes(), setup.root, LIMIT) {
+        report.time("call time", seen.took);
         real_call(&seen, name, report);
     }
 }

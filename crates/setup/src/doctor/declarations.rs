@@ -1,7 +1,7 @@
 //! What the discovery command declares, as Gemini CLI and the API see it.
 
 use super::discovery::Found;
-use super::{DoctorReport, explain};
+use super::{DoctorReport, State, explain};
 use gemini_tools_builtin_tools::builtin::is_reserved;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::counted;
@@ -28,13 +28,9 @@ pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
     let told = outcome.findings.into_iter().map(as_the_host_takes_it);
     report.findings.extend(told);
     let tokens = text.len() / BYTES_PER_TOKEN;
-    report.fact(
-        "declarations",
-        format!(
-            "{}, about {tokens} tokens in each request",
-            counted(outcome.tools.len(), "tool")
-        ),
-    );
+    let tools = counted(outcome.tools.len(), "tool");
+    let what = format!("{tools}, about {tokens} tokens in each request");
+    report.note("declarations", what, State::Works);
     if tokens > MANY_TOKENS {
         report.warn(
             "many-tokens",

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// After this Gemini CLI's users think that it hangs.
 const LIMIT: Duration = Duration::from_secs(15);
 
+/// The same for a program that seems to be made for calls.
+const SUSPECT_LIMIT: Duration = Duration::from_secs(3);
+
 /// One that takes longer is not started again: all together must stay bearable.
 const RETRY_WITHIN: Duration = Duration::from_secs(3);
 
@@ -33,10 +36,11 @@ pub(super) struct Found {
     pub(super) are_ours: bool,
 }
 
-/// Runs it, twice.
+/// Runs it, twice; not for long where `is_suspect`, because the commands seem to be swapped.
 pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
+    is_suspect: bool,
     report: &mut DoctorReport,
 ) -> Option<Found> {
     let about = commands.discovery_text.as_str();
@@ -70,7 +74,7 @@ pub(super) fn check(
         }
     };
     let timeouts = Timeouts {
-        limit: LIMIT,
+        limit: if is_suspect { SUSPECT_LIMIT } else { LIMIT },
         linger: LINGER,
     };
     let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, timeouts);
@@ -97,10 +101,7 @@ pub(super) fn check(
     if !is_usable(&seen, about, report) {
         return None;
     }
-    report.fact(
-        "discovery time",
-        format!("{:.1} ms", seen.took.as_secs_f64() * 1e3),
-    );
+    report.time("discovery time", seen.took);
     if again.is_some_and(|again| again.ending == seen.ending && again.stdout != seen.stdout) {
         report.warn(
             "discovery-changes",

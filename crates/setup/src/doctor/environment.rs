@@ -1,10 +1,10 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Timeouts, run};
-use super::{DoctorReport, Setup, explain, trust_remedy};
+use super::{DoctorReport, Setup, State, explain, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::settings::UNTRUSTED;
-use gemini_tools_core::diagnostic::Severity;
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::Asks;
@@ -26,23 +26,28 @@ const OLDEST_NODE: u32 = 20;
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
-pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorReport) {
     report.fact("get_tools", gemini_tools_core::version::get());
-    report.fact(
-        "project",
-        format!("{}: {}", show_path(setup.root), *setup.settings.trust),
-    );
+    let trust = &*setup.settings.trust;
+    let project = format!("{}: {trust}", show_path(setup.root));
+    let state = if trust.is_trusted() {
+        State::Works
+    } else {
+        State::Missing
+    };
+    report.note("project", project, state);
     host(setup.root, report);
     check_siblings(report);
     kernel(setup, report);
-    own_tools(setup, report);
-    servers(setup, report);
+    let missing = servers(setup, report);
+    own_tools(setup, asks_servers, &missing, report);
 }
 
 /// Gemini CLI, where it is installed.
 fn host(root: &Path, report: &mut DoctorReport) {
     let Some(path) = find_program(OsStr::new("gemini")) else {
-        report.fact("Gemini CLI", "not on the PATH");
+        let what = "not on the PATH, so only the two commands are tried";
+        report.note("Gemini CLI", what, State::Missing);
         return;
     };
     let version = gemini_tools_platform::canonicalize(&path)
@@ -51,7 +56,8 @@ fn host(root: &Path, report: &mut DoctorReport) {
     let shown = version
         .clone()
         .unwrap_or_else(|| "of an unknown version".to_owned());
-    report.fact("Gemini CLI", format!("{shown} ({})", show_path(&path)));
+    let what = format!("{shown} ({})", show_path(&path));
+    report.note("Gemini CLI", what, State::Works);
     node(root, report);
     let minor = version.as_deref().and_then(|v| {
         let mut parts = v.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
@@ -98,7 +104,11 @@ fn node(root: &Path, report: &mut DoctorReport) {
             let what = format!("node is {version}.");
             report.error("node-old", path.as_path(), explain(what, why, help));
         }
-        _ => report.fact("node", format!("{version} ({})", show_path(&path))),
+        Some(_) => {
+            let what = format!("{version} ({})", show_path(&path));
+            report.note("node", what, State::Works);
+        }
+        None => report.fact("node", show_path(&path)),
     }
 }
 
@@ -147,13 +157,10 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.fact("system", weaker);
     }
     let ability = Sandbox::prepare(&probe);
-    report.fact(
-        "sandbox",
-        match &ability {
-            Ok(_) => "supported by this kernel".to_owned(),
-            Err(e) => e.to_string(),
-        },
-    );
+    match &ability {
+        Ok(_) => report.note("sandbox", "supported by this kernel", State::Works),
+        Err(e) => report.note("sandbox", e.to_string(), State::Missing),
+    }
     let Ok(workspace) = Workspace::open(&[], setup.home) else {
         return;
     };
@@ -176,11 +183,12 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// All that `get_tools lint` says of the tools of files and pairs, and of what is known of MCP
-/// servers: none is started here.
-fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
+/// All that `get_tools lint` says of the tools of files and pairs, and of MCP servers: those that
+/// have to be asked only where `asks`. `missing` are servers that were reported already.
+fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
     let settings = &setup.settings;
-    let mut lint = match lint_tools(settings, setup.home, setup.root, Asks::None) {
+    let asks = if asks { Asks::Unknown } else { Asks::None };
+    let mut lint = match lint_tools(settings, setup.home, setup.root, asks) {
         Ok(lint) => lint,
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";
@@ -193,33 +201,50 @@ fn own_tools(setup: &Setup<'_>, report: &mut DoctorReport) {
             return;
         }
     };
+    let is_told = |finding: &Diagnostic| match &finding.place.origin {
+        Some(Origin::Server(name)) => missing.contains(&name.as_str()),
+        _ => false,
+    };
     let all = lint.findings.len();
+    let state = if lint.has_errors() {
+        State::Missing
+    } else {
+        State::Works
+    };
     lint.findings.retain(|finding| finding.code != "not-asked");
     let unknown = all - lint.findings.len();
-    report.fact("own tools", lint.summary());
+    report.note("own tools", lint.summary(), state);
     if unknown > 0 {
-        let what = format!("tools of {unknown} not known; get_tools lint --mcp asks for them");
-        report.fact("MCP servers", what);
+        let what = format!("tools of {unknown} not known; get_tools doctor --mcp asks for them");
+        report.note("MCP servers", what, State::Missing);
     }
     for mut finding in lint.findings {
-        if finding.severity == Severity::Repair {
+        if finding.severity == Severity::Repair || is_told(&finding) {
             continue;
         }
+        let why = match finding.place.origin {
+            Some(Origin::Server(_)) => "Its tools are not there, or not what they were.",
+            _ => "The tool is left out, or not what it was meant to be.",
+        };
         let help = match finding.code.as_ref() {
-            UNTRUSTED => trust_remedy(setup),
-            _ => "Correct that, and run get_tools lint again.".to_owned(),
+            UNTRUSTED => trust_remedy(setup).into(),
+            _ if finding.help.is_empty() => "Correct that, and run get_tools lint again.".into(),
+            _ => std::mem::take(&mut finding.help),
         };
         let subject = || ".gemini/tools".into();
         finding.place.origin.get_or_insert_with(subject);
-        let why = "The tool is left out, or not what it was meant to be.";
         report.findings.push(finding.advise(why, help));
     }
 }
 
-/// MCP servers whose program is not there.
-fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
-    for (name, server) in &setup.settings.mcp.servers {
-        let Some(command) = &server.command else {
+/// MCP servers whose program is not there; gives their names.
+fn servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a str> {
+    let mut missing = Vec::new();
+    let mcp = &setup.settings.mcp;
+    for (name, server) in mcp.servers.iter().filter(|(name, _)| mcp.lets(name)) {
+        // As in Gemini CLI an address comes first.
+        let is_remote = server.url.is_some() || server.http_url.is_some();
+        let Some(command) = server.command.as_ref().filter(|_| !is_remote) else {
             continue;
         };
         let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
@@ -229,6 +254,7 @@ fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
             find_program(OsStr::new(command)).is_some()
         };
         if !is_there {
+            missing.push(name.as_str());
             report.error(
                 "server-missing",
                 format!("mcpServers.{name}"),
@@ -240,4 +266,5 @@ fn servers(setup: &Setup<'_>, report: &mut DoctorReport) {
             );
         }
     }
+    missing
 }

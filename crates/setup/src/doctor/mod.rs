@@ -15,6 +15,7 @@ mod program;
 mod replay;
 mod rules;
 mod setup;
+mod swapped;
 
 use crate::own_program::is_this_installation;
 use gemini_tools_config::settings::{Settings, variables_in};
@@ -24,6 +25,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::Duration;
 
 /// A call that is to be made, because the caller says that it may be.
 #[derive(Debug, Clone)]
@@ -34,18 +36,75 @@ pub struct Try {
     pub args: Map<String, Value>,
 }
 
+/// What is looked at besides.
+#[derive(Debug, Clone, Default)]
+pub struct Extent {
+    /// Calls to be made.
+    pub tries: Vec<Try>,
+    /// Whether MCP servers of which nothing is kept are started and asked.
+    pub asks_servers: bool,
+}
+
 /// What there is, and what is wrong with it.
 #[derive(Debug, Default, Serialize)]
 pub struct DoctorReport {
-    /// What was looked at, in words: a name and what it is.
-    pub facts: Vec<(&'static str, String)>,
+    /// What was looked at.
+    pub facts: Vec<Fact>,
     /// What is wrong, errors first.
     pub findings: Vec<Diagnostic>,
 }
 
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fact {
+    /// What the fact is about, for people and programs.
+    pub name: &'static str,
+    /// What it is, in words.
+    pub text: String,
+    /// What became of it.
+    pub state: State,
+    /// How long it took, in milliseconds, if that is what the fact is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
+}
+
+/// What became of a thing that was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Tried, and it works.
+    Works,
+    /// Neither good nor bad.
+    Known,
+    /// Missing, or not tried.
+    Missing,
+}
+
 impl DoctorReport {
+    /// Notes what is so.
     fn fact(&mut self, name: &'static str, what: impl Into<String>) {
-        self.facts.push((name, what.into()));
+        self.note(name, what, State::Known);
+    }
+
+    fn note(&mut self, name: &'static str, what: impl Into<String>, state: State) {
+        self.facts.push(Fact {
+            name,
+            text: what.into(),
+            state,
+            milliseconds: None,
+        });
+    }
+
+    /// Notes that something works, and how long it took.
+    fn time(&mut self, name: &'static str, took: Duration) {
+        let milliseconds = took.as_secs_f64() * 1e3;
+        self.facts.push(Fact {
+            name,
+            text: format!("{milliseconds:.1} ms"),
+            state: State::Works,
+            // No clock says more than microseconds.
+            milliseconds: Some((milliseconds * 1e3).round() / 1e3),
+        });
     }
 
     fn error(
@@ -93,8 +152,12 @@ fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) 
 
 /// What to do to have what an untrusted project brings.
 fn trust_remedy(setup: &Setup<'_>) -> String {
-    let obstacle = setup.settings.trust.obstacle(setup.home);
-    obstacle.unwrap_or_else(|| "Look at what the project brings, then: get_tools trust".to_owned())
+    match setup.settings.trust.obstacle(setup.home) {
+        Some(obstacle) => format!("{obstacle}."),
+        None => "Look at what the project brings, then: get_tools trust; in Gemini CLI \
+                 /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true."
+            .to_owned(),
+    }
 }
 
 /// What is checked.
@@ -105,8 +168,8 @@ struct Setup<'a> {
     policy: Policy,
 }
 
-/// Checks the set-up of the project in `root`.
-pub fn check(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
+/// Checks the set-up of the project in `root`; `home` is the user's home directory.
+pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
     let setup = Setup {
@@ -116,19 +179,11 @@ pub fn check(home: Option<&Path>, root: &Path, tries: &[Try]) -> DoctorReport {
         policy,
     };
     let mut report = DoctorReport::default();
-    environment::check(&setup, &mut report);
+    environment::check(&setup, extent.asks_servers, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&setup, &mut report);
     if let Some(commands) = setup::check(&setup, &mut report) {
-        let found = discovery::check(&setup, &commands, &mut report);
-        let names = found
-            .as_ref()
-            .map(|found| declarations::check(found, &mut report));
-        let declared = names.as_deref().unwrap_or_default();
-        calls::check(&setup, &commands, declared, tries, &mut report);
-        if names.is_some() {
-            rules::check(&setup, declared, &mut report);
-        }
+        commands.check(&setup, &extent.tries, &mut report);
         hide_values(&commands, &mut report);
     }
     report.findings.sort_by_key(|finding| finding.severity);
@@ -154,8 +209,8 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
         for finding in &mut report.findings {
             finding.replace(&value, &shown);
         }
-        for (_, text) in &mut report.facts {
-            *text = text.replace(&value, &shown);
+        for fact in &mut report.facts {
+            fact.text = fact.text.replace(&value, &shown);
         }
     }
 }
@@ -171,6 +226,27 @@ struct Commands {
 }
 
 impl Commands {
+    /// Runs them.
+    fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) {
+        if swapped::by_name(self, setup.root, report) {
+            return;
+        }
+        let probe = calls::probe(self, setup.root);
+        let is_suspect = swapped::declares(&probe);
+        let found = discovery::check(setup, self, is_suspect, report);
+        if is_suspect && found.is_none() {
+            return swapped::by_answers(self, report);
+        }
+        let names = found
+            .as_ref()
+            .map(|found| declarations::check(found, report));
+        let declared = names.as_deref().unwrap_or_default();
+        calls::check(setup, self, probe, declared, tries, report);
+        if names.is_some() {
+            rules::check(setup, declared, report);
+        }
+    }
+
     /// Whether they are these executables.
     fn are_ours(&self, root: &Path) -> bool {
         let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());

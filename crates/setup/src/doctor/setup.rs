@@ -258,20 +258,13 @@ fn told_of_old_names(
 /// The project's commands are the only ones, and it is not trusted.
 fn untrusted(projects: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
     let trust = &setup.settings.trust;
-    let help = match trust.obstacle(setup.home) {
-        Some(obstacle) => obstacle,
-        None => format!(
-            "{}; in Gemini CLI /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true.",
-            trust_remedy(setup)
-        ),
-    };
     report.error(
         "project-untrusted",
         projects.file(),
         explain(
             format!("The commands are the project's, which is {}.", **trust),
             "Nothing of an untrusted project is run, here and in Gemini CLI.",
-            help,
+            trust_remedy(setup),
         ),
     );
 }
@@ -325,8 +318,10 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
     let environment =
         "Set GEMINI_CLI_TRUST_WORKSPACE=true, or trust the folder in gemini (/permissions).";
-    let help = setup.settings.trust.obstacle(setup.home);
-    let help = help.unwrap_or_else(|| environment.to_owned());
+    let help = match setup.settings.trust.obstacle(setup.home) {
+        Some(_) => trust_remedy(setup),
+        None => environment.to_owned(),
+    };
     report.warn(
         "gemini-untrusted",
         setup.root,

@@ -1,0 +1,59 @@
+//! Colours and marks for people; a pipe gets words alone.
+
+use std::io::IsTerminal;
+
+/// How text for people is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Style {
+    has_colours: bool,
+    has_marks: bool,
+}
+
+impl Style {
+    /// For standard output: with marks on a terminal, and with colours where it has them. `NO_COLOR`
+    /// takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
+    pub(crate) fn of_stdout() -> Self {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is = |name: &str, what: &str| std::env::var_os(name).is_some_and(|value| value == what);
+        let is_forced = is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0");
+        let is_terminal = std::io::stdout().is_terminal();
+        let is_wanted = is_forced || is_terminal && !is("TERM", "dumb");
+        Self {
+            has_colours: !is_set("NO_COLOR") && is_wanted,
+            has_marks: is_forced || is_terminal,
+        }
+    }
+
+    /// Whether marks may be put before words.
+    pub(crate) fn has_marks(self) -> bool {
+        self.has_marks
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.has_colours {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with("33", text)
+    }
+}
