@@ -21,6 +21,7 @@ read-only\t''
 workspace-write\t''"
 complete -c run_agent -l include-directories -d 'More directories for tools to work in' -r
 complete -c run_agent -s y -l yolo -d 'As --approval-mode yolo: nothing asks'
+complete -c run_agent -l fail-on-refusal -d 'End with status 3 if the rules refused a call, or no user could approve it'
 complete -c run_agent -l trust -d 'Let the project\'s settings name commands, allow tools and weaken the sandbox'
 complete -c run_agent -s h -l help -d 'Print help'
 complete -c run_agent -s V -l version -d 'Print version'

@@ -6,6 +6,7 @@ mod ci_example;
 mod gemini_stream;
 mod report_in_browser;
 mod run_agent;
+mod run_agent_failures;
 mod run_agent_foreign;
 mod run_agent_resume;
 mod run_agent_terminal;

@@ -48,6 +48,18 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
     found
 }
 
+/// Whether a word after an `@` can hardly mean anything but a file: it begins as paths do, or its
+/// last part has an ending. Names of people and of packages (`@types/node`) don't.
+pub fn looks_like_path(word: &str) -> bool {
+    let begins = ["/", "./", "../", "~/"];
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let is_hidden = name.len() > 1 && name.starts_with('.');
+    let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty() && ending.starts_with(|c: char| c.is_ascii_alphanumeric())
+    });
+    begins.iter().any(|start| word.starts_with(start)) || is_hidden || has_ending
+}
+
 /// Bytes up to white space that no backslash protects.
 fn end_of_path(rest: &str) -> usize {
     let mut is_protected = false;
@@ -176,7 +188,7 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{find, message_parts};
+    use super::{find, looks_like_path, message_parts};
     use gemini_tools_core::message::Part;
     use gemini_tools_core::tool::{LlmContent, PartOrText};
 
@@ -221,6 +233,26 @@ mod tests {
             "a @, b",
         ] {
             assert_eq!(paths(prompt), [""; 0], "{prompt:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_looks_like_a_path_by_its_beginning_or_its_ending() {
+        for word in [
+            "nofile.txt",
+            "src/a.rs",
+            "./x",
+            "../x",
+            "/etc/x",
+            "~/x",
+            ".env",
+            "a/.env",
+            "été.md",
+        ] {
+            assert!(looks_like_path(word), "{word}");
+        }
+        for word in ["nobody", "types/node", "Override", "a.", ".", "x.-", "café"] {
+            assert!(!looks_like_path(word), "{word}");
         }
     }
 

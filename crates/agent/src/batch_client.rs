@@ -1,10 +1,11 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
-use super::call::{CallFailure, CallOutcome, CallRequest};
+use super::call::{CallFailure, CallOutcome, CallRequest, CommandFailure};
 use super::external_commands;
 use super::pair::broken;
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::approval::Explanation;
+use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult,
 };
@@ -53,6 +54,8 @@ struct ResultLine {
     llm_content: LlmContent,
     #[serde(default)]
     return_display: Value,
+    #[serde(default)]
+    data: Value,
     #[serde(default)]
     error: Option<CallFailure>,
 }
@@ -248,8 +251,15 @@ fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
         Some(error) => error.message.clone(),
         None => answer.text(),
     };
+    let command_failure = match &line.error {
+        None => command_failure(request, &line.data, &text),
+        Some(_) => None,
+    };
+    let display = line.return_display.as_str().unwrap_or_default();
     CallOutcome {
         parts: answer.parts(),
+        command_failure,
+        display: display.to_owned(),
         text,
         diff: line.return_display["fileDiff"]
             .as_str()
@@ -258,4 +268,22 @@ fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
         diff_stat: line.return_display.get("diffStat").cloned(),
         error: line.error,
     }
+}
+
+/// How the command of `run_shell_command` has failed. Its data has the exit status; a signal is
+/// only in the text, in the last line that begins so: what a command prints comes before.
+fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<CommandFailure> {
+    const SIGNAL: &str = "Signal: ";
+
+    if bare_name(&request.name) != "run_shell_command" {
+        return None;
+    }
+    if let Some(status) = data["exitCode"].as_i64() {
+        return (status != 0).then_some(CommandFailure::Status(status));
+    }
+    let name = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix(SIGNAL))?;
+    (name != "(none)").then(|| CommandFailure::Signal(name.to_owned()))
 }

@@ -86,6 +86,32 @@ pub struct CallOutcome {
     /// Why it has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallFailure>,
+    /// What people are shown of it (`returnDisplay`), where that is a text. A session that goes on
+    /// shows nothing of what came before, so the file of a session has none of this.
+    #[serde(skip)]
+    pub display: String,
+    /// How a command of the user's has failed that was run as it should be: the call itself is
+    /// done, and the model reads the status in its answer.
+    #[serde(skip)]
+    pub command_failure: Option<CommandFailure>,
+}
+
+/// How a command has ended that has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandFailure {
+    /// By this exit status, which is not 0.
+    Status(i64),
+    /// By the signal of this name.
+    Signal(String),
+}
+
+impl fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CommandFailure::Status(status) => write!(f, "exit {status}"),
+            CommandFailure::Signal(name) => f.write_str(name),
+        }
+    }
 }
 
 /// Why a call has failed.
@@ -170,6 +196,15 @@ pub enum ToolCallDecision {
     AutoAccept,
 }
 
+/// Why the rules have refused a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallRefusal {
+    /// It needs approval, and no user could be asked.
+    NoUser,
+    /// A rule denies it.
+    Rule,
+}
+
 /// A call on its way.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
@@ -181,6 +216,8 @@ pub struct ToolCall {
     pub description: Option<String>,
     /// Who decided, where a decision was needed.
     pub decision: Option<ToolCallDecision>,
+    /// Why the rules have refused it, where they have.
+    pub refusal: Option<CallRefusal>,
     /// The lines of the model's proposal and those of the person who has changed it, where one
     /// has.
     pub shares: Option<DiffStat>,
@@ -208,6 +245,7 @@ impl ToolCall {
             kind,
             description: None,
             decision: None,
+            refusal: None,
             shares: None,
             proposed: None,
             duration: Duration::ZERO,
@@ -229,6 +267,11 @@ impl ToolCall {
             | CallState::Cancelled(outcome) => Some(outcome),
             _ => None,
         }
+    }
+
+    /// How its command has failed, where it has run one that has.
+    pub fn command_failure(&self) -> Option<&CommandFailure> {
+        self.outcome()?.command_failure.as_ref()
     }
 
     /// What a person is asked, while one is.

@@ -1,7 +1,9 @@
 //! Running the calls of one turn: looked at first, agreed to, then those that only read side by
 //! side, and all others alone and in order.
 
-use super::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision, changes};
+use super::call::{
+    CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
+};
 use super::event::Event;
 use super::pair::{DiscoveredTool, Pair};
 use gemini_tools_approval::approval::{
@@ -10,7 +12,7 @@ use gemini_tools_approval::approval::{
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
-use gemini_tools_policy::PolicyCall;
+use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -117,6 +119,7 @@ impl<'a> Scheduler<'a> {
             }
             Err(refusal) => refusal,
         };
+        call.refusal = self.by_rules(tool, call, &refusal);
         let stops = matches!(refusal, Refusal::No { stops: true });
         let is_cancelled = matches!(refusal, Refusal::No { .. } | Refusal::Cancelled);
         if !matches!(
@@ -131,6 +134,29 @@ impl<'a> Scheduler<'a> {
             Err(outcome) => running.advance(call, CallState::Error(*outcome)),
         }
         stops
+    }
+
+    /// Why the rules have refused a call; `None` where it was something else. Where no user can be
+    /// asked, the policy denies what it would ask about.
+    fn by_rules<E>(
+        &self,
+        tool: &DiscoveredTool,
+        call: &ToolCall,
+        refusal: &Refusal<E>,
+    ) -> Option<CallRefusal> {
+        match refusal {
+            Refusal::NotAsked(_) => Some(CallRefusal::NoUser),
+            Refusal::Denied(_) => {
+                let with_user = self.gate.verdict(&tool.to_call(&call.request.args), true);
+                let lacks_user = self.asker.is_none() && with_user.decision != Decision::Deny;
+                Some(if lacks_user {
+                    CallRefusal::NoUser
+                } else {
+                    CallRefusal::Rule
+                })
+            }
+            _ => None,
+        }
     }
 }
 

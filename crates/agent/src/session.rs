@@ -176,6 +176,11 @@ impl<'a> AgentSession<'a> {
                 .is_some_and(|c| c.role == "user")
     }
 
+    /// What was counted so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
     /// Goes on until the model is done; gives the text of its last turn. `prompt` is what the
     /// user says, with what it names; nothing where the session just goes on.
     ///

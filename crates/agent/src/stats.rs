@@ -1,6 +1,6 @@
 //! What a session has used.
 
-use super::call::{CallState, ToolCall, ToolCallDecision};
+use super::call::{CallRefusal, CallState, ToolCall, ToolCallDecision};
 use gemini_tools_gemini_api::UsageMetadata;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,6 +15,9 @@ pub struct Stats {
     pub tools: ToolStats,
     /// By tool.
     pub by_name: BTreeMap<String, ToolStats>,
+    /// Calls that the rules have refused: the tool's name, and why.
+    #[serde(skip)]
+    pub refused: Vec<(String, CallRefusal)>,
     /// How long the session took.
     pub duration: Duration,
 }
@@ -51,6 +54,9 @@ pub struct ToolStats {
     pub successes: u64,
     /// Calls that failed or were cancelled.
     pub failures: u64,
+    /// Calls among those that were done whose command has failed.
+    #[serde(skip)]
+    pub failed_commands: u64,
     /// How long they ran.
     pub duration: Duration,
     /// Who decided, by name of the decision.
@@ -98,11 +104,17 @@ impl Stats {
 
     /// Counts a call that is over.
     pub fn count_call(&mut self, call: &ToolCall) {
+        if let Some(why) = call.refusal {
+            self.refused.push((call.request.name.clone(), why));
+        }
         let own = self.by_name.entry(call.request.name.clone()).or_default();
         for stats in [&mut self.tools, own] {
             stats.calls += 1;
             match call.state() {
-                CallState::Success(_) => stats.successes += 1,
+                CallState::Success(outcome) => {
+                    stats.successes += 1;
+                    stats.failed_commands += u64::from(outcome.command_failure.is_some());
+                }
                 _ => stats.failures += 1,
             }
             stats.duration += call.duration;

@@ -60,6 +60,7 @@ mod text;
 
 pub use gemini_tools_core::tool::ApprovalMode as Mode;
 pub use rule::Rule;
+pub use settings::{is_about_one, tool_of_entry};
 pub use shell::is_shell;
 pub use sources::{Extra, mode_from_env};
 

@@ -2,7 +2,7 @@
 //! servers are trusted.
 
 use super::rule::{Condition, Entry, Source};
-use super::{Decision, Mode, Rule, Tier};
+use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_config::settings::{Scope, Settings};
 use std::path::PathBuf;
 
@@ -138,6 +138,23 @@ impl List {
             ..self.rule(format!("{}: {}", self.name, entry.trim()))
         })
     }
+}
+
+/// Whether an entry of `--allowed-tools` is about one of these tools; for each of them any call.
+pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<'a>>) -> bool {
+    let list = List {
+        name: "",
+        file: None,
+        decision: Decision::Allow,
+        priority: 0,
+    };
+    let rule = list.entry(entry);
+    rule.is_some_and(|rule| calls.any(|call| rule.is_for(&call)))
+}
+
+/// The name of the tool in an entry of `--allowed-tools`: what comes before the parentheses.
+pub fn tool_of_entry(entry: &str) -> String {
+    Entry::parse(entry).tool
 }
 
 #[cfg(test)]

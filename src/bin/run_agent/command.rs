@@ -15,8 +15,8 @@ Examples:
 The tools are those of get_tools and call_tool beside this executable, or of the two commands in the user's settings \
 (tools.discoveryCommand, tools.callCommand); those in a project's settings count with --trust.
 
-Exit status: 0 done, 1 failed, 42 prompt, option or setting that can't be used, 53 out of turns, 124 out of time, \
-129, 130 and 143 interrupted.
+Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 42 prompt, option or setting \
+that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
 GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
@@ -82,6 +82,10 @@ fn task() -> Command {
             "allowed-tools",
             "TOOLS",
             "Tools that need no approval, such as replace or 'run_shell_command(git)'",
+        ))
+        .arg(flag(
+            "fail-on-refusal",
+            "End with status 3 if the rules refused a call, or no user could approve it",
         ))
         .arg(list(
             "policy",

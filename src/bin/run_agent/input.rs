@@ -17,23 +17,34 @@ const TICK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// What the user says: standard input first, where it is not a terminal, then the command line.
+/// What the user says.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    /// All of it: standard input first, where it is not a terminal, then the command line.
+    pub(crate) text: String,
+    /// What the command line has of it, which a person has written for this session.
+    pub(crate) written: String,
+}
+
+/// Reads the prompt.
 pub(crate) fn prompt(
     options: &RunAgentOptions,
     cancel: &Cancellation,
-) -> Result<String, SessionError> {
-    let own = options.prompt.clone().unwrap_or_default();
+) -> Result<Prompt, SessionError> {
+    let written = options.prompt.clone().unwrap_or_default();
     if std::io::stdin().is_terminal() {
-        return Ok(own);
+        let text = written.clone();
+        return Ok(Prompt { text, written });
     }
     let bytes = piped(cancel)?;
     let piped = String::from_utf8_lossy(&bytes);
     let piped = piped.trim_end();
-    Ok(match (piped.is_empty(), own.is_empty()) {
-        (true, _) => own,
+    let text = match (piped.is_empty(), written.is_empty()) {
+        (true, _) => written.clone(),
         (false, true) => piped.to_owned(),
-        (false, false) => format!("{piped}\n\n{own}"),
-    })
+        (false, false) => format!("{piped}\n\n{written}"),
+    };
+    Ok(Prompt { text, written })
 }
 
 /// All of standard input. The program that writes it may do so for ever.

@@ -18,6 +18,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The exit status by which `--fail-on-refusal` says that the rules have refused calls, as `call_tool` has
+/// it for one.
+const REFUSED: u8 = 3;
+
 gemini_tools::main!(run, gemini_tools::VERSION);
 
 fn run() -> u8 {
@@ -28,7 +32,8 @@ fn run() -> u8 {
     let signals = Arc::new(Signals::ending(cancellation(&options)));
     let ended = work(&options, &signals);
     match ended {
-        Ok(()) => u8::from(show::is_incomplete()),
+        Ok(0) => u8::from(show::is_incomplete()),
+        Ok(status) => status,
         Err(error) => match (error.kind, signals.cancellation().signal()) {
             (SessionErrorKind::Cancelled, Some(signal)) if signal > 0 => {
                 u8::try_from(128 + signal).unwrap_or(130)
@@ -49,7 +54,8 @@ fn cancellation(options: &RunAgentOptions) -> Cancellation {
     }
 }
 
-fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<(), SessionError> {
+/// Has the session run; gives its exit status.
+fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, SessionError> {
     let cancel = signals.cancellation();
     let fail = |error: SessionError| {
         // Whatever it was that failed then, it was ended.
@@ -57,17 +63,23 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<(), Session
         show::failed_early(options, &error);
         error
     };
-    let text = input::prompt(options, cancel).map_err(fail)?;
+    let prompt = input::prompt(options, cancel).map_err(fail)?;
     let mut setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
-    let parts = setup.message(&text, cancel).map_err(fail)?;
+    let parts = setup.message(&prompt, cancel).map_err(fail)?;
     let mut session = session(&mut setup, options, &pair, signals).map_err(fail)?;
     if parts.is_empty() && !session.is_unfinished() {
         return Err(fail(bad_input(
             "There is no prompt. Give one as an argument, by --prompt, or on standard input.",
         )));
     }
-    session.run(&text, parts).map(drop)
+    let ended = session.run(&prompt.text, parts).map(drop);
+    let refused = &session.stats().refused;
+    show::refused(options, refused);
+    ended.map(|()| match refused.is_empty() || !options.fail_on_refusal {
+        true => 0,
+        false => REFUSED,
+    })
 }
 
 fn session<'a>(

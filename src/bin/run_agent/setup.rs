@@ -1,5 +1,6 @@
 //! From options, settings and environment to a session.
 
+use crate::input::Prompt;
 use crate::options::RunAgentOptions;
 use crate::{bad_input, failed, show, warn};
 use gemini_tools::ToolRegistry;
@@ -13,11 +14,12 @@ use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{ApprovalPrompt, Gate};
 use gemini_tools::builtin::{self, ToolEnv};
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
-use gemini_tools::policy::{Extra, Policy};
+use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
+use gemini_tools::registry::{hint, nearest};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::visible;
-use gemini_tools::tool::{Cancellation, Context};
+use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::{Map, json};
@@ -111,9 +113,59 @@ impl Setup {
         for problem in gate.problems() {
             warn(&visible(&problem));
         }
+        self.check_allowed(options, &pair)?;
         let (can_ask, none) = (terminal().is_some(), Map::new());
         pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
         Ok(pair)
+    }
+
+    /// Refuses names in `--allowed-tools` that no tool has: what they were meant to allow would be
+    /// refused one call at a time. A server of the settings may not have answered just now.
+    fn check_allowed(&self, options: &RunAgentOptions, pair: &Pair) -> Result<(), SessionError> {
+        let none = Map::new();
+        for entry in &options.allowed {
+            let name = tool_of_entry(entry);
+            if is_shell(&name) {
+                continue;
+            }
+            let calls = pair.tools().iter().map(|tool| tool.to_call(&none));
+            // The discovery command leaves out built-in tools that the settings exclude.
+            let is_known = is_about_one(&name, calls)
+                || builtin::known(&name).is_some_and(|known| known.name == name);
+            let entry = visible(entry);
+            if is_known {
+                if entry.contains('(') {
+                    return Err(bad_input(format!(
+                        "--allowed-tools {entry}: Only for run_shell_command do parentheses mean \
+                         something. Name the tool without them."
+                    )));
+                }
+                continue;
+            }
+            if self.is_of_silent_server(&name, pair) {
+                warn(&format!(
+                    "--allowed-tools {entry}: The tool's MCP server declares none just now."
+                ));
+                continue;
+            }
+            let names = || pair.tools().iter().map(|tool| tool.name.as_str());
+            let near = nearest(&name, names().map(|own| (own, own)));
+            return Err(bad_input(format!(
+                "--allowed-tools {entry}: There is no such tool. {}",
+                hint(&near, names())
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether a name is that of a tool of a server in the settings that has declared no tools.
+    fn is_of_silent_server(&self, name: &str, pair: &Pair) -> bool {
+        let has_tools = |server: &str| {
+            let mut servers = pair.tools().iter().filter_map(|tool| tool.mcp.as_ref());
+            servers.any(|mcp| mcp.server == server)
+        };
+        let mut servers = self.settings().mcp.servers.iter();
+        servers.any(|(server, _)| name.starts_with(&format!("{server}__")) && !has_tools(server))
     }
 
     fn commands(&self, options: &RunAgentOptions) -> Result<Commands, SessionError> {
@@ -189,26 +241,54 @@ impl Setup {
         Gate::new(policy, Some(options.approval))
     }
 
+    /// Whether there is something at a path of the workspace.
+    fn found(&self, path: &str) -> Result<(), ToolError> {
+        let workspace = &self.tool_env.workspace;
+        let place = workspace.locate(path)?;
+        workspace.stat(&place).map(drop)
+    }
+
+    /// Refuses a path in the prompt where nothing is; what need not be meant as one is only told.
+    fn check_named(&self, path: &str) -> Result<(), SessionError> {
+        let Err(e) = self.found(path) else {
+            return Ok(());
+        };
+        let shown = visible(path);
+        let begins = path.split('/').next().unwrap_or_default();
+        let is_below = path != begins && self.found(begins).is_ok();
+        if !is_below && !at_paths::looks_like_path(path) {
+            warn(&format!(
+                "There is no file @{shown}; the model gets the word as it is."
+            ));
+            return Ok(());
+        }
+        let reason = match e.kind {
+            ErrorKind::FileNotFound => "there is no such file".to_owned(),
+            _ => format!("it can't be used: {}", visible(&e.message)),
+        };
+        Err(bad_input(format!(
+            "The prompt names @{shown}, but {reason}. If no file is meant, write \\@{shown}."
+        )))
+    }
+
     /// The user's message: the prompt, and the files that it names.
     pub(crate) fn message(
         &self,
-        text: &str,
+        prompt: &Prompt,
         cancel: &Cancellation,
     ) -> Result<Vec<Part>, SessionError> {
+        let text = &prompt.text;
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let named = at_paths::find(text);
-        let workspace = &self.tool_env.workspace;
-        // A word after an @ that is not a file is just a word.
-        let paths: BTreeSet<String> = named
+        for at in at_paths::find(&prompt.written) {
+            self.check_named(&at.path)?;
+        }
+        // In a text from a pipe, a word after an @ that is not a file is just a word.
+        let paths: BTreeSet<String> = at_paths::find(text)
             .into_iter()
             .map(|at| at.path)
-            .filter(|path| {
-                workspace
-                    .locate(path)
-                    .is_ok_and(|place| workspace.stat(&place).is_ok())
-            })
+            .filter(|path| self.found(path).is_ok())
             .collect();
         if paths.is_empty() {
             return Ok(vec![Part::text(text)]);

@@ -2,6 +2,7 @@
 
 use crate::options::{OutputFormat, RunAgentOptions};
 use crate::warn;
+use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Event, Observer, SessionError};
 use gemini_tools::agent::output::{
     JsonOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput, TextOutput,
@@ -9,6 +10,7 @@ use gemini_tools::agent::output::{
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
+use gemini_tools::text::visible;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,8 +72,7 @@ impl Write for ReportingStdout {
 /// another writes to the same terminal.
 pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
-    let is_watched = stderr().is_terminal() && options.format == OutputFormat::Text;
-    observers.push(if is_watched {
+    observers.push(if is_watched(options) {
         Box::new(ProgressOutput::new(stderr(), columns(), is_styled()))
     } else {
         Box::new(NotesOutput::new(stderr()))
@@ -110,6 +111,47 @@ fn columns() -> usize {
         .ok()
         .filter(|columns| *columns > 0)
         .unwrap_or(COLUMNS)
+}
+
+/// Names the calls that the rules have refused, where the terminal has not shown each of them.
+pub(crate) fn refused(options: &RunAgentOptions, refused: &[(String, CallRefusal)]) {
+    let lines = [
+        (
+            CallRefusal::NoUser,
+            "refused, because no user could be asked",
+            " (--approval-mode, --allowed-tools)",
+        ),
+        (CallRefusal::Rule, "refused by a rule", ""),
+    ];
+    for (why, how, help) in lines {
+        let of = refused.iter().filter(|(_, reason)| *reason == why);
+        let names: Vec<String> = of.map(|(name, _)| visible(name).into_owned()).collect();
+        if names.is_empty() || is_watched(options) && why == CallRefusal::Rule {
+            continue;
+        }
+        let each: Vec<&str> = unique(&names);
+        let (count, were) = match names.len() {
+            1 => ("1 call".to_owned(), "was"),
+            count => (format!("{count} calls"), "were"),
+        };
+        warn(&format!("{count} {were} {how}: {}{help}", each.join(", ")));
+    }
+}
+
+/// Each name once, in the order in which they come first.
+fn unique(names: &[String]) -> Vec<&str> {
+    let mut each: Vec<&str> = Vec::new();
+    for name in names {
+        if !each.contains(&name.as_str()) {
+            each.push(name);
+        }
+    }
+    each
+}
+
+/// Whether a person sees on standard error what goes on.
+fn is_watched(options: &RunAgentOptions) -> bool {
+    stderr().is_terminal() && options.format == OutputFormat::Text
 }
 
 /// Tells why there was no session, in the form that was asked for.

@@ -51,7 +51,13 @@ impl Call<'_> {
     /// Starts the call in a terminal of its own.
     #[track_caller]
     pub fn at_a_terminal(self) -> Person {
-        let (master, tty) = pair();
+        self.at_a_terminal_of(200)
+    }
+
+    /// Starts the call in a terminal of its own that is so many columns wide.
+    #[track_caller]
+    pub fn at_a_terminal_of(self, columns: u16) -> Person {
+        let (master, tty) = pair(columns);
         let modes = modes(&tty);
         let mut command = in_own_session(&self);
         let handle = || Stdio::from(tty.try_clone().expect("another handle"));
@@ -158,7 +164,7 @@ impl Person {
 
     /// Goes away with the terminal.
     pub fn goes_away(&mut self) {
-        let (other, _) = pair();
+        let (other, _) = pair(200);
         // The last handle of the person's side.
         self.master = other;
     }
@@ -209,8 +215,8 @@ impl Drop for Person {
     }
 }
 
-/// A new terminal: the person's side, and that of programs.
-fn pair() -> (File, File) {
+/// A new terminal of so many columns: the person's side, and that of programs.
+fn pair(columns: u16) -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC).expect("kept private");
     grantpt(&master).expect("granted");
@@ -220,7 +226,7 @@ fn pair() -> (File, File) {
     let tty = rustix::fs::open(name, flags, Mode::empty()).expect("its other side");
     let size = Winsize {
         ws_row: 40,
-        ws_col: 200,
+        ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };

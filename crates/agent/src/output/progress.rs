@@ -5,6 +5,7 @@ use super::{Sink, one_line};
 use crate::call::{CallState, ToolCall};
 use crate::clock::span;
 use crate::event::{Event, Observer, SessionError};
+use gemini_tools_core::registry::bare_name;
 use serde_json::Value;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -73,7 +74,7 @@ impl<W: Write> ProgressOutput<W> {
     fn live(&mut self, text: &str) {
         let now = Instant::now();
         let is_early = |last| now.duration_since(last) < self.pause;
-        let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
+        let Some(line) = last_line(text) else {
             return;
         };
         if self.last_live.is_some_and(is_early) {
@@ -93,7 +94,9 @@ impl<W: Write> ProgressOutput<W> {
         let Some(outcome) = call.outcome() else {
             return;
         };
+        let failure = outcome.command_failure.as_ref();
         let (mark, colour) = match call.state() {
+            CallState::Success(_) if failure.is_some() => ("✗", YELLOW),
             CallState::Success(_) => ("✓", GREEN),
             CallState::Cancelled(_) => ("–", YELLOW),
             _ => ("✗", RED),
@@ -107,16 +110,21 @@ impl<W: Write> ProgressOutput<W> {
             let removed = lines("ai_removed_lines") + lines("user_removed_lines");
             end = format!(" +{added} -{removed}{end}");
         }
-        let taken = 2 + name.chars().count() + 1 + end.chars().count() + 1;
+        let failure = failure
+            .map(|failure| one_line(&format!(": {failure}")))
+            .unwrap_or_default();
+        let taken =
+            2 + name.chars().count() + 1 + failure.chars().count() + end.chars().count() + 1;
         let mut what = what(call);
         if !what.is_empty() {
             let room = self.columns.saturating_sub(taken).max(10);
             what = format!(" {}", fitting(&what, room));
         }
         let line = format!(
-            "{} {}{what}{}",
+            "{} {}{what}{}{}",
             self.styled(colour, mark),
             self.styled(BOLD, &name),
+            self.styled(colour, &failure),
             self.styled(DIM, &end)
         );
         self.line(&line);
@@ -124,12 +132,33 @@ impl<W: Write> ProgressOutput<W> {
             let message = one_line(error.message.trim().lines().next().unwrap_or_default());
             let message = self.styled(colour, &fitting(&message, ERROR_COLUMNS));
             self.line(&format!("  {message}"));
+        } else if outcome.command_failure.is_some()
+            && let Some(last) = last_line(&outcome.display)
+        {
+            self.aside(last);
         }
     }
+
+    /// A line below a call, of which as much is shown as fits.
+    fn aside(&mut self, line: &str) {
+        let line = one_line(line);
+        let line = self.styled(DIM, &fitting(&line, self.columns - 3));
+        self.line(&format!("  {line}"));
+    }
+}
+
+/// The last line in which something is.
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
 /// What a call does, in words or by its arguments.
 fn what(call: &ToolCall) -> String {
+    if bare_name(&call.request.name) == "run_shell_command"
+        && let Some(Value::String(command)) = call.request.args.get("command")
+    {
+        return one_line(command);
+    }
     if let Some(description) = call.description.as_deref().map(one_line)
         && !description.is_empty()
     {

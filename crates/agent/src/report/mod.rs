@@ -92,6 +92,8 @@ struct ReportCall {
     diff: Option<Cut>,
     output: Cut,
     is_failed: bool,
+    /// How its command has failed, where it has run one that has.
+    command_failure: Option<Cut>,
     lines: Option<(u64, u64)>,
 }
 
@@ -238,6 +240,10 @@ impl ReportState {
                     .map(|diff| kept.cut(diff, CALL_CHARS)),
                 output: kept.cut(&outcome.text, CALL_CHARS),
                 is_failed: outcome.error.is_some(),
+                command_failure: outcome
+                    .command_failure
+                    .as_ref()
+                    .map(|failure| kept.cut(&failure.to_string(), NAME_CHARS)),
                 lines,
             }))
         });

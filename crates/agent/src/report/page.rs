@@ -104,7 +104,11 @@ fn totals(page: &mut String, kept: &ReportState, error: Option<&SessionError>, s
         ("Turns", kept.turns.to_string()),
         (
             "Calls",
-            format!("{}, of which {} failed", calls.calls, calls.failures),
+            format!(
+                "{}, of which {} failed",
+                calls.calls,
+                calls.failures + calls.failed_commands
+            ),
         ),
         (
             "Tokens in",
@@ -156,7 +160,7 @@ fn tools(page: &mut String, stats: &Stats) {
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             escaped(&one_line(name)),
             tool.calls,
-            tool.failures,
+            tool.failures + tool.failed_commands,
             span(tool.duration)
         ));
     }
@@ -216,10 +220,15 @@ fn missing(page: &mut String, text: &Cut) {
 }
 
 fn show_call(page: &mut String, call: &ReportCall) {
-    let (class, mark) = if call.state == "success" {
-        ("", "<span class=\"good\">✓</span>")
+    let failure = call.command_failure.as_ref();
+    let (class, mark) = if call.state == "success" && failure.is_none() {
+        ("", "<span class=\"good\">✓</span>".to_owned())
     } else {
-        (" class=\"bad\"", "<b>✗</b>")
+        let how = failure.map(|how| format!(" {}", escaped(&one_line(&how.text))));
+        (
+            " class=\"bad\"",
+            format!("<b>✗{}</b>", how.unwrap_or_default()),
+        )
     };
     let lines = call
         .lines
