@@ -138,7 +138,7 @@ fn a_file_that_the_prompt_names_and_that_is_not_there_is_told_before_the_model_i
         is_bad_input(&api, &agent(&ws, &api, &[prompt]).run(), &words);
     }
     // What may be a person or a package is told and goes to the model.
-    for word in ["@nobody", "@types/node"] {
+    for word in ["@alice", "@types/node"] {
         let answer = agent(&ws, &api, &[&format!("Ask {word} of @src/a.rs")]).run();
         ended(&answer, 0, &[&format!("There is no file {word}")]);
         assert!(

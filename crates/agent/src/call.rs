@@ -199,7 +199,7 @@ pub enum ToolCallDecision {
 /// Why the rules have refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallRefusal {
-    /// It needs approval, and no user could be asked.
+    /// The call needs approval, and no user could be asked.
     NoUser,
     /// A rule denies it.
     Rule,
