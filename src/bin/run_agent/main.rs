@@ -76,10 +76,8 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let ended = session.run(&prompt.text, parts).map(drop);
     let refused = &session.stats().refused;
     show::refused(options, refused);
-    ended.map(|()| match refused.is_empty() || !options.fail_on_refusal {
-        true => 0,
-        false => REFUSED,
-    })
+    let is_failure = options.fail_on_refusal && !refused.is_empty();
+    ended.map(|()| if is_failure { REFUSED } else { 0 })
 }
 
 fn session<'a>(
