@@ -60,7 +60,7 @@ fn calls_that_were_refused_without_a_terminal_are_named_and_can_be_a_status() {
         // Standard output is what it is without a refusal.
         let out = answer.text();
         if args.contains(&"json") {
-            let out: Value = serde_json::from_str(&out).expect("JSON");
+            let out: Value = serde_json::from_str(out).expect("JSON");
             assert_eq!(out["response"], "Done.");
             assert!(out.get("error").is_none(), "{out}");
         } else {
