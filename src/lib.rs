@@ -25,6 +25,7 @@
 //! | [`network`] | `gemini-tools-network-link` | the way to `mcp_client`, which reaches the network |
 //! | [`genai`] | `gemini-tools-gemini-api` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
+//! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
 //! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-config` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
@@ -69,7 +70,7 @@
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
-pub use gemini_tools_answers::answer;
+pub use gemini_tools_answers::{answer, output};
 #[cfg(feature = "session")]
 pub use gemini_tools_approval::{approval, session};
 pub use gemini_tools_builtin_tools::builtin;

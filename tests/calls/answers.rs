@@ -1,14 +1,17 @@
 //! The wire between us and a host (CONTRACT.md section 3): exit statuses, silence, the forms of an answer, its encoding.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{PNG_BASE64, Workspace, lines, set_age};
@@ -275,13 +278,86 @@ fn long_text() -> String {
     })
 }
 
+/// What a reader gets at once that takes 64 KiB at most, as node does, and not always at once.
+fn pieces_of(mut reader: impl Read) -> Vec<Vec<u8>> {
+    let mut pieces = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match reader.read(&mut buffer).expect("readable") {
+            0 => return pieces,
+            count => pieces.push(buffer[..count].to_vec()),
+        }
+        if pieces.len() % 3 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The text of an answer that `call_tool` wrote to `stdout`, whose other end `reader` is. Each
+/// piece that is read at once must be UTF-8 by itself.
+fn long_answer_to(stdout: OwnedFd, reader: impl Read) -> (String, bool) {
+    let ws = Workspace::new().file("long.txt", long_text());
+    let path = format!("absolute_path={}", ws.path("long.txt"));
+    let mut command = ws.tool("read_file").flags(&[&path]).command();
+    command.stdin(Stdio::null()).stdout(stdout);
+    let mut child = command.spawn().expect("call_tool");
+    drop(command);
+    let pieces = pieces_of(reader);
+    assert!(child.wait().expect("our child").success());
+    let decoded = pieces.iter().map(|piece| String::from_utf8_lossy(piece));
+    let text: String = decoded.collect();
+    let document: Value = serde_json::from_str(&text).expect("one document");
+    let output = document["functionResponse"]["response"]["output"].as_str();
+    (output.expect("a text").to_owned(), text.is_ascii())
+}
+
 #[test]
-fn long_answer_is_ascii_and_means_the_same() {
-    let text = long_text();
-    let ws = Workspace::new().file("long.txt", &text);
-    let answer = ws.call("read_file", &json!({"absolute_path": ws.path("long.txt")}));
-    assert!(answer.stdout.len() > 60_000 && answer.stdout.is_ascii());
-    assert_eq!(answer.output(), text);
+fn a_long_answer_reaches_a_host_with_each_character_whole_and_unescaped() {
+    // As node starts programs.
+    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+    let (text, is_ascii) = long_answer_to(theirs.into(), ours);
+    assert!(text == long_text() && !is_ascii);
+    // As others do; the smaller is what the kernel gives to a user with many pipes.
+    for capacity in [4096, 64 * 1024, 1024 * 1024] {
+        let (ours, theirs) = std::io::pipe().expect("a pipe");
+        rustix::pipe::fcntl_setpipe_size(&theirs, capacity).expect("a size");
+        let (text, is_ascii) = long_answer_to(theirs.into(), ours);
+        assert!(text == long_text() && !is_ascii, "{capacity}");
+    }
+}
+
+#[test]
+fn a_long_answer_is_escaped_where_the_system_does_not_say_what_was_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let theirs = TcpStream::connect(address).expect("a connection");
+    let (ours, _) = listener.accept().expect("a connection");
+    let (text, is_ascii) = long_answer_to(theirs.into(), ours);
+    assert!(text == long_text() && is_ascii);
+}
+
+#[test]
+fn a_long_answer_ends_with_its_reader() {
+    let ws = Workspace::new().file("long.txt", long_text().repeat(3));
+    let path = format!("absolute_path={}", ws.path("long.txt"));
+    let (socket, socket_in) = UnixStream::pair().expect("a pair of sockets");
+    let (pipe, pipe_in) = std::io::pipe().expect("a pipe");
+    let ends: [(Box<dyn Read>, OwnedFd); 2] = [
+        (Box::new(socket), socket_in.into()),
+        (Box::new(pipe), pipe_in.into()),
+    ];
+    for (mut ours, theirs) in ends {
+        let mut command = ws.tool("read_file").flags(&[&path]).command();
+        command.stdin(Stdio::null()).stdout(theirs);
+        let mut child = command.spawn().expect("call_tool");
+        drop(command);
+        let mut start = [0; 100];
+        ours.read_exact(&mut start).expect("the first piece");
+        drop(ours);
+        // A pipe without a reader ends its writer by a signal.
+        let status = child.wait().expect("our child");
+        assert!(status.success() || status.signal() == Some(Signal::PIPE.as_raw()));
+    }
 }
 
 #[test]

@@ -10,19 +10,12 @@ use gemini_tools_core::text::harmless_lines;
 use gemini_tools_core::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
 };
-use gemini_tools_platform::event::{PollFd, PollFlags};
 use gemini_tools_workspace::Workspace;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Map, Value, json};
-use std::io;
 
 /// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
-
-/// Over this size an answer is written in ASCII. Gemini CLI decodes what it reads chunk by
-/// chunk, and a character that is cut by a chunk's edge (64 KiB) is lost.
-const ASCII_FROM_BYTES: usize = 60_000;
 
 /// Which form of a result is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -452,76 +445,16 @@ impl Serialize for Located<'_> {
     }
 }
 
-/// One line of JSON, in ASCII where it is long.
+/// One line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(value).unwrap_or_default();
-    if line.len() > ASCII_FROM_BYTES && !line.is_ascii() {
-        line.clear();
-        let mut serializer = serde_json::Serializer::with_formatter(&mut line, Ascii);
-        // Writing to memory does not fail.
-        let _ = value.serialize(&mut serializer);
-    }
     line.push(b'\n');
     line
 }
 
-/// The exit status of having written to a standard stream: 1 where that was not possible. A
-/// reader that has gone away is none of our business.
-pub fn printed(written: io::Result<()>) -> u8 {
-    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
-}
-
-/// Writes all of a text to standard output, at once and without a buffer in between.
-///
-/// # Errors
-///
-/// What the system says; a reader that has gone away is `BrokenPipe`.
-pub fn write_stdout(text: &[u8]) -> io::Result<()> {
-    let mut rest = text;
-    while !rest.is_empty() {
-        match gemini_tools_platform::io::write(gemini_tools_platform::stdio::stdout(), rest) {
-            Ok(n) => rest = &rest[n..],
-            Err(gemini_tools_platform::io::Errno::INTR) => {}
-            // The reader has made the pipe non-blocking, and it is full.
-            Err(gemini_tools_platform::io::Errno::AGAIN) => {
-                let stdout = gemini_tools_platform::stdio::stdout();
-                let mut ready = [PollFd::new(&stdout, PollFlags::OUT)];
-                // An interruption makes it try again, which is right.
-                let _ = gemini_tools_platform::event::poll(&mut ready, None);
-            }
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
-}
-
-/// Compact JSON with `\u` escapes for all that is not ASCII.
-struct Ascii;
-
-impl Formatter for Ascii {
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some(at) = rest.bytes().position(|b| !b.is_ascii()) {
-            writer.write_all(&rest.as_bytes()[..at])?;
-            let Some(c) = rest[at..].chars().next() else {
-                break;
-            };
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(writer, "\\u{unit:04x}")?;
-            }
-            rest = &rest[at + c.len_utf8()..];
-        }
-        CompactFormatter.write_string_fragment(writer, rest)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Form, to_line};
+    use super::{Answer, Form};
     use gemini_tools_core::message::Part;
     use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
     use serde_json::{Value, json};
@@ -609,16 +542,6 @@ mod tests {
         );
         assert_eq!(json(Form::Result)["error"]["type"], "file_not_found");
         assert_eq!(answer.exit_status(), 1);
-    }
-
-    #[test]
-    fn a_long_answer_is_ascii_and_says_the_same() {
-        let text = "日本語👋\n".repeat(10_000);
-        let value = json!({ "output": text });
-        let line = to_line(&value);
-        assert!(line.is_ascii());
-        assert_eq!(serde_json::from_slice::<Value>(&line).expect("JSON"), value);
-        assert!(!to_line(&json!("é")).is_ascii());
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! - [`answer`]: the forms of an [`Answer`](answer::Answer), the limit of its texts, and the exit
 //!   status of `call_tool`;
 //! - [`kept_answers`]: where the whole of a text goes that is too long for a model, for later calls
-//!   to read.
+//!   to read;
+//! - [`output`]: writing to standard output, so that a host reads every character whole.
 //!
 //! What a result holds is up to the tools (`gemini-tools-core` has its type), what other APIs and
 //! hosts make of it up to `gemini-tools-dialects`.
@@ -34,3 +35,4 @@
 
 pub mod answer;
 pub mod kept_answers;
+pub mod output;

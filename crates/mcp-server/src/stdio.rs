@@ -8,7 +8,7 @@
 use super::connection::Connection;
 use super::server::Server;
 use super::{MAX_CALLS, fault};
-use gemini_tools_answers::answer::write_stdout;
+use gemini_tools_answers::output::write_stdout;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_platform::event::{PollFd, PollFlags, poll};
 use gemini_tools_platform::io::Errno;

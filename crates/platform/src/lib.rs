@@ -10,7 +10,8 @@
 //!   system;
 //! - [`canonicalize`], which gives a path in the usual form of the system;
 //! - [`check_names`]: names that can't be a file's there;
-//! - [`links`]: where a path leads, and through which links.
+//! - [`links`]: where a path leads, and through which links;
+//! - [`unread`]: what a reader has not taken yet of what was written.
 //!
 //! What a program does with files and processes is up to the crates above: access beneath roots is
 //! in `gemini-tools-workspace`, starting and ending programs in `gemini-tools-process`.
@@ -46,6 +47,7 @@ pub use std::os::unix::fs as unix_fs;
 pub use std::os::unix::process as unix_process;
 
 pub mod links;
+pub mod unread;
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]

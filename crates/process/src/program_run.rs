@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// Maximum kept of either stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
+/// How much node reads at once, in bytes.
+const HOST_PIECE_BYTES: usize = 64 * 1024;
+
 /// How long the thread that feeds a program may take to notice that it has ended.
 const FED: Duration = Duration::from_secs(2);
 
@@ -45,6 +48,7 @@ pub struct RunOptions<'a> {
 
 /// What was seen of a program.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ProgramRun {
     /// What it printed.
     pub stdout: Vec<u8>,
@@ -61,6 +65,9 @@ pub struct ProgramRun {
     /// Whether it ended, or closed its input, before it had read all of that; not known where
     /// what it leaves behind lives on, and may hold its input.
     pub left_input: bool,
+    /// Whether a piece of what it printed began within a character, as a host would read it that
+    /// takes 64 KiB at once.
+    pub splits_characters: bool,
     /// How many bytes of both streams have come.
     bytes: u64,
 }
@@ -90,6 +97,7 @@ impl Program<'_> {
             took: Duration::ZERO,
             was_held: false,
             left_input: false,
+            splits_characters: false,
             bytes: 0,
         };
         let limits = CommandLimits {
@@ -133,6 +141,8 @@ impl Program<'_> {
 impl OutputSink for ProgramRun {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
+        let is_inside = |piece: &[u8]| piece.first().is_some_and(|byte| byte & 0xc0 == 0x80);
+        self.splits_characters |= bytes.chunks(HOST_PIECE_BYTES).any(is_inside);
         self.is_cut |= !keep(&mut self.stdout, bytes);
     }
 

@@ -1,6 +1,6 @@
 //! The only place that writes to the standard streams.
 
-use gemini_tools::answer::write_stdout;
+use gemini_tools::output::{write_json, write_stdout, write_text};
 use gemini_tools::text::json_for_terminal;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -73,7 +73,8 @@ fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
         (Printed::Json, Ok(json)) if std::io::stdout().is_terminal() => {
             write_stdout(json_for_terminal(json).as_bytes())
         }
-        _ => write_stdout(text),
+        (Printed::Json, _) => write_json(text),
+        (Printed::Text, _) => write_text(text),
     };
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,6 +1,6 @@
 //! What goes to the standard streams.
 
-use gemini_tools::answer::write_stdout;
+use gemini_tools::output::write_text;
 use std::io::Write;
 
 pub(crate) fn warn(message: &str) {
@@ -10,7 +10,7 @@ pub(crate) fn warn(message: &str) {
 
 /// Writes everything at once; a reader that has gone away is none of our business.
 pub(crate) fn print(text: &[u8]) -> u8 {
-    match write_stdout(text) {
+    match write_text(text) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             warn(&format!("get_tools: can't write to standard output: {e}"));
             1

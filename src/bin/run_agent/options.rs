@@ -2,7 +2,7 @@
 
 use crate::command::command;
 use clap::ArgMatches;
-use gemini_tools::answer::printed;
+use gemini_tools::output::printed;
 use gemini_tools::start::words;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;

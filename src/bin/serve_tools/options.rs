@@ -3,7 +3,7 @@
 use crate::command::command;
 use crate::log;
 use clap::ArgMatches;
-use gemini_tools::answer::printed;
+use gemini_tools::output::printed;
 use gemini_tools::serve::{Http, HttpError, ServeOptions};
 use gemini_tools::session::PolicyOptions;
 use gemini_tools::tool::ApprovalMode;

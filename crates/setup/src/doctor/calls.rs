@@ -42,9 +42,6 @@ const WAIT: &str = "wait_for_previous";
 /// An answer that floods a model, in bytes.
 const FLOOD_BYTES: usize = 200_000;
 
-/// Gemini CLI gets output in pieces of this size, in bytes.
-const CHUNK_BYTES: usize = 64 * 1024;
-
 /// The call command, asked for a tool that is not there.
 pub(super) struct Probe {
     path: PathBuf,
@@ -370,7 +367,7 @@ fn real_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         report.error("call-encoding", name, explain(what, why, "Print UTF-8."));
-    } else if has_split_character(&seen.stdout) {
+    } else if seen.splits_characters {
         report.warn(
             "call-split-character",
             name,
@@ -379,8 +376,8 @@ fn real_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
                     "Of its {} bytes a character lies across the edge of a piece.",
                     seen.stdout.len()
                 ),
-                "Gemini CLI decodes each piece of 64 KiB alone: the character becomes U+FFFD.",
-                "Print long answers in ASCII, in JSON as \\u escapes, as call_tool does.",
+                "Gemini CLI decodes each piece that it reads alone: the character becomes U+FFFD.",
+                "Print long answers in ASCII, in JSON as \\u escapes.",
             ),
         );
     }
@@ -395,12 +392,4 @@ fn real_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
             ),
         );
     }
-}
-
-/// Whether a character of several bytes lies across the edge between two pieces.
-fn has_split_character(bytes: &[u8]) -> bool {
-    let is_inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
-    (CHUNK_BYTES..bytes.len())
-        .step_by(CHUNK_BYTES)
-        .any(is_inside)
 }

@@ -1,0 +1,179 @@
+//! Writing to standard output, so that a host reads every character whole.
+//!
+//! Gemini CLI decodes each piece that it reads by itself: of a character that lies across the edge
+//! of two pieces it makes U+FFFD. So a long text that is not ASCII is written in pieces that end
+//! where a character does, each only when the one before has been read: what a host then reads at
+//! once is one of our pieces. Where the system doesn't say what has been read, JSON is written in
+//! ASCII, with `\u` escapes, which cost a model several tokens for each character.
+
+use gemini_tools_platform::event::{PollFd, PollFlags, Timespec, poll};
+use gemini_tools_platform::fd::BorrowedFd;
+use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::stdio::stdout;
+use gemini_tools_platform::unread::{Reader, WatchedStream, reader};
+use std::borrow::Cow;
+use std::io;
+
+/// Up to this size a text is written at once: a host reads that much in one piece, and a caller
+/// that waits for the end before it reads finds room for it in a pipe.
+const AT_ONCE_BYTES: usize = 60_000;
+
+/// How long to wait before asking anew what has been read, at first and at most, in nanoseconds.
+const PAUSE_NANOS: (i64, i64) = (20_000, 2_000_000);
+
+/// Writes all of a text to standard output, at once and without a buffer in between.
+///
+/// # Errors
+///
+/// What the system says; a reader that has gone away is `BrokenPipe`.
+pub fn write_stdout(text: &[u8]) -> io::Result<()> {
+    write_all(stdout(), text)
+}
+
+/// Writes all of a text to standard output; of a long one each character reaches a host whole where
+/// the system says what has been read.
+///
+/// # Errors
+///
+/// As [`write_stdout`].
+pub fn write_text(text: &[u8]) -> io::Result<()> {
+    match whole_characters(text) {
+        Some(Reader::Watched(stream)) => write_pieces(&stream, text),
+        _ => write_stdout(text),
+    }
+}
+
+/// Writes JSON to standard output, in ASCII where else a host might cut a character.
+///
+/// # Errors
+///
+/// As [`write_stdout`].
+pub fn write_json(json: &[u8]) -> io::Result<()> {
+    match whole_characters(json) {
+        Some(Reader::Watched(stream)) => write_pieces(&stream, json),
+        Some(Reader::Unwatched) => write_stdout(&to_ascii(json)),
+        _ => write_stdout(json),
+    }
+}
+
+/// The exit status of having written to a standard stream: 1 where that was not possible. A
+/// reader that has gone away is none of our business.
+pub fn printed(written: io::Result<()>) -> u8 {
+    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
+}
+
+/// Who reads a text that can be cut within a character; `None` for one that can't.
+fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
+    (text.len() > AT_ONCE_BYTES && !text.is_ascii()).then(|| reader(stdout()))
+}
+
+fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        match gemini_tools_platform::io::write(to, rest) {
+            Ok(n) => rest = &rest[n..],
+            Err(Errno::INTR) => {}
+            // The reader has made the pipe non-blocking, and it is full.
+            Err(Errno::AGAIN) => {
+                // An interruption makes it try again, which is right.
+                let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
+            }
+            // The reader of a socket has gone away before it had read all.
+            Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+fn write_pieces(stream: &WatchedStream<'_>, text: &[u8]) -> io::Result<()> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        wait_until_read(stream);
+        let (piece, after) = rest.split_at(piece_end(rest, stream.piece_bytes()));
+        write_all(stream.fd(), piece)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// Where the first piece of a text ends: after at most `most` bytes, where a character does. Bytes
+/// that are not UTF-8 are cut anywhere.
+fn piece_end(text: &[u8], most: usize) -> usize {
+    if text.len() <= most {
+        return text.len();
+    }
+    let is_start = |at: &usize| text[*at] & 0xc0 != 0x80;
+    let shortest = most.saturating_sub(3).max(1);
+    (shortest..=most).rev().find(is_start).unwrap_or(most)
+}
+
+/// Waits until all that was written has been read, or the reader is gone, which the next write
+/// tells.
+fn wait_until_read(stream: &WatchedStream<'_>) {
+    let (mut pause, longest) = PAUSE_NANOS;
+    while stream.unread_bytes().is_some_and(|bytes| bytes > 0) {
+        let fd = stream.fd();
+        let mut gone = [PollFd::new(&fd, PollFlags::empty())];
+        let limit = Timespec {
+            tv_sec: 0,
+            tv_nsec: pause,
+        };
+        if poll(&mut gone, Some(&limit)).is_ok_and(|count| count > 0) {
+            return;
+        }
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// JSON with `\u` escapes for all that is not ASCII, which only strings have. What is not UTF-8 is
+/// not JSON, and stays.
+fn to_ascii(json: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = std::str::from_utf8(json) else {
+        return json.into();
+    };
+    let mut ascii = Vec::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        if c.is_ascii() {
+            ascii.push(c as u8);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            ascii.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+        }
+    }
+    ascii.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{piece_end, to_ascii};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_piece_ends_where_a_character_does() {
+        for text in ["日本語👋 Größe", "👋👋👋👋", "ab", "a"] {
+            for most in 4..12 {
+                let mut rest = text.as_bytes();
+                let mut pieces = String::new();
+                while !rest.is_empty() {
+                    let (piece, after) = rest.split_at(piece_end(rest, most));
+                    assert!((1..=most).contains(&piece.len()));
+                    pieces += std::str::from_utf8(piece).expect("whole characters");
+                    rest = after;
+                }
+                assert_eq!(pieces, text);
+            }
+        }
+        assert_eq!(piece_end(&[0x80; 9], 4), 4);
+    }
+
+    #[test]
+    fn json_in_ascii_says_the_same() {
+        let value = json!({ "output": "日本語👋\n \"x\" \u{7f}", "ключ": 1 });
+        let text = value.to_string();
+        let line = to_ascii(text.as_bytes());
+        assert!(line.is_ascii());
+        assert_eq!(serde_json::from_slice::<Value>(&line).expect("JSON"), value);
+    }
+}

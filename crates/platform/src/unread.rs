@@ -1,0 +1,150 @@
+//! What a reader has not taken yet of what was written to a pipe or a socket.
+//!
+//! A pipe's bytes are counted by `FIONREAD`, on either end. A socket of the family `AF_UNIX`, which
+//! node gives to the programs it starts, says by `SIOCOUTQ` how much memory its messages hold; it
+//! is 0 once the last of them has been read. For a socket of the network that number is what the
+//! other machine has not got yet, whether a program has read it or not, and other systems tell the
+//! end that writes nothing: then the reader is not watched.
+
+use crate::fd::BorrowedFd;
+
+/// A stream whose reader can be watched.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchedStream<'a> {
+    fd: BorrowedFd<'a>,
+    #[cfg(target_os = "linux")]
+    is_socket: bool,
+    piece_bytes: usize,
+}
+
+/// How a reader takes what is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Reader<'a> {
+    /// At once and whole, or by itself: a file, a terminal, a device.
+    Whole,
+    /// In pieces, and how much it has taken can be asked.
+    Watched(WatchedStream<'a>),
+    /// In pieces, and the system does not say how much it has taken.
+    Unwatched,
+}
+
+/// A write of this size is one buffer of a socket, and fits into a pipe with room to spare.
+#[cfg(target_os = "linux")]
+const PIECE_BYTES: usize = 32 * 1024;
+
+/// How what is written to `fd` is read.
+#[cfg(target_os = "linux")]
+pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
+    use rustix::fs::FileType;
+    use rustix::net::AddressFamily;
+    use rustix::net::sockopt::{socket_domain, socket_send_buffer_size};
+    let Ok(stat) = rustix::fs::fstat(fd) else {
+        return Reader::Unwatched;
+    };
+    let (is_socket, capacity) = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => (false, rustix::pipe::fcntl_getpipe_size(fd).ok()),
+        // The kernel makes one message of what is at most a quarter of it.
+        FileType::Socket if socket_domain(fd) == Ok(AddressFamily::UNIX) => {
+            let bytes = socket_send_buffer_size(fd);
+            (true, bytes.ok().map(|bytes| bytes / 4))
+        }
+        FileType::Socket => return Reader::Unwatched,
+        _ => return Reader::Whole,
+    };
+    let stream = WatchedStream {
+        fd,
+        is_socket,
+        piece_bytes: capacity.unwrap_or(0).min(PIECE_BYTES),
+    };
+    if stream.piece_bytes == 0 || stream.unread_bytes().is_none() {
+        return Reader::Unwatched;
+    }
+    Reader::Watched(stream)
+}
+
+/// How what is written to `fd` is read.
+#[cfg(not(target_os = "linux"))]
+pub fn reader(_fd: BorrowedFd<'_>) -> Reader<'_> {
+    Reader::Unwatched
+}
+
+impl<'a> WatchedStream<'a> {
+    /// The stream itself.
+    pub fn fd(&self) -> BorrowedFd<'a> {
+        self.fd
+    }
+
+    /// How many bytes a reader gets in one piece, if they are written at once while nothing else is
+    /// unread and the reader's own buffer has room.
+    pub fn piece_bytes(&self) -> usize {
+        self.piece_bytes
+    }
+
+    /// A number that is 0 where all has been read; `None` where the system does not say.
+    #[cfg(target_os = "linux")]
+    pub fn unread_bytes(&self) -> Option<u64> {
+        if self.is_socket {
+            return outgoing_bytes(self.fd);
+        }
+        rustix::io::ioctl_fionread(self.fd).ok()
+    }
+
+    /// A number that is 0 where all has been read; `None` where the system does not say.
+    #[cfg(not(target_os = "linux"))]
+    pub fn unread_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The memory of what was sent and not yet read.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "rustix does not wrap this request of ioctl")]
+fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {
+    use rustix::ioctl::{Getter, Opcode, ioctl};
+    // `SIOCOUTQ`, which has the number of the terminals' `TIOCOUTQ`.
+    const SIOCOUTQ: Opcode = libc::TIOCOUTQ as Opcode;
+    // SAFETY: the request writes one C int.
+    let bytes: core::ffi::c_int = unsafe { ioctl(fd, Getter::<SIOCOUTQ, _>::new()) }.ok()?;
+    u64::try_from(bytes).ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{Reader, WatchedStream, reader};
+    use crate::fd::{AsFd, BorrowedFd, OwnedFd};
+    use crate::io::{read, write};
+    use std::os::unix::net::UnixStream;
+
+    fn watched(fd: BorrowedFd<'_>) -> WatchedStream<'_> {
+        match reader(fd) {
+            Reader::Watched(stream) => stream,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_written_to_a_pipe_or_a_socket_is_unread_until_it_is_read() {
+        let (pipe_out, pipe_in) = std::io::pipe().expect("a pipe");
+        let (socket_out, socket_in) = UnixStream::pair().expect("sockets");
+        let ends: [(OwnedFd, OwnedFd); 2] = [
+            (pipe_out.into(), pipe_in.into()),
+            (socket_out.into(), socket_in.into()),
+        ];
+        for (out, into) in ends {
+            let stream = watched(into.as_fd());
+            assert_eq!(stream.unread_bytes(), Some(0));
+            let piece = vec![b'x'; stream.piece_bytes()];
+            assert_eq!(write(&into, &piece), Ok(piece.len()));
+            assert_ne!(stream.unread_bytes(), Some(0));
+            let mut buffer = vec![0; 64 * 1024];
+            assert_eq!(read(&out, &mut buffer), Ok(piece.len()));
+            assert_eq!(stream.unread_bytes(), Some(0));
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_whole() {
+        let file = tempfile::tempfile().expect("a file");
+        assert!(matches!(reader(file.as_fd()), Reader::Whole));
+    }
+}
