@@ -113,7 +113,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__init)
-            opts="-y -h --user --yes --undo --allow --no-trust --help"
+            opts="-y -h --user --yes --undo --allow --trust --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

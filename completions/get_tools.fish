@@ -77,7 +77,7 @@ none\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'In your own settings, for all projects'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Take back what was done here'
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l no-trust -d 'Don\'t add the project to Gemini CLI\'s trusted folders'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l trust -d 'Trust the project as well, if it brings nothing else that runs'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'

@@ -36,7 +36,7 @@ export async function checkInit(report, play, { getTools, hasPolicies }) {
     settings: { getTools: undefined, callTool: undefined, trusted: false },
     prepare: async (place) => {
       fs.rmSync(path.join(place.workspace, '.gemini'), { recursive: true });
-      written = await init(place, []);
+      written = await init(place, ['--trust']);
     },
   });
   const model = path.join(playground.home, '.gemini');

@@ -97,7 +97,10 @@ fn finds(ws: &Workspace, args: &[&str], id: &str) {
 /// Our own pair as `init` sets it up.
 fn with_ours() -> Workspace {
     let ours = Workspace::new();
-    let init = ours.get_tools(&["init", "--yes"]).unwatched().run();
+    let init = ours
+        .get_tools(&["init", "--yes", "--trust"])
+        .unwatched()
+        .run();
     assert_eq!(init.status(), 0, "{}", init.shown());
     for name in ["get_tools", "call_tool"] {
         // The launcher of the checkout would build what is missing.

@@ -67,12 +67,13 @@ fn discovery() -> String {
 #[test]
 fn a_new_project_gets_commands_a_tool_a_rule_and_trust_and_all_of_it_works() {
     let ws = Workspace::new();
-    let text = done(&ws, &["--yes"]);
+    let text = done(&ws, &["--yes", "--trust"]);
     for said in [
         "settings.json (new)",
         "+    \"discoveryCommand\"",
         "recent_commits.toml (new)",
         "trustedFolders.json (new)",
+        "get_tools doctor",
         "init --undo takes it back",
     ] {
         assert!(text.contains(said), "{said}: {text}");
@@ -139,7 +140,7 @@ fn rules_name_reading_tools_unless_more_is_asked_for() {
 
 #[test]
 fn a_second_time_changes_nothing() {
-    for args in [&["--yes"][..], &["--yes", "--user"]] {
+    for args in [&["--yes", "--trust"][..], &["--yes", "--user"]] {
         let ws = Workspace::new();
         done(&ws, args);
         let before = Tree::of(ws.root());
@@ -153,7 +154,7 @@ fn undo_leaves_everything_as_it_was() {
     let mine =
         "{\r\n  // mine\r\n  \"theme\": \"x\",\r\n  \"tools\": { \"core\": [\"a\"] } // last\r\n}";
     for args in [
-        &["--yes"][..],
+        &["--yes", "--trust"][..],
         &["--yes", "--user"],
         &["--yes", "--allow", "all"],
     ] {
@@ -184,7 +185,8 @@ fn undo_leaves_everything_as_it_was() {
                 .copied()
                 .collect::<Vec<_>>(),
         );
-        let args = args.iter().filter(|arg| !["--allow", "all"].contains(arg));
+        let first = ["--allow", "all", "--trust"];
+        let args = args.iter().filter(|arg| !first.contains(arg));
         let undo: Vec<&str> = ["--undo"].into_iter().chain(args.copied()).collect();
         done(&ws, &undo);
         unchanged(&before, &ws);
@@ -272,7 +274,7 @@ fn a_project_that_brings_something_is_not_trusted_by_the_way() {
         ".gemini/tools/evil.toml",
         "description = \"d\"\nscript = 'touch ran'\n",
     );
-    let text = done(&ws, &["--yes"]);
+    let text = done(&ws, &["--yes", "--trust"]);
     assert!(text.contains("This project is not trusted"), "{text}");
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     assert_eq!(ws.get_tools(&["trust", "--status"]).run().status(), 1);
@@ -312,16 +314,117 @@ fn without_being_asked_nothing_is_changed() {
     assert_eq!(model.status(), 2, "a model can't agree");
 }
 
-#[test]
-fn a_person_is_asked_and_can_say_no() {
-    for (answer, code) in [(b"n\n", 1), (b"y\n", 0)] {
-        let ws = Workspace::new();
-        let mut person = ws.get_tools(&["init"]).unwatched().at_a_terminal();
-        person.sees("Make these changes? [y/N]");
-        person.types(answer);
-        person.sees_it_end(code);
-        assert_eq!(ws.dir().join(SETTINGS).exists(), code == 0);
+/// The question about a change.
+fn question(number: usize, count: usize) -> String {
+    format!("Make this change ({number} of {count})? [y/N/a/q/?]")
+}
+
+/// Has a person answer the questions of `init`, a line each; gives what is shown.
+#[track_caller]
+fn answered(ws: &Workspace, args: &[&str], answers: &[&str], code: i32) -> String {
+    let call = ws.get_tools(&["init"]).flags(args).unwatched();
+    let mut person = call.env("TERM", "xterm").at_a_terminal();
+    for answer in answers {
+        person.sees("[y/N/a/q/?]");
+        person.types(answer.as_bytes());
     }
+    person.sees_it_end(code)
+}
+
+const RULES: &str = "home/.gemini/policies";
+
+#[test]
+fn a_person_is_asked_about_each_change() {
+    let ws = Workspace::new();
+    let before = Tree::of(ws.root());
+    let example = ws.dir().join(".gemini/tools/recent_commits.toml");
+    let mut person = ws.get_tools(&["init"]).unwatched().at_a_terminal();
+    let shown = person.sees(&question(1, 3));
+    assert!(shown.contains("discoveryCommand") && !shown.contains("recent_commits.toml"));
+    person.types(b"?\n");
+    person.sees("q  quit: nothing at all is changed");
+    person.sees(&question(1, 3));
+    person.types(b"y\n");
+    person.sees(&question(2, 3));
+    assert!(!ws.dir().join(SETTINGS).exists(), "before the last answer");
+    person.types(b"\n");
+    person.sees(&question(3, 3));
+    person.types(b"y\n");
+    let said = person.sees_it_end(0);
+    assert!(said.contains("get_tools doctor"), "{said}");
+    assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
+    assert!(!example.exists(), "it was declined");
+    assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
+    // What is taken back is asked about too, and what stays can be taken back later.
+    answered(&ws, &["--undo"], &["n\n", "a\n"], 0);
+    assert!(ws.dir().join(SETTINGS).exists() && !ws.root().join(RULES).exists());
+    answered(&ws, &["--undo"], &["y\n"], 0);
+    unchanged(&before, &ws);
+}
+
+#[test]
+fn a_person_can_agree_to_all_or_to_nothing() {
+    for (answers, code) in [
+        (&["a\n"][..], 0),
+        (&["n\n", "all\n"], 0),
+        (&["n\n", "n\n", "n\n"], 1),
+        (&["y\n", "q\n"], 1),
+        (&["y\n", "\u{4}"], 1),
+    ] {
+        let ws = Workspace::new();
+        let before = Tree::of(ws.root());
+        let said = answered(&ws, &[], answers, code);
+        if code == 1 {
+            assert!(said.contains("nothing was done"), "{answers:?}: {said}");
+            unchanged(&before, &ws);
+            continue;
+        }
+        assert_eq!(ws.dir().join(SETTINGS).exists(), answers.len() == 1);
+        assert!(ws.dir().join(".gemini/tools/recent_commits.toml").exists());
+        assert!(ws.root().join(RULES).exists(), "{answers:?}");
+    }
+}
+
+#[test]
+fn a_pair_stays_where_it_is_if_the_new_commands_are_declined() {
+    let ws = Workspace::new().file(SETTINGS, FOREIGN_PAIR);
+    let call = ws.get_tools(&["init"]).unwatched();
+    let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    let mut person = call.at_a_terminal();
+    person.sees(&question(1, 3));
+    person.types(b"n\n");
+    person.sees(&question(2, 3));
+    person.types(b"a\n");
+    person.sees_it_end(0);
+    assert_eq!(read(ws.dir().join(SETTINGS)), FOREIGN_PAIR);
+    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
+    assert!(ws.root().join(RULES).exists());
+}
+
+#[test]
+fn diffs_have_colours_for_people() {
+    let shown = |variable: (&str, &str)| {
+        let ws = Workspace::new();
+        let call = ws.get_tools(&["init"]).unwatched().env("TERM", "xterm");
+        let mut person = call.env(variable.0, variable.1).at_a_terminal();
+        let shown = person.sees(&question(1, 3));
+        person.types(b"q\n");
+        person.sees_it_end(1);
+        shown
+    };
+    let coloured = shown(("NONE", ""));
+    assert!(coloured.contains("\u{1b}[32m+{\u{1b}[0m"), "{coloured:?}");
+    let plain = shown(("NO_COLOR", "1"));
+    assert!(
+        plain.contains("\n+{") && !plain.contains('\u{1b}'),
+        "{plain:?}"
+    );
+    let call = Workspace::new();
+    let call = call.get_tools(&["init", "--yes"]).unwatched();
+    let forced = call.env("CLICOLOR_FORCE", "1").run();
+    forced.must_say(forced.text(), &["\u{1b}[32m+{"]);
+    let piped = done(&Workspace::new(), &["--yes"]);
+    assert!(!piped.contains('\u{1b}'), "{piped:?}");
 }
 
 #[test]
@@ -474,6 +577,18 @@ fn executables_on_the_path_stand_there_by_their_names() {
         settings(&ws)["tools"],
         json!({"discoveryCommand": "get_tools", "callCommand": "call_tool"})
     );
+    let note = "which others who share the project don't have";
+    assert!(!answer.text().contains(note), "{}", answer.shown());
+    // Where one of the two leads elsewhere, both have their paths, and that is said.
+    let ws = Workspace::new().file("bin/call_tool", FOREIGN);
+    crate::harness::set_mode(&ws.dir().join("bin/call_tool"), 0o755);
+    let path = format!("{}:{path}", ws.path("bin"));
+    let call = ws.get_tools(&["init", "--yes"]).env("PATH", &path);
+    let answer = call.unwatched().run();
+    answer.must_say(answer.text(), &[note, "get_tools init --user"]);
+    let tools = &settings(&ws)["tools"];
+    assert_eq!(tools["discoveryCommand"], discovery());
+    assert_eq!(tools["callCommand"], command("call_tool"));
 }
 
 /// Copies of the two executables, in a directory below the workspace's root.
@@ -529,7 +644,7 @@ fn what_gemini_cli_obeys_in_a_trusted_directory_keeps_it_untrusted() {
             "A=b\n"
         };
         let ws = Workspace::new().file(name, text);
-        let said = done(&ws, &["--yes"]);
+        let said = done(&ws, &["--yes", "--trust"]);
         assert!(
             said.contains("This project is not trusted"),
             "{name}: {said}"
@@ -539,7 +654,7 @@ fn what_gemini_cli_obeys_in_a_trusted_directory_keeps_it_untrusted() {
             "{name}: {said}"
         );
         assert!(
-            said.contains("GEMINI_CLI_TRUST_WORKSPACE=true. Then try:"),
+            said.contains("GEMINI_CLI_TRUST_WORKSPACE=true.\nThen try:"),
             "{said}"
         );
         assert!(
@@ -555,7 +670,7 @@ fn an_env_file_above_the_project_keeps_it_untrusted_but_the_users_own_does_not()
         let directory = ws.root().join(name);
         fs::create_dir_all(&directory).expect("a directory");
         let script = format!("cd '{}' && exec \"$@\"", directory.display());
-        let call = ws.get_tools(&["init", "--yes"]).in_bash(&script);
+        let call = ws.get_tools(&["init", "--yes", "--trust"]).in_bash(&script);
         let answer = call.unwatched().run();
         assert_eq!(answer.status(), 0, "{}", answer.shown());
         answer.text().to_owned()
@@ -576,11 +691,19 @@ fn texts_for_the_model_and_what_init_wrote_do_not_keep_a_project_untrusted() {
     let ws = Workspace::new()
         .file("GEMINI.md", "Be kind.\n")
         .file(".gemini/GEMINI.md", "Be kind.\n");
-    let said = done(&ws, &["--yes", "--no-trust"]);
-    assert!(said.contains("This project is not trusted"), "{said}");
     let said = done(&ws, &["--yes"]);
+    assert!(said.contains("This project is not trusted"), "{said}");
+    assert!(said.contains("get_tools init --trust"), "{said}");
+    assert!(said.contains("does not trust this directory yet"), "{said}");
+    let folders = ws.root().join("home/.gemini/trustedFolders.json");
+    assert!(
+        !folders.exists(),
+        "nothing is trusted unless that is asked for"
+    );
+    let said = done(&ws, &["--yes", "--trust"]);
     assert!(said.contains("From now on Gemini CLI"), "{said}");
-    assert!(said.contains("Done. Try: gemini"), "{said}");
+    assert!(!said.contains("does not trust this directory"), "{said}");
+    assert!(folders.exists());
 }
 
 #[test]
@@ -589,8 +712,8 @@ fn commands_of_others_are_not_harmless_because_init_edited_the_file() {
         SETTINGS,
         "{\"mcpServers\": {\"a\": {\"command\": \"evil\"}}}\n",
     );
-    done(&ws, &["--yes", "--no-trust"]);
-    let said = done(&ws, &["--yes", "--allow", "all"]);
+    done(&ws, &["--yes"]);
+    let said = done(&ws, &["--yes", "--allow", "all", "--trust"]);
     assert!(
         said.contains("what it brings: .gemini/settings.json"),
         "{said}"
@@ -674,7 +797,7 @@ fn allowing_none_takes_the_rules_away() {
     );
     done(&ws, &["--yes", "--allow", "all"]);
     fs::write(&rules, read(&rules).replace("100", "101")).expect("written");
-    let said = done(&ws, &["--yes", "--allow", "none", "--no-trust"]);
+    let said = done(&ws, &["--yes", "--allow", "none"]);
     assert!(
         said.contains("All is in place") || said.contains("was edited since"),
         "{said}"
@@ -754,7 +877,7 @@ fn what_gemini_cli_does_not_trust_is_said_at_the_end() {
         "{\"security\": {\"folderTrust\": {\"enabled\": false}}}",
     );
     let said = done(&ws, &["--yes", "--user"]);
-    assert!(said.contains("Done. Try:"), "{said}");
+    assert!(!said.contains("does not trust this directory"), "{said}");
 }
 
 #[test]
@@ -811,7 +934,7 @@ fn a_pair_is_kept_beside_another_one() {
             "{\"tools\": {\"discoveryCommand\": \"./list\", \"callCommand\": \"./call\"}}",
         );
     let said = done_trusted(&ws, &["--yes"]);
-    assert!(said.contains("earlier_pair_2.toml."), "{said}");
+    assert!(said.contains("earlier_pair_2.toml (new)"), "{said}");
     let tools = ws.dir().join(".gemini/tools");
     assert_eq!(read(tools.join("earlier_pair.toml")), other);
     assert!(read(tools.join("earlier_pair_2.toml")).contains("\"./list\""));
@@ -827,7 +950,7 @@ fn the_chosen_file_of_trusted_folders_is_the_one_that_is_changed() {
         let answer = call.unwatched().run();
         assert_eq!(answer.status(), 0, "{}", answer.shown());
     };
-    init(&[]);
+    init(&["--trust"]);
     assert!(read(&chosen).contains("TRUST_FOLDER"));
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     init(&["--undo"]);
@@ -842,7 +965,7 @@ fn projects_that_are_set_up_at_once_are_all_trusted() {
         let project = ws.root().join(format!("out/{number}"));
         fs::create_dir_all(&project).expect("a directory");
         std::process::Command::new(executable("get_tools"))
-            .args(["init", "--yes"])
+            .args(["init", "--yes", "--trust"])
             .current_dir(project)
             .env_clear()
             .env("HOME", ws.root().join("home"))
@@ -1004,9 +1127,9 @@ fn a_directory_that_holds_the_home_is_not_trusted_by_the_way() {
 
 #[test]
 fn the_same_example_of_user_and_project_is_no_clash() {
-    for first in [["--yes", "--user"], ["--yes", "--no-trust"]] {
+    for first in [&["--yes", "--user"][..], &["--yes"]] {
         let ws = Workspace::new();
-        done(&ws, &first);
+        done(&ws, first);
         let trusted = |args: &[&str]| {
             let call = ws.get_tools(args).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
             call.unwatched().run()

@@ -29,6 +29,15 @@ pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
+/// Whether the names of both executables lead to them on the `PATH`, in `root` and everywhere else:
+/// a relative entry of the `PATH` is another directory in each one.
+pub fn are_on_path(root: &Path) -> bool {
+    ["get_tools", "call_tool"].into_iter().all(|name| {
+        let found = find_program(OsStr::new(name));
+        found.is_some_and(|path| path.is_absolute()) && own_name(name, root) == Some(name)
+    })
+}
+
 fn name_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let name = name.strip_suffix(EXE_SUFFIX).unwrap_or(name);

@@ -60,15 +60,21 @@ tools is found here too.
 Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments.";
 
 const INIT_EXAMPLES: &str = "\
-Shows each change and asks before it makes any:
+Examples:
+  get_tools init                 shows each change and asks
+  get_tools init --yes --trust   changes all of it
+  get_tools init --user          for all of your projects
+  get_tools init --undo          takes it back
+
+The changes:
   .gemini/settings.json          the two commands
   .gemini/tools                  a tool as an example
   ~/.gemini/policies             rules for headless calls
-  ~/.gemini/trustedFolders.json  the project
+  ~/.gemini/trustedFolders.json  the project (--trust)
 
-By the rules Gemini CLI 0.61 lets a model call these tools without a terminal. The example is added where there are no \
-tools, and the project where it brings nothing else that runs. Comments and the order of settings stay. Commands of \
-another program that were there are still there, as a pair in .gemini/tools.
+The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
+these tools without a terminal. The example is added where there are no tools. Comments and the order of settings \
+stay. Commands of another program that were there are still there, as a pair in .gemini/tools.
 
 Exit status: 0 done, 1 not, 2 unusable arguments, or no user to ask.";
 
@@ -220,10 +226,13 @@ fn init_command() -> Command {
                 .conflicts_with("undo")
                 .help("Which tools a model may call without a terminal"),
         )
-        .arg(flag(
-            "no-trust",
-            "Don't add the project to Gemini CLI's trusted folders",
-        ))
+        .arg(
+            flag(
+                "trust",
+                "Trust the project as well, if it brings nothing else that runs",
+            )
+            .conflicts_with_all(["undo", "user"]),
+        )
 }
 
 fn doctor_command() -> Command {

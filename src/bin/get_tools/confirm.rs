@@ -3,9 +3,9 @@
 use crate::print::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
-/// Asks a person to confirm; `Err` is the status to exit with. `otherwise` says what goes without
-/// being asked.
-pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
+/// Whether the user can be asked, if `asks`; `Err` is the status to exit with. `otherwise` says what
+/// goes without being asked.
+fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Gemini CLI and run_agent set this for the commands of a model.
     let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
@@ -13,22 +13,105 @@ pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(),
         warn("get_tools: a command of an agent can't agree to this; a person can, on a terminal");
         return Err(2);
     }
-    if !asks {
-        return Ok(());
-    }
-    if !has_terminal {
+    if asks && !has_terminal {
         warn(&format!(
             "get_tools: there is no terminal to ask on; {otherwise}"
         ));
         return Err(2);
     }
+    Ok(())
+}
+
+/// What the user types on one line after the question; `None` at the end of the input.
+fn answer_to(question: &str) -> Option<String> {
     // Where standard error is gone, there is no answer either.
-    let _ = write!(std::io::stderr(), "{question} [y/N] ");
+    let _ = write!(std::io::stderr(), "{question} ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().take(100).read_line(&mut answer);
-    if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes") {
+    read.is_ok_and(|length| length > 0)
+        .then(|| answer.trim().to_lowercase())
+}
+
+/// Asks a person to confirm; `Err` is the status to exit with. `otherwise` says what goes without
+/// being asked.
+pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
+    may_ask(otherwise, asks)?;
+    if !asks
+        || matches!(
+            answer_to(&format!("{question} [y/N]")).as_deref(),
+            Some("y" | "yes")
+        )
+    {
         return Ok(());
     }
     warn("get_tools: nothing was done");
     Err(1)
+}
+
+/// Asks a person about each of several changes, which are shown one by one; `Err` is the status to
+/// exit with. `otherwise` says what goes without being asked.
+pub(crate) fn choose(
+    shown: &[String],
+    otherwise: &str,
+    print: impl Fn(&str) -> u8,
+) -> Result<Vec<bool>, u8> {
+    let show = |text: &str| match print(text) {
+        0 => Ok(()),
+        status => Err(status),
+    };
+    if let Err(status) = may_ask(otherwise, true) {
+        shown.iter().try_for_each(|text| show(text))?;
+        return Err(status);
+    }
+    let mut answers = Vec::new();
+    let mut is_all = false;
+    for (at, text) in shown.iter().enumerate() {
+        show(text)?;
+        if !is_all {
+            match choice(at + 1, shown.len()) {
+                Some(Choice::One(answer)) => {
+                    answers.push(answer);
+                    continue;
+                }
+                Some(Choice::All) => is_all = true,
+                None => {
+                    warn("get_tools: nothing was done");
+                    return Err(1);
+                }
+            }
+        }
+        answers.push(true);
+    }
+    if answers.contains(&true) {
+        return Ok(answers);
+    }
+    warn("get_tools: nothing was done");
+    Err(1)
+}
+
+/// What the user says to one change.
+enum Choice {
+    One(bool),
+    /// Yes to this one and all that follow.
+    All,
+}
+
+/// Asks until there is an answer; `None` where nothing at all is to be done.
+fn choice(number: usize, count: usize) -> Option<Choice> {
+    let question = format!("Make this change ({number} of {count})? [y/N/a/q/?]");
+    loop {
+        match answer_to(&question).as_deref() {
+            Some("y" | "yes") => return Some(Choice::One(true)),
+            Some("" | "n" | "no") => return Some(Choice::One(false)),
+            Some("a" | "all") => return Some(Choice::All),
+            None | Some("q" | "quit") => return None,
+            Some(_) => warn(
+                "y  make this change\n\
+                 n  leave it out (Enter does the same)\n\
+                 a  make this change and all that follow\n\
+                 q  quit: nothing at all is changed\n\
+                 Nothing is written before the last answer.",
+            ),
+        }
+    }
 }

@@ -1,16 +1,16 @@
 //! `get_tools init`: sets Gemini CLI up, after a person has seen what is to be changed.
 
-use crate::confirm::confirm;
+use crate::confirm::{choose, confirm};
 use crate::print::{print, warn};
+use crate::style::Style;
 use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom::Custom;
-use gemini_tools::init::{self, Allow, Lock, SetupPlan, SetupScope, Wanted};
-use gemini_tools::process::command::find_program;
+use gemini_tools::init::{self, Allow, Change, Lock, Purpose, SetupPlan, SetupScope, Wanted};
+use gemini_tools::own_program::are_on_path;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools::trust::{self, Fingerprint, Trust, TrustedBy, Untrusted};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What is asked for.
@@ -80,16 +80,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     if !task.undoes {
         before.note(&mut plan, task.trusts);
     }
-    let status = print(shown(&plan).as_bytes());
-    if status != 0 {
-        return Err(Stop::Status(status));
-    }
-    confirm(
-        "Make these changes?",
-        "--yes makes the changes that are shown",
-        task.asks,
-    )
-    .map_err(Stop::Status)?;
+    agree(task, &mut plan).map_err(Stop::Status)?;
     let mut lock = lock.map_or_else(|| locked(&home), Ok)?;
     plan.apply(&mut lock)?;
     before.trust_again(&home, &root)?;
@@ -111,8 +102,8 @@ fn planned(
     if task.undoes {
         return Ok(init::undo(home, root, scope)?);
     }
-    let directory = directory();
-    Ok(init::plan(&Wanted {
+    let directory = directory(root);
+    let mut plan = init::plan(&Wanted {
         home,
         root,
         scope,
@@ -120,7 +111,47 @@ fn planned(
         directory: directory.as_deref(),
         tools: &tools(home, root),
         trusts_folder: task.trusts && before.may_be_trusted(),
-    })?)
+    })?;
+    let names_commands = |change: &Change| change.purpose == Purpose::Commands;
+    if let Some(directory) = directory
+        && scope == SetupScope::Project
+        && plan.changes.iter().any(names_commands)
+    {
+        plan.notes.push(format!(
+            "The project's settings name executables in {}, which others who share the project don't have. \
+             With that directory on the PATH they are named without it; get_tools init --user puts \
+             them into your own settings.",
+            show_path(&directory)
+        ));
+    }
+    Ok(plan)
+}
+
+/// Shows the changes, and leaves in the plan what the user agrees to.
+fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
+    let style = Style::of_stdout();
+    let print = |text: &str| print(text.as_bytes());
+    let done = |status| if status == 0 { Ok(()) } else { Err(status) };
+    let shown: Vec<String> = plan.changes.iter().map(|one| shown(one, style)).collect();
+    let notes: Vec<_> = plan.notes.iter().map(|note| visible(note) + "\n").collect();
+    let notes = notes.concat();
+    let otherwise = "--yes makes the changes that are shown";
+    if !task.asks {
+        done(print(&(shown.concat() + &notes)))?;
+        return confirm("", otherwise, false);
+    }
+    if !notes.is_empty() {
+        done(print(&(notes + "\n")))?;
+    }
+    let mut wanted = choose(&shown, otherwise, print)?;
+    let is = |purpose: Purpose| plan.changes.iter().position(|one| one.purpose == purpose);
+    // Where the commands stay what they are, they must not be there a second time.
+    let is_declined = is(Purpose::Commands).is_some_and(|at| !wanted[at]);
+    for (at, change) in plan.changes.iter().enumerate() {
+        wanted[at] &= !(is_declined && change.purpose == Purpose::EarlierPair);
+    }
+    plan.choose(&wanted);
+    Ok(())
 }
 
 /// What the project was before.
@@ -159,9 +190,10 @@ impl Before {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {
             (Trust::Trusted(_), _) | (_, SetupScope::User) => return,
-            _ if may_trust && self.may_be_trusted() => {
-                "From now on Gemini CLI and get_tools trust this directory with all that comes into it; --no-trust leaves that to you.".to_owned()
-            }
+            _ if may_trust && self.may_be_trusted() => return,
+            _ if self.may_be_trusted() => format!(
+                "This project is not trusted, so nothing of this counts here yet. It brings nothing else that runs: get_tools init --trust trusts it. Or look at what it brings, {how}"
+            ),
             _ if self.holds_home => format!(
                 "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and nothing of this counts here yet. If that is what you want: look at what they bring, {how}"
             ),
@@ -195,13 +227,11 @@ fn is_above(root: &Path, home: &Path) -> bool {
 }
 
 /// The directory of our executables; `None` where their names lead there.
-fn directory() -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    let found = find_program(OsStr::new("get_tools"))
-        .and_then(|path| gemini_tools::sys::canonicalize(path).ok());
-    if found.is_some() && found == gemini_tools::sys::canonicalize(&own).ok() {
+fn directory(root: &Path) -> Option<PathBuf> {
+    if are_on_path(root) {
         return None;
     }
+    let own = std::env::current_exe().ok()?;
     let directory = own.parent()?;
     // In a checkout, below `target/release` or `target/TARGET/release`, the launchers build what is
     // missing.
@@ -243,28 +273,30 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     tools
 }
 
-fn shown(plan: &SetupPlan) -> String {
-    let mut text = String::new();
-    for change in &plan.changes {
-        let what = match (&change.before, &change.after) {
-            (None, _) => "new",
-            (_, None) => "removed",
-            _ => "changed",
-        };
-        let path = show_path(&change.path);
-        match show_path(&change.real) {
-            real if real == path => text.push_str(&format!("{path} ({what})\n")),
-            real => text.push_str(&format!("{path} ({what}), which is {real}\n")),
-        }
-        for line in change.diff().lines() {
-            text.push_str(&format!("{}\n", visible(line)));
-        }
+/// One change, as a person reads it.
+fn shown(change: &Change, style: Style) -> String {
+    let what = match (&change.before, &change.after) {
+        (None, _) => "new",
+        (_, None) => "removed",
+        _ => "changed",
+    };
+    let path = show_path(&change.path);
+    let mut text = match show_path(&change.real) {
+        real if real == path => format!("{} ({what})\n", style.bold(&path)),
+        real => format!("{} ({what}), which is {real}\n", style.bold(&path)),
+    };
+    text.push_str(&format!("{}\n", change.purpose.description()));
+    for line in change.diff().lines() {
+        let line = visible(line);
+        text.push_str(&match line.as_bytes().first() {
+            Some(b'+') => style.green(&line),
+            Some(b'-') => style.red(&line),
+            Some(b'@') => style.dim(&line),
+            _ => line.into_owned(),
+        });
         text.push('\n');
     }
-    for note in &plan.notes {
-        text.push_str(&format!("{}\n", visible(note)));
-    }
-    text
+    text + "\n"
 }
 
 fn done(task: &InitTask, scope: SetupScope, home: &Path, root: &Path) -> String {
@@ -275,13 +307,15 @@ fn done(task: &InitTask, scope: SetupScope, home: &Path, root: &Path) -> String 
         SetupScope::User => " --user",
         SetupScope::Project => "",
     };
-    let first = if trust::gemini_cli_trusts(home, root) {
-        "Done. Try:"
+    let trust = if trust::gemini_cli_trusts(home, root) {
+        ""
     } else {
-        "Done. Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then try:"
+        "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true.\n"
     };
     format!(
-        "{first} gemini -p 'Use read_file to say what README.md is about.'\n\
+        "Done. Check it with: get_tools doctor\n\
+         {trust}\
+         Then try: gemini -p 'Use read_file to say what README.md is about.'\n\
          get_tools init{option} --undo takes it back.\n"
     )
 }

@@ -113,7 +113,7 @@ fn init_task(matches: &ArgMatches) -> InitTask {
         allow,
         asks: !matches.get_flag("yes"),
         undoes: matches.get_flag("undo"),
-        trusts: !matches.get_flag("no-trust"),
+        trusts: matches.get_flag("trust"),
     }
 }
 

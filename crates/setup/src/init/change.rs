@@ -1,8 +1,10 @@
 //! One file that is to be changed.
 
+use super::json::Set;
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
+use serde_json::Value;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -28,8 +30,43 @@ impl InitError {
     }
 }
 
+/// What a file is changed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The settings name the two commands.
+    Commands,
+    /// A tool that shows how tools are written.
+    Example,
+    /// The commands that the settings named before are kept as a pair.
+    EarlierPair,
+    /// Rules for calls that need no approval.
+    Rules,
+    /// Gemini CLI's list of trusted folders names the project.
+    Trust,
+    /// What was done before is taken back.
+    Undo,
+}
+
+impl Purpose {
+    /// What the change does, for the user who is asked: a sentence.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Commands => "Gemini CLI gets its tools from get_tools and call_tool.",
+            Self::Example => "It shows how to write a tool of your own.",
+            Self::EarlierPair => "The tools of the commands that were there before stay usable.",
+            Self::Rules => {
+                "Gemini CLI lets a model call these tools without asking, also without a terminal."
+            }
+            Self::Trust => {
+                "From now on Gemini CLI and get_tools trust this directory with all that comes into it."
+            }
+            Self::Undo => "What get_tools init has put there is taken back.",
+        }
+    }
+}
+
 /// A file, as it is and as it is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Which.
     pub path: PathBuf,
@@ -39,6 +76,10 @@ pub struct Change {
     pub before: Option<String>,
     /// `None` where there is to be none.
     pub after: Option<String>,
+    /// What it is changed for.
+    pub purpose: Purpose,
+    /// What is put into a file of JSON, and what was there.
+    pub(super) keys: Vec<(Set, Option<Value>)>,
 }
 
 /// A file's text; `None` where there is no such file.

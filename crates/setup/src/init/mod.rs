@@ -13,7 +13,7 @@ mod lock;
 mod record;
 
 pub use active_content::active_content;
-pub use change::{Change, InitError};
+pub use change::{Change, InitError, Purpose};
 pub use lock::Lock;
 
 use crate::own_program::is_this_installation;
@@ -80,8 +80,11 @@ pub struct SetupPlan {
     pub changes: Vec<Change>,
     /// What a person should know besides.
     pub notes: Vec<String>,
+    /// What is known of earlier runs.
     record: Record,
     record_path: PathBuf,
+    /// Changes that the user does not want, by their paths.
+    declined: Vec<PathBuf>,
     /// The project whose files are changed; `None` where they are the user's.
     project: Option<Project>,
     is_undo: bool,
@@ -115,7 +118,7 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     plan.real(&tools)?;
     let mut names = wanted.tools.to_vec();
     if pairs.is_empty() && (!tools.exists() || plan.record.holds(&tools.join(files::EXAMPLE))) {
-        plan.add(tools.join(files::EXAMPLE), example())?;
+        plan.add(Purpose::Example, tools.join(files::EXAMPLE), example())?;
         let name = files::EXAMPLE.trim_end_matches(".toml").to_owned();
         if !names.iter().any(|(known, _)| *known == name) {
             names.push((name, Kind::Read));
@@ -255,7 +258,7 @@ impl SetupPlan {
         ];
         // Gemini CLI 0.8.2 would put what they say in the place of ours.
         sets.extend(named.old_keys.iter().map(|key| Set::remove(&[key])));
-        self.set(settings, before, &sets)?;
+        self.set(Purpose::Commands, settings, before, &sets)?;
         self.notes.extend(gone);
         Ok(pairs)
     }
@@ -294,14 +297,15 @@ impl SetupPlan {
             if is_planned || there.as_deref().is_some_and(|there| there != text) {
                 continue;
             }
-            self.notes.push(format!(
-                "The tools of the commands that were there before are still there, by {}.",
-                show_path(&path)
-            ));
-            if there.is_none() {
-                self.change(path, None, Some(text.to_owned()), Vec::new())?;
+            if there.is_some() {
+                let shown = show_path(&path);
+                self.notes.push(format!(
+                    "{shown} keeps the commands that were there before."
+                ));
+                return Ok(());
             }
-            return Ok(());
+            let after = Some(text.to_owned());
+            return self.change(Purpose::EarlierPair, path, None, after, Vec::new());
         }
         Err(InitError::new(
             tools,
@@ -321,7 +325,7 @@ impl SetupPlan {
         };
         let path = wanted.home.join(".gemini/policies").join(file);
         if wanted.allow != Allow::Nothing {
-            return self.add(path, &policy(names, wanted.allow));
+            return self.add(Purpose::Rules, path, &policy(names, wanted.allow));
         }
         let Some(there) = self.read(&path)? else {
             return Ok(());
@@ -330,7 +334,7 @@ impl SetupPlan {
         match kept.filter(|kept| kept.is_as_written(&there)) {
             Some(kept) => {
                 let before = kept.before.clone();
-                self.change(path, Some(there), before, Vec::new())?;
+                self.change(Purpose::Undo, path, Some(there), before, Vec::new())?;
             }
             None => self.notes.push(format!(
                 "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
@@ -353,15 +357,18 @@ impl SetupPlan {
                 "its name is not UTF-8, which the list of trusted folders can't hold",
             ));
         };
-        self.set(
-            &folders,
-            before,
-            &[Set::new(&[root], "TRUST_FOLDER".into())],
-        )
+        let set = Set::new(&[root], "TRUST_FOLDER".into());
+        self.set(Purpose::Trust, &folders, before, &[set])
     }
 
     /// Puts values into a file of JSON.
-    fn set(&mut self, path: &Path, before: Option<String>, sets: &[Set]) -> Result<(), InitError> {
+    fn set(
+        &mut self,
+        purpose: Purpose,
+        path: &Path,
+        before: Option<String>,
+        sets: &[Set],
+    ) -> Result<(), InitError> {
         let fail = |e: String| InitError::new(path, e);
         let text = before.clone().unwrap_or_default();
         json::check_strict(&text).map_err(fail)?;
@@ -369,50 +376,57 @@ impl SetupPlan {
         if let Some(after) = after {
             json::check_strict(&after).map_err(fail)?;
             let keys = sets.iter().cloned().zip(old).collect();
-            self.change(path.to_owned(), before, Some(after), keys)?;
+            self.change(purpose, path.to_owned(), before, Some(after), keys)?;
         }
         Ok(())
     }
 
     /// Adds a file, or brings up to date one that was added before.
-    fn add(&mut self, path: PathBuf, text: &str) -> Result<(), InitError> {
+    fn add(&mut self, purpose: Purpose, path: PathBuf, text: &str) -> Result<(), InitError> {
         match self.read(&path)? {
             Some(there) if there == text => {}
             Some(there) if !self.record.wrote(&path, &there) => self.notes.push(format!(
                 "{} is left as it is: it was there already, or was edited.",
                 show_path(&path)
             )),
-            before => self.change(path, before, Some(text.to_owned()), Vec::new())?,
+            before => {
+                self.change(purpose, path, before, Some(text.to_owned()), Vec::new())?;
+            }
         }
         Ok(())
     }
 
     fn change(
         &mut self,
+        purpose: Purpose,
         path: PathBuf,
         before: Option<String>,
         after: Option<String>,
         keys: Vec<(Set, Option<Value>)>,
     ) -> Result<(), InitError> {
         let real = self.real(&path)?;
-        if !self.is_undo
-            && let Some(after) = &after
-        {
-            self.record.keep(
-                &path,
-                before.as_deref(),
-                after,
-                keys,
-                &change::missing(&path),
-            );
-        }
         self.changes.push(Change {
             path,
             real,
             before,
             after,
+            purpose,
+            keys,
         });
         Ok(())
+    }
+
+    /// Leaves out the changes that the user does not want: those for which `is_wanted` has false,
+    /// in the order of [`SetupPlan::changes`]. What was not taken back can be later.
+    pub fn choose(&mut self, is_wanted: &[bool]) {
+        let mut wanted = is_wanted.iter().copied();
+        let (kept, declined) = std::mem::take(&mut self.changes)
+            .into_iter()
+            .partition(|_| wanted.next().unwrap_or(true));
+        self.changes = kept;
+        let declined: Vec<Change> = declined;
+        self.declined
+            .extend(declined.into_iter().map(|change| change.path));
     }
 
     /// Plans the way back of one file.
@@ -423,7 +437,14 @@ impl SetupPlan {
         };
         if kept.is_as_written(&now) {
             if kept.before.as_deref() != Some(&*now) {
-                self.change(path.to_owned(), Some(now), kept.before.clone(), Vec::new())?;
+                let before = kept.before.clone();
+                self.change(
+                    Purpose::Undo,
+                    path.to_owned(),
+                    Some(now),
+                    before,
+                    Vec::new(),
+                )?;
             }
             return Ok(());
         }
@@ -434,7 +455,8 @@ impl SetupPlan {
         }
         let after = json::take_back(&now, &kept.keys).map_err(|e| InitError::new(path, &e))?;
         if let Some(after) = after {
-            self.change(path.to_owned(), Some(now), Some(after), Vec::new())?;
+            let (now, after) = (Some(now), Some(after));
+            self.change(Purpose::Undo, path.to_owned(), now, after, Vec::new())?;
         }
         Ok(())
     }
@@ -452,6 +474,9 @@ impl SetupPlan {
         }
         if !self.is_undo && !self.changes.is_empty() {
             let mut record = self.record.clone();
+            for change in &self.changes {
+                record.keep(change, &change::missing(&change.path));
+            }
             record.add_made(&lock.made);
             record.save(&self.record_path)?;
         }
@@ -459,7 +484,13 @@ impl SetupPlan {
             change.make(self.whose(&change.path))?;
         }
         if self.is_undo {
-            record::remove(&self.record_path)?;
+            let mut left = self.record.clone();
+            left.files.retain(|kept| self.declined.contains(&kept.path));
+            if left.files.is_empty() {
+                record::remove(&self.record_path)?;
+            } else {
+                left.save(&self.record_path)?;
+            }
             lock.emptied.clone_from(&self.record.made);
         }
         Ok(())

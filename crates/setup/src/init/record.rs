@@ -1,6 +1,6 @@
 //! What was there before, so that it can be put back.
 
-use super::change::{InitError, read, real, write};
+use super::change::{Change, InitError, read, real, write};
 use super::json::{self, Set};
 use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
@@ -158,22 +158,20 @@ impl Record {
         self.made = made;
     }
 
-    /// Takes a change down. What was there before the first of several runs is what counts.
-    pub(super) fn keep(
-        &mut self,
-        path: &Path,
-        before: Option<&str>,
-        after: &str,
-        keys: Vec<(Set, Option<Value>)>,
-        missing: &[PathBuf],
-    ) {
+    /// Takes a change down, with the directories that are to be made for it. What was there before
+    /// the first of several runs is what counts.
+    pub(super) fn keep(&mut self, change: &Change, missing: &[PathBuf]) {
+        let (Some(after), path) = (&change.after, &change.path) else {
+            return;
+        };
+        let (before, keys) = (change.before.as_deref(), change.keys.clone());
         for directory in missing {
             if !self.made.contains(directory) {
                 self.made.push(directory.clone());
             }
         }
         let after = hash(after.as_bytes());
-        let kept = self.files.iter_mut().find(|kept| kept.path == path);
+        let kept = self.files.iter_mut().find(|kept| kept.path == *path);
         match kept {
             Some(kept) => {
                 let is_ours = before.is_some_and(|text| kept.is_as_written(text));
@@ -199,7 +197,7 @@ impl Record {
                 kept.after = after;
             }
             None => self.files.push(ChangedFile {
-                path: path.to_owned(),
+                path: path.clone(),
                 before: before.map(str::to_owned),
                 after,
                 keys,
