@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --help --version"
+            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --propagate-status --root --stream --batch --from --fail-on-match --sarif --junit --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -46,6 +46,10 @@ _call_tool() {
                     return 0
                     ;;
                 --policy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -78,7 +82,7 @@ _call_tool_with_names() {
             continue
         fi
         case $word in
-            -o|--output|--id|--approval-mode|--policy|--from) is_value=true ;;
+            -o|--output|--id|--approval-mode|--policy|--root|--from) is_value=true ;;
             -*) ;;
             *) has_name=true ;;
         esac

@@ -11,6 +11,8 @@ mod ends;
 mod memory;
 #[cfg(target_os = "linux")]
 mod no_socket;
+mod propagate;
 mod save_memory;
 mod save_memory_writers;
 mod stream;
+mod typed;

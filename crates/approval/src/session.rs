@@ -282,6 +282,34 @@ impl Session {
         Ok((Cow::Owned(all), own))
     }
 
+    /// The tool of this name among those of a registry.
+    fn require<'r>(
+        &self,
+        registry: &'r ToolRegistry,
+        name: &str,
+    ) -> Result<&'r dyn Tool, ToolError> {
+        registry.get(name).ok_or_else(|| {
+            let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
+            let error = registry.missing(name, &others);
+            custom::explain_missing(&self.tool_env, name, error)
+        })
+    }
+
+    /// Looks at the tool of this name, as [`Session::call`] would find it.
+    ///
+    /// # Errors
+    ///
+    /// `tool_not_registered`, or why the tool can't be used.
+    pub fn with_tool<T>(
+        &self,
+        name: &str,
+        cx: &Context,
+        look: impl FnOnce(&dyn Tool) -> T,
+    ) -> Result<T, ToolError> {
+        let (registry, name) = self.tools(name, cx)?;
+        self.require(&registry, &name).map(look)
+    }
+
     /// Runs or explains a call.
     ///
     /// # Errors
@@ -296,11 +324,7 @@ impl Session {
     ) -> Result<ToolResult, ToolError> {
         let (registry, name) = self.tools(name, cx)?;
         let name = name.as_str();
-        let Some(tool) = registry.get(name) else {
-            let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
-            let error = registry.missing(name, &others);
-            return Err(custom::explain_missing(&self.tool_env, name, error));
-        };
+        let tool = self.require(&registry, name)?;
         if let Some(judged) = options.judged {
             self.compare(tool, judged)?;
         }
@@ -308,15 +332,7 @@ impl Session {
             restore(tool.parameters().value(), &mut args);
         }
         if options.is_strict {
-            let unknown = tool.unknown_arguments(&Args::from_value(args.clone())?);
-            if !unknown.is_empty() {
-                return Err(ToolError::invalid(format!(
-                    "The tool {} has no argument \"{}\".",
-                    tool.name(),
-                    unknown.join("\", \"")
-                ))
-                .with_hint("Without --strict it is ignored."));
-            }
+            tool::refuse_unknown(tool, &Args::from_value(args.clone())?)?;
         }
         if options.is_explained {
             return self.explain(&registry, name, args, options, cx);

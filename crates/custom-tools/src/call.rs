@@ -243,7 +243,8 @@ impl Call {
             matches!(ending, Some(Ending::Code(code)) if self.manifest.success.contains(&code));
         let with_code = |result: ToolResult| match ending {
             Some(Ending::Code(code)) => result.with_data("exitCode", code),
-            _ => result,
+            Some(Ending::Signal(signal)) => result.with_data("signal", signal),
+            None => result,
         };
         if self.manifest.output == Output::ToolResult
             && !is_success

@@ -49,6 +49,13 @@ pub(crate) fn check(
     };
     if options.fail_on_match {
         wants("--fail-on-match", "matches")?;
+        let data = result.data.as_ref();
+        if let Some(include) = data.and_then(|data| data.get("unmatchedInclude")) {
+            return Err(ToolError::invalid(format!(
+                "No file matches the include {include}, so nothing was searched."
+            ))
+            .with_hint("Check its spelling: patterns count from the directory that is searched."));
+        }
     }
     match options.report {
         Some(CiFormat::Sarif) => wants("--sarif", "locations")?,

@@ -3,20 +3,21 @@
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::Form;
 use gemini_tools::tool::ApprovalMode;
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Arguments are one JSON object on standard input, or KEY=VALUE (a string) and KEY:=JSON after the name; with those, \
-standard input is not read.
+standard input is not read. A value alone is for the one parameter that a tool must have.
 
 Examples:
   echo '{\"path\":\"src\"}' | call_tool list_directory
   call_tool glob pattern='**/*.rs' --output text
-  call_tool read_file absolute_path=README.md limit:=20 --output text
-  call_tool search_file_content pattern='TODO|FIXME' include='*.rs'
+  call_tool read_file README.md limit:=20 --output text
+  call_tool search_file_content 'TODO|FIXME' include='*.rs'
   call_tool glob pattern='*.md' | jq .functionResponse.response
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
   call_tool web_fetch url=https://www.rust-lang.org/ --output text
-  call_tool run_shell_command command='make test' timeout:=600 --output text
+  call_tool run_shell_command 'make test' timeout:=600 --propagate-status
   call_tool github__get_issue number:=7  a tool over MCP
   call_tool --batch < calls.jsonl
   call_tool --from openai < call.json    from another API
@@ -26,7 +27,7 @@ Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tool
 
 Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or call, 3 refused by policy, 124 out of \
 time, 130 and 143 interrupted. With --fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above not \
-searched.
+searched. With --propagate-status: the command's own, 128 and more by a signal, 125 where call_tool failed.
 
 Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
 colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, \
@@ -53,7 +54,7 @@ pub(crate) fn command() -> Command {
         .arg(
             Arg::new("ARGUMENT")
                 .num_args(0..)
-                .help("KEY=VALUE or KEY:=JSON, instead of standard input"),
+                .help("KEY=VALUE, KEY:=JSON or a value alone, instead of standard input"),
         )
         .arg(
             Arg::new("output")
@@ -91,8 +92,23 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag(
             "strict",
-            "Refuse arguments that the tool does not know",
+            "Refuse arguments in JSON that the tool does not know",
         ))
+        .arg(
+            flag(
+                "propagate-status",
+                "End with the command's own exit status; 125 is a failure of call_tool",
+            )
+            .conflicts_with_all(["batch", "from", "explain", "fail-on-match", "sarif", "junit"]),
+        )
+        .arg(
+            Arg::new("root")
+                .long("root")
+                .value_name("DIR")
+                .action(ArgAction::Append)
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Work in this directory instead of the current one"),
+        )
         .arg(
             flag(
                 "stream",

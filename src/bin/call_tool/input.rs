@@ -2,20 +2,22 @@
 
 use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
+use gemini_tools::session::Session;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
-use gemini_tools::tool::{Cancellation, ErrorKind, TICK, ToolError};
+use gemini_tools::tool::{Cancellation, Context, ErrorKind, TICK, ToolError, from_words};
 use serde_json::{Value, json};
 
-/// The arguments as a JSON value.
+/// The arguments of a call: typed, or one JSON object on standard input.
 pub(crate) fn arguments(
     options: &CallToolOptions,
-    input: Result<Vec<u8>, ToolError>,
+    session: &Session,
+    input: &[u8],
+    cx: &Context,
 ) -> Result<Value, ToolError> {
-    if let Some(pairs) = &options.args {
-        return pairs_to_json(pairs);
+    if let Some(words) = &options.args {
+        return session.with_tool(&options.name, cx, |tool| from_words(tool, words))?;
     }
-    let input = input?;
-    let text = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&input);
+    let text = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(input);
     if text.trim_ascii().is_empty() {
         return Ok(json!({}));
     }
@@ -25,36 +27,6 @@ pub(crate) fn arguments(
         ))
         .with_hint(r#"Give one object such as {"path":"src"}."#)
     })
-}
-
-/// `KEY=VALUE` and `KEY:=JSON`.
-fn pairs_to_json(pairs: &[String]) -> Result<Value, ToolError> {
-    let mut map = serde_json::Map::new();
-    for pair in pairs {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(ToolError::invalid(format!(
-                "{pair:?} is not an argument of the form KEY=VALUE."
-            ))
-            .with_hint("Use KEY=VALUE for strings and KEY:=JSON for everything else."));
-        };
-        let (key, value) = match key.strip_suffix(':') {
-            Some(key) => {
-                let json = parse_json(value.as_bytes()).map_err(|e| {
-                    ToolError::invalid(format!("The value of {key:?} is not valid JSON: {e}."))
-                        .with_hint("Use KEY=VALUE for a string.")
-                })?;
-                (key, json)
-            }
-            None => (key, Value::from(value)),
-        };
-        if key.is_empty() {
-            return Err(ToolError::invalid(format!(
-                "{pair:?} has no name before the =."
-            )));
-        }
-        map.insert(key.to_owned(), value);
-    }
-    Ok(Value::Object(map))
 }
 
 /// Reminds of the form for values that are not strings, where one was perhaps meant.

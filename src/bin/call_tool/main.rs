@@ -10,21 +10,26 @@ mod dialect;
 mod input;
 mod options;
 mod print;
+mod propagate;
 mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{CallToolOptions, options};
-use crate::print::{Printed, coloured, print, print_json, print_last, shows_colours, warn};
+use crate::print::{
+    Printed, Statuses, coloured, print, print_json, print_last, shows_colours, warn,
+};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
-use gemini_tools::text::visible;
+use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
     Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
 };
+use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 gemini_tools::main!(run, gemini_tools::VERSION);
@@ -88,10 +93,26 @@ fn cancellation() -> Cancellation {
     cancel
 }
 
-/// Opens everything for the current directory.
+/// Opens everything for the directories of the command line, or else for the current one.
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
-    let root = std::env::current_dir().unwrap_or_default();
-    Session::open(&root, &[], &options.rules)
+    let Some((first, more)) = options.roots.split_first() else {
+        let root = std::env::current_dir().unwrap_or_default();
+        return Session::open(&root, &[], &options.rules);
+    };
+    let absolute = |path: &PathBuf| {
+        let fail = |e| ToolError::invalid(format!("--root {}: {e}.", show_path(path)));
+        if !std::fs::metadata(path).map_err(fail)?.is_dir() {
+            return Err(fail(std::io::ErrorKind::NotADirectory.into()));
+        }
+        std::path::absolute(path).map_err(fail)
+    };
+    let more: Vec<PathBuf> = more.iter().map(absolute).collect::<Result<_, _>>()?;
+    let written = absolute(first)?;
+    let session = Session::open(&real_root(&written, &more)?, &more, &options.rules)?;
+    // No command may have pointed it elsewhere.
+    let writable = &session.tool_env().settings.sandbox.allowed_paths;
+    real_root(&written, writable)?;
+    Ok(session)
 }
 
 /// The person at the terminal, where rules may want the user to be asked.
@@ -107,7 +128,7 @@ fn call_options<'a>(
     person: Option<&'a SharedPrompt>,
 ) -> CallOptions<'a> {
     CallOptions {
-        is_strict: options.strict,
+        is_strict: options.strict || options.fail_on_match || options.report.is_some(),
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
@@ -136,7 +157,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     let own = cancel.clone();
     let number = watchdog.begin(cancel.clone(), move |error| {
         let last = Message::of(options, Err(error), None, &own);
-        print_last(&last.text, last.printed, last.status);
+        print_last(&last.text, last.printed, last.statuses(options));
     });
     let form = options.form.unwrap_or_default();
     let mut cx = Context::new(cancel.clone(), matches!(form, Form::Result | Form::Text));
@@ -145,12 +166,14 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         cx = cx.with_live_output(print_live);
     }
     let mut session = None;
-    let outcome = arguments(options, input(options, cancel)).and_then(|args| {
+    let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
         if form != Form::Text {
             cx.limit_chars = session.tool_env().settings.limit_chars();
         }
+        let args = arguments(options, session, &input, &cx)?;
         ci::check_tool(options, session)?;
+        propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
         let how = call_options(options, person.as_ref());
         let result = call(session, &options.name, args, how, &cx)?;
@@ -160,7 +183,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     if !watchdog.claim(number) {
         wait_for_the_end();
     }
-    print(&message.text, message.printed, message.status)
+    print(&message.text, message.printed, message.statuses(options))
 }
 
 /// What is printed when a call is over.
@@ -184,6 +207,7 @@ impl Message {
             outcome: outcome.map_err(|e| explain_types(options, e)),
         };
         let status = ci::status(options, &answer, status(&answer, cancel));
+        let status = propagate::status(options, &answer, status);
         let said = |text, printed| Self {
             text,
             printed,
@@ -211,6 +235,18 @@ impl Message {
             more.insert("type".to_owned(), "result".into());
         }
         said(answer.to_json_with(form, more), Printed::Json)
+    }
+
+    /// The exit status, and the one where this can't be written.
+    fn statuses(&self, options: &CallToolOptions) -> Statuses {
+        Statuses {
+            written: self.status,
+            unwritten: if options.propagates_status {
+                propagate::OURS
+            } else {
+                1
+            },
+        }
     }
 
     fn text(answer: &Answer<'_>, status: u8) -> Self {

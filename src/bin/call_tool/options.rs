@@ -3,14 +3,18 @@
 use crate::command::command;
 use crate::input::read_input;
 use crate::print::{print_json, warn};
+use crate::propagate;
 use clap::ArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
+use gemini_tools::builtin;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// What the command line says.
 #[expect(
@@ -31,6 +35,10 @@ pub(crate) struct CallToolOptions {
     pub(crate) stream: bool,
     /// Whether calls come as JSON lines.
     pub(crate) batch: bool,
+    /// Whether to end as the command of the call has ended.
+    pub(crate) propagates_status: bool,
+    /// Where to work, instead of the current directory.
+    pub(crate) roots: Vec<PathBuf>,
     /// What calls are judged by.
     pub(crate) rules: PolicyOptions,
     /// The dialect that calls come in and are answered in; `None` for our own.
@@ -96,6 +104,9 @@ impl CallToolOptions {
         self.rules.approval = text("approval-mode").and_then(|name| ApprovalMode::from_name(&name));
         let policy = matches.get_many::<String>("policy");
         self.rules.policy = policy.into_iter().flatten().cloned().collect();
+        self.propagates_status = matches.get_flag("propagate-status");
+        let roots = matches.get_many::<PathBuf>("root");
+        self.roots = roots.into_iter().flatten().cloned().collect();
         self.from = text("from").and_then(|name| Dialect::from_name(&name));
         self.fail_on_match = matches.get_flag("fail-on-match");
         self.report = match (matches.get_flag("sarif"), matches.get_flag("junit")) {
@@ -112,21 +123,71 @@ impl CallToolOptions {
 fn parse() -> Result<ArgMatches, u8> {
     command().try_get_matches_from(words()).map_err(|e| {
         if e.use_stderr() {
-            let text = e.to_string();
-            let reason = text.trim_start_matches("error: ").trim_end();
-            usage_error("", reason)
+            usage_error("", &unusable(&e))
         } else {
             printed(e.print())
         }
     })
 }
 
+/// What is wrong with the command line.
+fn unusable(error: &clap::Error) -> String {
+    let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => unknown,
+        _ => "",
+    };
+    let name = unknown.strip_prefix("--").unwrap_or_default();
+    let is_near_an_option = error.get(ContextKind::SuggestedArg).is_some();
+    let key = name.replace('-', "_");
+    if name.is_empty() || is_near_an_option && !is_argument_of_built_in(&key) {
+        let text = error.to_string();
+        return text.trim_start_matches("error: ").trim_end().to_owned();
+    }
+    let words: Vec<String> = words()
+        .into_iter()
+        .filter_map(|word| word.into_string().ok())
+        .collect();
+    let place = words
+        .iter()
+        .position(|word| word.split('=').next() == Some(unknown));
+    let value = place.and_then(|at| match words[at].split_once('=') {
+        Some((_, value)) => Some(value),
+        None => words
+            .get(at + 1)
+            .map(String::as_str)
+            .filter(|word| !word.starts_with('-')),
+    });
+    let value = value.unwrap_or("VALUE");
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let value = if value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
+    };
+    format!(
+        "There is no option {unknown}. The arguments of a tool have no dashes: {key}={value}. \
+         call_tool --help lists the options."
+    )
+}
+
+/// Whether the tool that is called knows this argument, where it is a built-in one.
+fn is_argument_of_built_in(key: &str) -> bool {
+    let words = words();
+    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
+    names.any(|name| builtin::knows_argument(name, key))
+}
+
 /// Answers a command line that can't be used. For a person on a terminal that is a message;
 /// a program gets it in the same form as every other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
+    let status = if words().iter().any(|word| word == propagate::FLAG) {
+        propagate::OURS
+    } else {
+        2
+    };
     if std::io::stdout().is_terminal() {
         warn(&format!("call_tool: {reason}"));
-        return 2;
+        return status;
     }
     // The host would fail if its write to us did.
     let _ = read_input(&with_time_limit(&Cancellation::default()));
@@ -135,5 +196,5 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
         id: None,
         outcome: Err(ToolError::invalid(reason)),
     };
-    print_json(&answer.to_json(Form::Part), 2)
+    print_json(&answer.to_json(Form::Part), status)
 }

@@ -53,22 +53,34 @@ pub(crate) enum Printed {
     Complaint,
 }
 
+/// The exit status of what was printed.
+#[derive(Clone, Copy)]
+pub(crate) struct Statuses {
+    pub(crate) written: u8,
+    /// Where it could not be printed.
+    pub(crate) unwritten: u8,
+}
+
 /// [`print()`] of a line of JSON.
 pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
-    print(line, Printed::Json, status)
+    let statuses = Statuses {
+        written: status,
+        unwritten: 1,
+    };
+    print(line, Printed::Json, statuses)
 }
 
 /// Writes everything at once; a reader that has gone away is none of our business.
-pub(crate) fn print(text: &[u8], printed: Printed, status: u8) -> u8 {
+pub(crate) fn print(text: &[u8], printed: Printed, statuses: Statuses) -> u8 {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    write(text, printed, status)
+    write(text, printed, statuses)
 }
 
-fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
+fn write(text: &[u8], printed: Printed, statuses: Statuses) -> u8 {
     let written = match (printed, std::str::from_utf8(text)) {
         (Printed::Complaint, _) => {
             warn(&String::from_utf8_lossy(text));
-            return status;
+            return statuses.written;
         }
         (Printed::Json, Ok(json)) if std::io::stdout().is_terminal() => {
             write_stdout(json_for_terminal(json).as_bytes())
@@ -79,17 +91,17 @@ fn write(text: &[u8], printed: Printed, status: u8) -> u8 {
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             warn(&format!("call_tool: can't write to standard output: {e}"));
-            1
+            statuses.unwritten
         }
-        _ => status,
+        _ => statuses.written,
     }
 }
 
 /// Writes the last that there is to say, and ends the process, whatever else it does.
-pub(crate) fn print_last(text: &[u8], printed: Printed, status: u8) -> ! {
+pub(crate) fn print_last(text: &[u8], printed: Printed, statuses: Statuses) -> ! {
     // Not while a line is being written, and none comes after it.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    gemini_tools::process::exit(write(text, printed, status))
+    gemini_tools::process::exit(write(text, printed, statuses))
 }
 
 /// Whether a terminal shows what is printed, and the user wants colours.

@@ -27,6 +27,7 @@ mod search;
 mod search_file_content;
 mod smart_edit;
 mod stop_background_process;
+mod undeclared;
 mod web_fetch;
 mod write_file;
 
@@ -38,7 +39,7 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
+    Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Undeclared, Usage,
 };
 use gemini_tools_network_link::{Helper, Network};
 use gemini_tools_workspace::Workspace;
@@ -98,7 +99,7 @@ struct Spec {
     /// Whether calls report output while they run.
     can_update_output: bool,
     /// Arguments that are understood but not declared.
-    undeclared: &'static [&'static str],
+    undeclared: &'static [Undeclared],
     build: Build,
 }
 
@@ -202,6 +203,21 @@ pub fn reach(name: &str) -> Option<(bool, bool)> {
     Some((declared.is_idempotent, declared.is_open_world))
 }
 
+/// Whether the built-in tool of this name knows such an argument, declared or not. Needs no
+/// workspace.
+pub fn knows_argument(name: &str, argument: &str) -> bool {
+    let Some(known) = known(name) else {
+        return false;
+    };
+    let Some(spec) = ALL.iter().find(|spec| spec.declaration.name == known.name) else {
+        return false;
+    };
+    let schema = Schema::from_static(spec.declaration.schema);
+    known.renamed.iter().any(|(other, _)| *other == argument)
+        || spec.undeclared.iter().any(|more| more.name == argument)
+        || schema.value()["properties"].get(argument).is_some()
+}
+
 /// The built-in tool of this name, or that has it among its others. Needs none of the code
 /// behind it.
 pub fn known(name: &str) -> Option<Known> {
@@ -267,13 +283,11 @@ impl Tool for Builtin {
         }
     }
 
-    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
-        let mut args = args.clone();
-        args.rename(self.spec.declaration.renamed);
-        args.unknown(&self.schema, self.spec.undeclared)
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
+    fn usage(&self) -> Usage<'_> {
+        Usage {
+            renamed: self.spec.declaration.renamed,
+            undeclared: self.spec.undeclared,
+        }
     }
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

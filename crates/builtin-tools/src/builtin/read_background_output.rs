@@ -3,7 +3,7 @@
 use super::list_background_processes::state;
 use super::search::bounded;
 use super::stop_background_process::{find, process_id};
-use super::{Declaration, Spec, ToolEnv};
+use super::{Declaration, Spec, ToolEnv, undeclared};
 use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
@@ -40,7 +40,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Read Background Output",
     can_update_output: false,
-    undeclared: &["delay_ms"],
+    undeclared: &[undeclared::DELAY_MS],
     build,
 };
 

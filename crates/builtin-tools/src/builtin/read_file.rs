@@ -1,6 +1,6 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
+use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv, undeclared};
 use base64::Engine;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
@@ -50,7 +50,11 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "ReadFile",
     can_update_output: false,
-    undeclared: &["start_line", "end_line", "count_lines"],
+    undeclared: &[
+        undeclared::START_LINE,
+        undeclared::END_LINE,
+        undeclared::COUNT_LINES,
+    ],
     build,
 };
 

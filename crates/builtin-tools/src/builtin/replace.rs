@@ -1,7 +1,7 @@
 //! `replace`: an exact text in one file, for another.
 
 use super::edit::{Before, Edit, Plan, line_list};
-use super::{Declaration, Spec, ToolEnv};
+use super::{Declaration, Spec, ToolEnv, undeclared};
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
     ToolResult,
@@ -31,7 +31,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Edit",
     can_update_output: false,
-    undeclared: &["allow_multiple", "instruction"],
+    undeclared: &[undeclared::ALLOW_MULTIPLE, undeclared::INSTRUCTION],
     build,
 };
 

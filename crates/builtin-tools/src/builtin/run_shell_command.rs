@@ -1,7 +1,7 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
 use super::confinement::sandbox;
-use super::{Declaration, Spec, ToolEnv};
+use super::{Declaration, Spec, ToolEnv, undeclared};
 use gemini_tools_answers::kept_answers;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
@@ -45,7 +45,7 @@ pub(super) const SPEC: Spec = Spec {
     declaration: &DECLARATION,
     display_name: "Shell",
     can_update_output: true,
-    undeclared: &["delay_ms"],
+    undeclared: &[undeclared::DELAY_MS],
     build,
 };
 
@@ -445,8 +445,10 @@ impl Report<'_> {
         };
         result.return_display = display.into();
         result.is_limited = true;
-        if let Some(Ending::Code(code)) = self.ending {
-            result = result.with_data("exitCode", code);
+        match self.ending {
+            Some(Ending::Code(code)) => result = result.with_data("exitCode", code),
+            Some(Ending::Signal(signal)) => result = result.with_data("signal", signal),
+            None => {}
         }
         if let Some(file) = &captured.file {
             result = result.with_data("outputFile", show_path(file).into_owned());

@@ -2,7 +2,7 @@
 
 use super::glob::{NEVER, node_modules, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
-use super::{Declaration, Spec, ToolEnv};
+use super::{Declaration, Spec, ToolEnv, undeclared};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError,
@@ -54,17 +54,17 @@ pub(super) const SPEC: Spec = Spec {
     display_name: "SearchText",
     can_update_output: false,
     undeclared: &[
-        "exclude_pattern",
-        "names_only",
-        "count",
-        "case_sensitive",
-        "fixed_strings",
-        "context",
-        "before",
-        "after",
-        "no_ignore",
-        "max_matches_per_file",
-        "total_max_matches",
+        undeclared::EXCLUDE_PATTERN,
+        undeclared::NAMES_ONLY,
+        undeclared::COUNT,
+        undeclared::CASE_SENSITIVE,
+        undeclared::FIXED_STRINGS,
+        undeclared::CONTEXT,
+        undeclared::BEFORE,
+        undeclared::AFTER,
+        undeclared::NO_IGNORE,
+        undeclared::MAX_MATCHES_PER_FILE,
+        undeclared::TOTAL_MAX_MATCHES,
     ],
     build,
 };
@@ -380,6 +380,8 @@ struct Finder<'a> {
     searcher: Searcher<'a>,
     kept: &'a Mutex<Collected>,
     unreadable: u64,
+    /// Whether there was a file to search.
+    has_searched: bool,
     failed: Option<ToolError>,
 }
 
@@ -405,6 +407,7 @@ impl<'a> Finder<'a> {
             searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted, cancel),
             kept,
             unreadable: 0,
+            has_searched: false,
             failed: None,
         }
     }
@@ -444,6 +447,7 @@ impl Visitor for Finder<'_> {
         if found.file_type != FileType::RegularFile || self.failed.is_some() {
             return;
         }
+        self.has_searched = true;
         let is_beyond = self.kept().cutoff.as_ref().is_some_and(|cutoff| {
             let cutoff = cutoff.strip_prefix(self.prefix.as_slice());
             cutoff.is_some_and(|cutoff| found.path > cutoff)
@@ -534,9 +538,14 @@ impl ToolInvocation for Call {
             return Err(e);
         }
         let unreadable = finders.iter().map(|f| f.unreadable).sum();
+        let has_searched = self.single || finders.iter().any(|f| f.has_searched);
         drop(finders);
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.answer(kept, unreadable, &reports))
+        let result = self.answer(kept, unreadable, &reports);
+        Ok(match &self.filter {
+            Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
+            _ => result,
+        })
     }
 }
 

@@ -29,6 +29,16 @@ impl Args {
         }
     }
 
+    /// Takes arguments by name.
+    pub fn from_map(args: Map<String, Value>) -> Self {
+        Self(args)
+    }
+
+    /// The arguments as one JSON object.
+    pub fn into_value(self) -> Value {
+        Value::Object(self.0)
+    }
+
     /// The arguments by name.
     pub fn as_map(&self) -> &Map<String, Value> {
         &self.0
@@ -49,18 +59,9 @@ impl Args {
         }
     }
 
-    /// Arguments that neither the schema, `also` nor the host knows.
-    pub fn unknown(&self, schema: &Schema, also: &[&str]) -> Vec<&str> {
-        let known = schema.value().get("properties").and_then(Value::as_object);
-        self.0
-            .keys()
-            .map(String::as_str)
-            .filter(|key| {
-                !HOST_KEYS.contains(key)
-                    && !also.contains(key)
-                    && !known.is_some_and(|k| k.contains_key(*key))
-            })
-            .collect()
+    /// Whether a host has added this argument, for itself.
+    pub(super) fn is_of_host(name: &str) -> bool {
+        HOST_KEYS.contains(&name)
     }
 
     /// Checks the arguments against `schema` and gives them back, without those that the host

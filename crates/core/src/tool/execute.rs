@@ -1,5 +1,6 @@
 //! Building and running a call in one step.
 
+use super::usage::{misnamed, with_misnamed};
 use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,18 +9,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///
 /// # Errors
 ///
-/// `invalid_tool_params`, naming the argument and what was expected, and what building gives.
+/// `invalid_tool_params`, naming the argument and what was expected, and which one of the call was
+/// perhaps meant; and what building gives.
 pub fn build(
     tool: &dyn Tool,
     args: Args,
     cx: &Context,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let args = if tool.info().checks_arguments {
-        args
+    let misnamed = misnamed(tool, &args);
+    let built = if tool.info().checks_arguments {
+        tool.build(args, cx)
     } else {
-        args.checked(tool.parameters())?
+        let args = args.checked(tool.parameters());
+        args.and_then(|args| tool.build(args, cx))
     };
-    tool.build(args, cx)
+    built.map_err(|e| with_misnamed(e, misnamed))
 }
 
 /// Checks the arguments against the tool's schema, builds a call and runs it.

@@ -12,10 +12,12 @@ mod error;
 mod execute;
 mod kind;
 pub mod named;
+mod parameters;
 mod pattern;
 pub mod reference;
 mod result;
 mod schema;
+mod usage;
 
 pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
@@ -26,12 +28,16 @@ pub use context::{
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use kind::Kind;
+pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
     SubagentActivity, SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus,
     ToolResult,
 };
 pub use schema::Schema;
+pub use usage::{
+    Undeclared, Usage, from_words, obvious_parameter, refuse_unknown, unknown_arguments,
+};
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize};
@@ -64,12 +70,9 @@ pub trait Tool: Send + Sync {
     /// other, and whatever else can be known before anything runs.
     fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-    /// Arguments that the tool would ignore, for callers who want to be told.
-    fn unknown_arguments(&self, args: &Args) -> Vec<String> {
-        args.unknown(self.parameters(), &[])
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
+    /// What the tool takes besides the parameters of its schema. Most take nothing else.
+    fn usage(&self) -> Usage<'_> {
+        Usage::default()
     }
 }
 

@@ -57,14 +57,19 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
+    /// What arguments are checked against: the schema itself, or the whole of which it tells a
+    /// model as much as it can.
+    pub fn whole(&self) -> &Value {
+        self.whole.as_ref().unwrap_or_else(|| self.value())
+    }
+
     /// Checks a value.
     ///
     /// # Errors
     ///
     /// `invalid_tool_params`, naming the argument, what was expected and what came.
     pub fn validate(&self, value: &Value) -> Result<(), ToolError> {
-        let schema = self.whole.as_ref().unwrap_or_else(|| self.value());
-        check::check(schema, value).map_err(ToolError::invalid)
+        check::check(self.whole(), value).map_err(ToolError::invalid)
     }
 }
 

@@ -1,0 +1,66 @@
+//! `call_tool --propagate-status`: the process ends as the command of the call has ended, as `env`
+//! and `timeout` do.
+
+use crate::options::CallToolOptions;
+use gemini_tools::answer::Answer;
+use gemini_tools::builtin;
+use gemini_tools::session::Session;
+use gemini_tools::tool::{Context, ErrorKind, ToolError};
+use serde_json::Value;
+
+/// The flag, as it is typed.
+pub(crate) const FLAG: &str = "--propagate-status";
+
+/// The status of what is not the command's own failure: 126 and 127 are for commands that could
+/// not be run, as shells have it, and higher ones for signals.
+pub(crate) const OURS: u8 = 125;
+
+/// The status of a command whose own is larger than a process can end with.
+const TOO_LARGE: u8 = 255;
+
+/// Refuses a tool that runs no command.
+pub(crate) fn check_tool(
+    options: &CallToolOptions,
+    session: &Session,
+    cx: &Context,
+) -> Result<(), ToolError> {
+    if !options.propagates_status {
+        return Ok(());
+    }
+    let runs = session.with_tool(&options.name, cx, |tool| {
+        let is_other = builtin::kind(tool.name()).is_some() && tool.name() != "run_shell_command";
+        !is_other && tool.info().server.is_none()
+    })?;
+    if runs {
+        return Ok(());
+    }
+    Err(ToolError::invalid(format!(
+        "{FLAG} is for commands, but {:?} runs none.",
+        options.name
+    ))
+    .with_hint("Use it with run_shell_command, or with a program of your own that is a tool."))
+}
+
+/// The exit status, which was `status` until now.
+pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
+    if !options.propagates_status {
+        return status;
+    }
+    let failure = answer.failure().map(|(_, kind)| kind);
+    if let Some(ErrorKind::Timeout | ErrorKind::Cancelled) = failure {
+        return status;
+    }
+    let data = answer
+        .outcome
+        .as_ref()
+        .ok()
+        .and_then(|result| result.data.as_ref());
+    let number = |key: &str| data.and_then(|data| data.get(key)).and_then(Value::as_i64);
+    match (number("exitCode"), number("signal")) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(TOO_LARGE),
+        (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(TOO_LARGE),
+        // It goes on in the background.
+        (None, None) if failure.is_none() => 0,
+        (None, None) => OURS,
+    }
+}

@@ -1,0 +1,258 @@
+//! Calls as people type them: values without a name, slips in names, `--root`.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace};
+
+fn project() -> Workspace {
+    Workspace::new()
+        .file("README.md", "# Demo TODO\n")
+        .file("src/main.rs", "fn main() {} // TODO\n")
+}
+
+fn typed(ws: &Workspace, words: &[&str]) -> Answer {
+    ws.call_tool(words).flags(&["--output", "text"]).run()
+}
+
+#[track_caller]
+fn refuses(ws: &Workspace, words: &[&str], said: &[&str]) {
+    let answer = ws.call_tool(words).run();
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, said);
+}
+
+#[test]
+fn a_value_without_a_name_is_for_the_one_obvious_parameter() {
+    let ws = project();
+    for (words, printed) in [
+        (&["read_file", "README.md"][..], "# Demo TODO\n"),
+        (&["list_directory", "src"], "main.rs"),
+        (
+            &["search_file_content", "TODO", "include=*.rs"],
+            "L1: fn main",
+        ),
+        (
+            &["search_file_content", "include=*.md", "TODO"],
+            "L1: # Demo",
+        ),
+        (
+            &["search_file_content", "main() {", "fixed_strings:=true"],
+            "src/main.rs",
+        ),
+        (&["glob", "**/*.rs"], "main.rs"),
+        (&["run_shell_command", "printf '%s' a=b"], "Output: a=b"),
+        (
+            &["read_many_files", "README.md", "src/main.rs"],
+            "fn main() {} // TODO",
+        ),
+        (&["discovered_tool_read_file", "README.md"], "# Demo TODO\n"),
+    ] {
+        let answer = typed(&ws, words);
+        assert_eq!(answer.status(), 0, "{words:?}: {}", answer.shown());
+        answer.must_say(answer.text(), &[printed]);
+    }
+    refuses(
+        &ws,
+        &["stop_background_process", "1"],
+        &["Process 1 is not a background process"],
+    );
+}
+
+#[test]
+fn a_custom_tool_takes_a_value_without_a_name_too() {
+    let manifest = "description = \"Greets.\"\ncommand = [\"echo\", \"Hello {name}\"]\n\
+                    [params.name]\ntype = \"string\"\ndescription = \"Whom.\"\n";
+    let ws = project().home(".gemini/tools/hello.toml", manifest);
+    assert_eq!(typed(&ws, &["hello", "Bob"]).text(), "Hello Bob\n");
+    refuses(
+        &ws,
+        &["hello", "nme=Bob"],
+        &["no argument \"nme\"", "Did you mean name?"],
+    );
+}
+
+#[test]
+fn what_can_not_be_placed_is_refused_with_what_the_tool_takes() {
+    let ws = project();
+    refuses(
+        &ws,
+        &["replace", "README.md"],
+        &[
+            "\"README.md\" is not an argument of the form KEY=VALUE",
+            "It takes file_path,",
+        ],
+    );
+    refuses(
+        &ws,
+        &["read_file", "a", "b"],
+        &["one value without a name, its absolute_path", "\"b\""],
+    );
+    refuses(
+        &ws,
+        &["read_file", "a", "path=b"],
+        &["given as path= already"],
+    );
+    refuses(
+        &ws,
+        &["list_background_processes", "x"],
+        &["takes no arguments"],
+    );
+    refuses(
+        &ws,
+        &["stop_background_process", "x"],
+        &["\"x\" would be the pid"],
+    );
+    refuses(
+        &ws,
+        &["run_shell_command", "CC=gcc make"],
+        &["no argument \"CC\"", "command='CC=gcc make'"],
+    );
+}
+
+#[test]
+fn an_unknown_argument_that_was_typed_is_refused_with_the_nearest() {
+    let ws = project();
+    for (words, said) in [
+        (
+            &["read_file", "file=README.md"][..],
+            "Did you mean absolute_path?",
+        ),
+        (
+            &["read_file", "README.md", "limt:=2"],
+            "Did you mean limit?",
+        ),
+        (&["run_shell_command", "cmd=ls"], "Did you mean command?"),
+        (
+            &["search_file_content", "TODO", "case_sensitve:=true"],
+            "Did you mean case_sensitive?",
+        ),
+        (
+            &["search_file_content", "TODO", "file=*.rs"],
+            "It takes pattern, include, path, ",
+        ),
+    ] {
+        refuses(&ws, words, &["has no argument", said]);
+    }
+    // Other names of arguments, and those that are not declared, are known.
+    for words in [
+        &["read_file", "file_path=README.md", "count_lines:=true"][..],
+        &[
+            "search_file_content",
+            "TODO",
+            "names_only:=true",
+            "dir_path=src",
+        ],
+        &["glob", "*", "respect_gemini_ignore:=false"],
+        &["read_file", "README.md", "wait_for_previous:=true"],
+    ] {
+        assert_eq!(ws.call_tool(words).run().status(), 0, "{words:?}");
+    }
+}
+
+#[test]
+fn json_is_taken_with_unknown_arguments_but_a_missing_one_is_explained_by_them() {
+    let ws = project();
+    let lenient = json!({"absolute_path": "README.md", "zzz": 1});
+    assert_eq!(ws.call("read_file", &lenient).output(), "# Demo TODO\n");
+    let explained = |args: Value, is_explained: bool| {
+        let message = ws.call("read_file", &args).error("invalid_tool_params", 2);
+        assert!(
+            message.contains("\"absolute_path\" is missing; it is required."),
+            "{message}"
+        );
+        let hint = message.contains("did you mean absolute_path?");
+        assert_eq!(hint, is_explained, "{message}");
+    };
+    explained(json!({"file": "README.md"}), true);
+    explained(json!({"zzz": "README.md"}), true);
+    explained(json!({"zzz": 1, "yyy": 2}), false);
+    explained(json!({"limit": 1, "wait_for_previous": true}), false);
+}
+
+#[test]
+fn a_search_that_is_a_check_refuses_unknown_arguments_in_json_too() {
+    let ws = project();
+    let args = json!({"pattern": "TODO", "inclde": "*.rs"});
+    for flag in ["--fail-on-match", "--sarif", "--junit"] {
+        let answer = ws
+            .tool("search_file_content")
+            .arguments(&args)
+            .flags(&[flag])
+            .run();
+        assert_eq!(answer.status(), 2, "{flag}");
+        answer.must_say(answer.text(), &["Did you mean include?"]);
+    }
+}
+
+#[test]
+fn a_check_whose_include_matches_no_file_has_searched_nothing() {
+    let ws = project();
+    let check = |words: &[&str]| {
+        let answer = ws
+            .call_tool(&["search_file_content", "absent"])
+            .flags(words);
+        answer.flags(&["--fail-on-match"]).run()
+    };
+    let answer = check(&["include=sorce/**"]);
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["\"sorce/**\"", "nothing was searched"]);
+    for fine in [
+        &["include=src/**"][..],
+        &["include=!src"],
+        &[],
+        &["path=src"],
+    ] {
+        assert_eq!(check(fine).status(), 0, "{fine:?}");
+    }
+    // Without the flag it is a search that finds nothing.
+    let words = ["search_file_content", "absent", "include=sorce/**"];
+    assert_eq!(ws.call_tool(&words).run().status(), 0);
+}
+
+#[test]
+fn an_argument_with_dashes_is_shown_without() {
+    let ws = project();
+    for (words, said) in [
+        (
+            &["read_file", "--absolute_path", "README.md"][..],
+            "absolute_path=README.md",
+        ),
+        (
+            &["read_file", "--absolute-path=a b.md"],
+            "absolute_path='a b.md'",
+        ),
+        (
+            &["search_file_content", "TODO", "--path", "src"],
+            "path=src",
+        ),
+        (&["read_file", "--zzz"], "zzz=VALUE"),
+    ] {
+        let answer = ws.call_tool(words).run();
+        let message = answer.error("invalid_tool_params", 2);
+        answer.must_say(&message, &["There is no option --", "have no dashes", said]);
+        assert!(!message.contains("tip:"), "{message}");
+    }
+    let answer = ws.call_tool(&["read_file", "--outptu", "text"]).run();
+    answer.must_say(&answer.error("invalid_tool_params", 2), &["'--output'"]);
+}
+
+#[test]
+fn root_is_where_a_call_works() {
+    let ws = project();
+    let below = |words: &[&str]| ws.call_tool(words).flags(&["--root", "src"]).run();
+    assert_eq!(
+        below(&["read_file", "main.rs"]).output(),
+        "fn main() {} // TODO\n"
+    );
+    below(&["read_file", "../README.md"]).error("path_not_in_workspace", 1);
+    let both = ["read_file", "README.md", "--root", ".", "--root", "src"];
+    assert_eq!(ws.call_tool(&both).run().status(), 0);
+    let answer = below(&["run_shell_command", "basename \"$PWD\""]);
+    answer.must_say(&answer.output(), &["Output: src"]);
+    for (root, said) in [
+        ("none", "--root none: "),
+        ("README.md", "--root README.md: "),
+    ] {
+        refuses(&ws, &["list_directory", ".", "--root", root], &[said]);
+    }
+}
