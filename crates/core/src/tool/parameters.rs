@@ -5,9 +5,9 @@ use serde_json::Value;
 /// A parameter of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter<'a> {
-    /// Its name; that of a member of an object follows the object's, as in `options.depth`.
+    /// The name; that of a member of an object follows the object's, as in `options.depth`.
     pub name: String,
-    /// Its type and limits, such as `array of string, at least 1`.
+    /// The type with its limits, such as `array of string, at least 1`.
     pub kind: String,
     /// Whether a call, or the object that it is in, must have it.
     pub is_required: bool,

@@ -23,9 +23,9 @@ pub struct Usage<'a> {
 /// An argument that is understood but not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undeclared {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its type, in the words of JSON Schema.
+    /// The type, in the words of JSON Schema.
     pub kind: &'static str,
     /// What it means, in markdown.
     pub meaning: &'static str,
@@ -34,7 +34,7 @@ pub struct Undeclared {
 /// The names that a tool knows, each with the one to write.
 struct Names<'a> {
     tool: &'a dyn Tool,
-    /// Those of the schema; `None` where it takes any.
+    /// The names of the schema; `None` where the tool takes any.
     declared: Option<Vec<&'a str>>,
 }
 
