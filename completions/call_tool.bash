@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --propagate-status --root --stream --batch --from --fail-on-match --sarif --junit --help --version"
+            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --root --propagate-status --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -49,12 +49,12 @@ _call_tool() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --from)
                     COMPREPLY=($(compgen -W "openai anthropic mcp" -- "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -82,7 +82,7 @@ _call_tool_with_names() {
             continue
         fi
         case $word in
-            -o|--output|--id|--approval-mode|--policy|--root|--from) is_value=true ;;
+            -o|--output|--id|--approval-mode|--policy|--from|--root) is_value=true ;;
             -*) ;;
             *) has_name=true ;;
         esac

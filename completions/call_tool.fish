@@ -9,18 +9,18 @@ auto_edit\t''
 yolo\t''
 plan\t''"
 complete -c call_tool -l policy -d 'A policy file, or a directory of such, instead of ~/.gemini/policies' -r
-complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
 complete -c call_tool -l from -d 'Take the call as another API writes it, with the tool\'s name, and answer so' -r -f -a "openai\t''
 anthropic\t''
 mcp\t''"
+complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'
-complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
 complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
 complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anything, with 0 where not, with 2 where it fails'
 complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
 complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
+complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -s h -l help -d 'Print help'
 complete -c call_tool -s V -l version -d 'Print version'
 complete -c call_tool -n "__fish_is_first_arg" -f -a "(get_tools --format names 2>/dev/null)" -d 'Tool'

@@ -36,11 +36,12 @@ by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch th
 (name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
 (instead of the home directory). The manual page says more.";
 
+fn flag(id: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+}
+
 /// The command line of `call_tool`.
 pub(crate) fn command() -> Command {
-    let flag = |id: &'static str, help: &'static str| {
-        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-    };
     Command::new("call_tool")
         .version(gemini_tools::VERSION)
         .about("Runs one call of a tool and prints its answer as JSON")
@@ -96,21 +97,6 @@ pub(crate) fn command() -> Command {
         ))
         .arg(
             flag(
-                "propagate-status",
-                "End with the command's own exit status; 125 is a failure of call_tool",
-            )
-            .conflicts_with_all(["batch", "from", "explain", "fail-on-match", "sarif", "junit"]),
-        )
-        .arg(
-            Arg::new("root")
-                .long("root")
-                .value_name("DIR")
-                .action(ArgAction::Append)
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Work in this directory instead of the current one"),
-        )
-        .arg(
-            flag(
                 "stream",
                 "Print JSON lines: output while the tool runs, then the result",
             )
@@ -149,4 +135,29 @@ pub(crate) fn command() -> Command {
                 "batch", "from", "explain", "output", "stream", "id", "sarif",
             ]),
         )
+        .args(place_and_status())
+}
+
+/// Where a call works, and what the process ends with.
+fn place_and_status() -> [Arg; 2] {
+    [
+        Arg::new("root")
+            .long("root")
+            .value_name("DIR")
+            .action(ArgAction::Append)
+            .value_parser(clap::value_parser!(PathBuf))
+            .help("Work in this directory instead of the current one"),
+        flag(
+            "propagate-status",
+            "End with the command's own exit status; 125 is a failure of call_tool",
+        )
+        .conflicts_with_all([
+            "batch",
+            "from",
+            "explain",
+            "fail-on-match",
+            "sarif",
+            "junit",
+        ]),
+    ]
 }
