@@ -30,11 +30,15 @@ _call_tool() {
             fi
             case "${prev}" in
                 --output)
-                    COMPREPLY=($(compgen -W "part response content result text" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "part response content result text lines host" -- "${cur}"))
                     return 0
                     ;;
                 -o)
-                    COMPREPLY=($(compgen -W "part response content result text" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "part response content result text lines host" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 --id)

@@ -1,8 +1,13 @@
-complete -c call_tool -s o -l output -d 'Which form of the answer to print [default: part]' -r -f -a "part\t''
+complete -c call_tool -s o -l output -d 'Which form of the answer to print [default: text on a terminal, else part]' -r -f -a "part\t''
 response\t''
 content\t''
 result\t''
-text\t''"
+text\t''
+lines\t''
+host\t''"
+complete -c call_tool -l color -d 'When the text has colours [default: auto]' -r -f -a "auto\t''
+always\t''
+never\t''"
 complete -c call_tool -l id -d 'The call\'s id, for functionResponse.id' -r
 complete -c call_tool -l approval-mode -d 'Ask on the terminal where the policy wants it [default: the host has asked]' -r -f -a "default\t''
 auto_edit\t''

@@ -41,14 +41,18 @@ _get_tools() {
 
     case "${cmd}" in
         get_tools)
-            opts="-h -V --pretty --wrap --format --kinds --mcp --refresh --only --exclude --help --version config lint trust init doctor completions"
+            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --only --exclude --help --version config lint trust init doctor completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "gemini gemini-openapi openai openai-responses anthropic mcp markdown table names" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "gemini gemini-openapi openai openai-responses anthropic mcp markdown list table names" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 --only)

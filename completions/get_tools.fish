@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_get_tools_global_optspecs
-    string join \n pretty wrap format= kinds mcp refresh only= exclude= h/help V/version
+    string join \n pretty wrap format= color= kinds mcp refresh only= exclude= h/help V/version
 end
 
 function __fish_get_tools_needs_command
@@ -25,15 +25,19 @@ function __fish_get_tools_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'How to write the declarations [default: gemini]' -r -f -a "gemini\t''
+complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'How to write the declarations [default: list on a terminal, else gemini]' -r -f -a "gemini\t''
 gemini-openapi\t''
 openai\t''
 openai-responses\t''
 anthropic\t''
 mcp\t''
 markdown\t''
+list\t''
 table\t''
 names\t''"
+complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When a list or table has colours [default: auto]' -r -f -a "auto\t''
+always\t''
+never\t''"
 complete -c get_tools -n "__fish_get_tools_needs_command" -l only -d 'Only tools with such names (globs, separated by commas)' -r
 complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -d 'No tools with such names (globs, separated by commas)' -r
 complete -c get_tools -n "__fish_get_tools_needs_command" -l pretty -d 'Indent the JSON'

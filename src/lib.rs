@@ -41,6 +41,7 @@
 //! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
 //! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
 //! | [`text`] | `gemini-tools-core` | names and paths as text |
+//! | [`colours`] | `gemini-tools-core` | whether a terminal shows colours, and which |
 //! | [`version`] | `gemini-tools-core` | which build the executables are |
 //!
 //! The page on architecture in the book (`docs/architecture.md`) has the graph.
@@ -76,7 +77,9 @@ pub use gemini_tools_approval::{approval, session};
 pub use gemini_tools_builtin_tools::builtin;
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
-pub use gemini_tools_core::{diagnostic, json, message, parallel, registry, text, tool, version};
+pub use gemini_tools_core::{
+    colours, diagnostic, json, message, parallel, registry, text, tool, version,
+};
 #[cfg(feature = "custom")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(any(feature = "custom", feature = "lint"))]

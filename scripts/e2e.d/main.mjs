@@ -15,6 +15,7 @@ import { Report } from './report.mjs';
 import { sessionPlayer } from './session.mjs';
 
 import { checkCustom, CUSTOM_FILES, CUSTOM_SETTINGS, customScript } from './custom.mjs';
+import { checkHostForm } from './host_form.mjs';
 import { checkInit } from './init.mjs';
 import { checkMcp, installServer } from './mcp.mjs';
 import { checkServed, SERVED_FILES, servedScript, servedSettings } from './served.mjs';
@@ -152,6 +153,7 @@ async function checkVersion(version, { getTools, callTool, serveTools, servedOnl
 async function checkCommands(report, play, { getTools, callTool, hasPolicies }, ours) {
   const played = await play({ name: 'seven_tools', files: FILES, script: sevenToolsScript, approved: true });
   await checkSevenTools(report, { ...played, script: sevenToolsScript(played.playground.workspace), ours });
+  await checkHostForm(report, play);
   const shell = shellScript();
   const commands = await play({ name: 'commands', files: {}, script: () => shell, approved: true });
   await checkShell(report, { ...commands, script: shell, ours });

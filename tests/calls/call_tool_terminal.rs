@@ -14,9 +14,10 @@ use crate::harness::{Answer, Call, Workspace, write};
 
 const DENY_RM: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 10\n";
 
-/// A call in a mode, its arguments as words.
+/// A call in a mode, its arguments as words, answered as a host gets it.
 fn in_mode<'a>(ws: &'a Workspace, mode: &str, words: &[&str]) -> Call<'a> {
-    ws.call_tool(words).flags(&["--approval-mode", mode])
+    let flags = ["--approval-mode", mode, "--output", "part"];
+    ws.call_tool(words).flags(&flags)
 }
 
 fn at_work(ws: &Workspace, mode: &str, words: &[&str]) -> Person {

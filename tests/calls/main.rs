@@ -7,6 +7,7 @@ mod arguments;
 mod batch;
 mod call_tool_terminal;
 mod conformance;
+mod defaults;
 mod ends;
 mod memory;
 #[cfg(target_os = "linux")]

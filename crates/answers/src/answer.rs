@@ -5,14 +5,18 @@
 //! is missing and where the whole is.
 
 use crate::kept_answers;
+use gemini_tools_core::colours::{self, Look};
 use gemini_tools_core::message::{Content, FunctionResponse, Part};
-use gemini_tools_core::text::harmless_lines;
+use gemini_tools_core::text::{harmless_lines, line_name};
 use gemini_tools_core::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
 };
+use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::Workspace;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::path::Path;
 
 /// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
@@ -29,13 +33,25 @@ pub enum Form {
     Content,
     /// The whole result.
     Result,
-    /// The text itself.
+    /// The text itself, for people and pipes.
     Text,
+    /// What was found or listed, each on a line of its own.
+    Lines,
+    /// The text, for hosts that show and pass on what a command prints.
+    Host,
 }
 
 impl Form {
     /// The names by which a form is chosen.
-    pub const NAMES: [&'static str; 5] = ["part", "response", "content", "result", "text"];
+    pub const NAMES: [&'static str; 7] = [
+        "part", "response", "content", "result", "text", "lines", "host",
+    ];
+
+    /// Whether people and pipes read it: then there is no JSON, no limit, and errors go to
+    /// standard error.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Form::Text | Form::Lines)
+    }
 
     /// The form of a name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -45,6 +61,8 @@ impl Form {
             "content" => Form::Content,
             "result" => Form::Result,
             "text" => Form::Text,
+            "lines" => Form::Lines,
+            "host" => Form::Host,
             _ => return None,
         })
     }
@@ -77,7 +95,7 @@ impl Answer<'_> {
     }
 
     /// Whether the text for people ends in a diff.
-    pub fn is_diff(&self) -> bool {
+    fn is_diff(&self) -> bool {
         matches!(
             &self.outcome,
             Ok(ToolResult { return_display: Display::FileDiff(diff), .. }) if !diff.file_diff.is_empty()
@@ -138,7 +156,7 @@ impl Answer<'_> {
     /// [`Answer::to_json`] with more keys beside those of the form.
     pub fn to_json_with(&self, form: Form, more: Map<String, Value>) -> Vec<u8> {
         let mut value = match form {
-            Form::Part | Form::Text => json_part(self),
+            Form::Part | Form::Text | Form::Lines | Form::Host => json_part(self),
             Form::Response => self.response().0,
             Form::Content => to_value(&Content {
                 role: "user".to_owned(),
@@ -173,27 +191,53 @@ impl Answer<'_> {
     /// it is shown, path arguments take it.
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
-            Err(e) => harmless_lines(&e.to_string()),
-            Ok(result) => match (&result.llm_content, &result.return_display) {
-                (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
-                    let content = text_of(&result.llm_content);
-                    let is_in_it = content.contains(diff.file_diff.trim_end());
-                    let content = result.odd_names.shown_in(&content);
-                    // Some answers show the diff to a model as well.
-                    if is_in_it {
-                        content.into_owned()
-                    } else {
-                        format!("{content}\n{}", diff.file_diff)
-                    }
-                }
-                (LlmContent::Text(text), _) => result.odd_names.shown_in(text).into_owned(),
-                (content, _) => text_of(content),
-            },
+            Err(e) => {
+                // One that wraps another says the same in a notation for models.
+                let inner = e
+                    .source
+                    .as_deref()
+                    .and_then(|e| e.downcast_ref::<ToolError>());
+                harmless_lines(&inner.unwrap_or(e).to_string())
+            }
+            Ok(ToolResult {
+                text_for_people: Some(text),
+                ..
+            }) => text.clone(),
+            Ok(result) => lines_of(result),
         };
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text
+    }
+
+    /// The text for a host that passes on what a command prints: what the JSON has as `output` or
+    /// `error`, and the diff of an edit, within `limit`. `None` of media, which a text has no place
+    /// for.
+    pub fn to_host(&self, limit: Option<usize>, workspace: Option<&Workspace>) -> Option<String> {
+        let mut text = match (self.failure(), &self.outcome) {
+            (Some((message, _)), _) => message,
+            (None, Ok(result)) => match &result.text_for_people {
+                Some(text) => text.clone(),
+                None if self.is_diff() => lines_of(result),
+                None => {
+                    let (response, media) = self.response();
+                    if !media.is_empty() {
+                        return None;
+                    }
+                    match &result.llm_content {
+                        LlmContent::Text(text) => result.odd_names.shown_in(text).into_owned(),
+                        _ => response["output"].as_str().unwrap_or_default().to_owned(),
+                    }
+                }
+            },
+            (None, Err(e)) => e.to_string(),
+        };
+        // Of others what the model gets has been limited.
+        if let Some(limit) = limit.filter(|_| self.is_diff()) {
+            limit_text(&mut text, limit, self.name, workspace);
+        }
+        Some(text)
     }
 
     /// The text that the model gets, without media and without a diff for people.
@@ -224,10 +268,112 @@ impl Answer<'_> {
         parts
     }
 
-    /// The text for a terminal, where it differs: with colours.
-    pub fn to_terminal_text(&self) -> Option<String> {
-        let text = self.outcome.as_ref().ok()?.terminal_text.as_ref()?;
-        Some(format!("{}\n", text.trim_end_matches('\n')))
+    /// [`Answer::to_text`] for a terminal, which nothing in it commands, with or without colours.
+    pub fn to_terminal(&self, has_colours: bool) -> String {
+        let Ok(result) = &self.outcome else {
+            return self.to_text();
+        };
+        if let Some(text) = result.terminal_text.as_ref().filter(|_| has_colours) {
+            return format!("{}\n", text.trim_end_matches('\n'));
+        }
+        if let (LlmContent::Text(text), false, None) =
+            (&result.llm_content, self.is_diff(), &result.text_for_people)
+        {
+            let looks = if has_colours { &*result.looks } else { &[] };
+            let mut text = result.odd_names.shown_on_terminal(text, looks);
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            return text;
+        }
+        let text = harmless_lines(&self.to_text());
+        if has_colours && self.is_diff() {
+            colours::diff(&text)
+        } else {
+            text
+        }
+    }
+
+    /// What was found or listed, a line for each: `path:line:column:text` of a match, or the path
+    /// alone. Paths below `directory` are relative to it; the result's own may be relative to
+    /// `root`. Of a tool that neither finds nor lists, it is the text.
+    pub fn to_lines(
+        &self,
+        root: &Path,
+        directory: &Path,
+        is_terminal: bool,
+        has_colours: bool,
+    ) -> String {
+        let Ok(result) = &self.outcome else {
+            return self.to_text();
+        };
+        let Some(places) = places(result) else {
+            return if is_terminal || has_colours {
+                self.to_terminal(has_colours)
+            } else {
+                self.to_text()
+            };
+        };
+        let mut out = String::new();
+        for place in places.iter() {
+            let path = root.join(std::ffi::OsStr::from_bytes(&place.file));
+            let path = path.strip_prefix(directory).unwrap_or(&path);
+            let mut name = line_name(path.as_os_str().as_bytes());
+            if name.is_empty() {
+                name = ".".into();
+            }
+            // Joining and taking apart lose it.
+            if place.file.ends_with(b"/") && !name.ends_with('/') {
+                name.to_mut().push('/');
+            }
+            let push = |out: &mut String, text: &str, look: Look| {
+                if has_colours {
+                    look.push(out, text);
+                } else {
+                    out.push_str(text);
+                }
+            };
+            push(&mut out, &name, Look::Path);
+            for number in [place.line, place.column].into_iter().flatten() {
+                out.push(':');
+                push(&mut out, &number.to_string(), Look::LineNumber);
+            }
+            if let Some(text) = &place.text {
+                out.push(':');
+                if is_terminal {
+                    out.push_str(&harmless_lines(text));
+                } else {
+                    out.push_str(text);
+                }
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// What a list of what was found leaves out, each in a sentence.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let Ok(ToolResult {
+            data: Some(data),
+            error: None,
+            ..
+        }) = &self.outcome
+        else {
+            return remarks;
+        };
+        if let Some(unread) = data.get("unreadable") {
+            remarks.push(format!(
+                "Files and directories that could not be read: {unread}."
+            ));
+        }
+        if data.get("limited") == Some(&Value::Bool(true)) {
+            remarks.push(format!(
+                "Only the first {} matches are told; narrow the search to see others.",
+                data.get("matches").unwrap_or(&Value::Null)
+            ));
+        }
+        remarks
     }
 
     /// The `response` object, and the media that belong to it.
@@ -307,6 +453,43 @@ impl Answer<'_> {
             },
         }
     }
+}
+
+/// The text of a success with the diff of an edit.
+fn lines_of(result: &ToolResult) -> String {
+    match (&result.llm_content, &result.return_display) {
+        (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
+            let content = text_of(&result.llm_content);
+            let is_in_it = content.contains(diff.file_diff.trim_end());
+            let content = result.odd_names.shown_in(&content);
+            // Some answers show the diff to a model as well.
+            if is_in_it {
+                content.into_owned()
+            } else {
+                format!("{content}\n{}", diff.file_diff)
+            }
+        }
+        (LlmContent::Text(text), _) => result.odd_names.shown_in(text).into_owned(),
+        (content, _) => text_of(content),
+    }
+}
+
+/// The places that a result gives: its own, and those that a tool of a project puts among its
+/// data. `None` where it has to do with none.
+pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
+    let told = result.data.as_ref().and_then(|data| data.get("locations"));
+    let Some(told) = told.and_then(Value::as_array) else {
+        return result.locations.as_deref().map(Cow::Borrowed);
+    };
+    let mut places = result.locations.clone().unwrap_or_default();
+    places.extend(told.iter().map(|place| FoundPlace {
+        line: place["line"].as_u64(),
+        column: place["column"].as_u64(),
+        end_column: place["endColumn"].as_u64(),
+        text: place["text"].as_str().map(Into::into),
+        ..FoundPlace::file(place["file"].as_str().unwrap_or_default().as_bytes())
+    }));
+    Some(Cow::Owned(places))
 }
 
 fn json_part(answer: &Answer<'_>) -> Value {

@@ -62,6 +62,12 @@ pub fn printed(written: io::Result<()>) -> u8 {
     u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
 }
 
+/// Whether [`write_text`] keeps all characters of a text whole, which on some systems a long one
+/// that is not ASCII does not.
+pub fn keeps_characters(text: &[u8]) -> bool {
+    !matches!(whole_characters(text), Some(Reader::Unwatched))
+}
+
 /// Who reads a text that can be cut within a character; `None` for one that can't.
 fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
     (text.len() > AT_ONCE_BYTES && !text.is_ascii()).then(|| reader(stdout()))

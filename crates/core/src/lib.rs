@@ -14,6 +14,7 @@
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
 //! - [`position`]: where in a document something is.
 //! - [`text`]: names and paths as text, and which characters deceive.
+//! - [`colours`]: whether a terminal shows colours, and what is shown in which.
 //! - [`version`]: which build the executables are.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
@@ -80,6 +81,7 @@
 //! # Ok::<(), ToolError>(())
 //! ```
 
+pub mod colours;
 pub mod diagnostic;
 pub mod json;
 pub mod message;

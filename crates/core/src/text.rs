@@ -100,16 +100,21 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// A text of several lines without what would command a terminal or deceive: that is escaped.
+/// A text of several lines without what would command a terminal or deceive: that is escaped. A
+/// carriage return that belongs to the end of a line stays.
 pub fn harmless_lines(text: &str) -> String {
-    let seen = |(c, deceives): (char, bool)| -> String {
-        if deceives && !matches!(c, '\n' | '\t') {
-            c.escape_unicode().collect()
-        } else {
-            c.into()
+    let mut out = String::with_capacity(text.len());
+    let mut characters = with_deceptive(text).peekable();
+    while let Some((c, deceives)) = characters.next() {
+        let is_end = |next: Option<&(char, bool)>| next.is_some_and(|(next, _)| *next == '\n');
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' if is_end(characters.peek()) => out.push(c),
+            c if deceives => out.extend(c.escape_unicode()),
+            c => out.push(c),
         }
-    };
-    with_deceptive(text).map(seen).collect()
+    }
+    out
 }
 
 /// A document of JSON for a terminal: what would command it or deceive is escaped, which changes

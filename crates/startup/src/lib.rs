@@ -89,6 +89,20 @@ pub fn words() -> Vec<OsString> {
     kept.unwrap_or_else(|| std::env::args_os().collect())
 }
 
+/// What is wrong with a command line, as the program itself says it: the parser's message without
+/// its own beginning.
+///
+/// ```
+/// let text = "error: unexpected argument '--x' found\n";
+/// let message = gemini_tools_startup::usage_message("get_tools", text);
+/// assert_eq!(message, "get_tools: unexpected argument '--x' found");
+/// ```
+#[must_use]
+pub fn usage_message(program: &str, text: &str) -> String {
+    let reason = text.strip_prefix("error: ").unwrap_or(text);
+    format!("{program}: {}", reason.trim_end())
+}
+
 /// Keeps what `main` was given for [`words`].
 ///
 /// # Safety

@@ -16,7 +16,7 @@ use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::session::{CallOptions, Session, with_time_limit};
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
-use gemini_tools::tool::{Cancellation, Context, TICK, ToolError};
+use gemini_tools::tool::{Cancellation, Context, Places, TICK, ToolError};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -411,7 +411,7 @@ impl Batch {
         let options = self.opened.options;
         let form = match options.form.unwrap_or_default() {
             // A line of text would say neither where it ends nor whose answer it is.
-            Form::Text => Form::Part,
+            Form::Text | Form::Lines | Form::Host => Form::Part,
             form => form,
         };
         let id = request.id;
@@ -430,7 +430,9 @@ impl Batch {
                 own.do_without(worker);
             })
         };
-        cx.wants_locations = form == Form::Result;
+        if form == Form::Result {
+            cx.places = Places::Matches;
+        }
         if options.stream {
             let (id, watchdog) = (id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {

@@ -1,13 +1,16 @@
 //! `call_tool --fail-on-match`, `--sarif` and `--junit`: what a search has found, for CI.
 
 use crate::options::{CallToolOptions, CiFormat};
-use gemini_tools::answer::{Answer, to_line};
+use gemini_tools::answer::{Answer, places, to_line};
 use gemini_tools::ci::{CheckReport, junit, sarif};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::session::Session;
-use gemini_tools::tool::{ToolError, ToolResult};
+use gemini_tools::sys::ffi::OsStrExt;
+use gemini_tools::tool::{FoundPlace, ToolError, ToolResult};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::num::NonZeroU32;
+use std::path::Path;
 
 /// Refuses a tool that would change something before it turns out that it finds nothing.
 pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result<(), ToolError> {
@@ -32,12 +35,13 @@ pub(crate) fn check(
     options: &CallToolOptions,
     result: ToolResult,
 ) -> Result<ToolResult, ToolError> {
-    let has_data = |key: &str| {
-        let data = result.data.as_ref();
-        data.is_some_and(|data| data.contains_key(key))
-    };
     let wants = |flag: &str, key: &str| -> Result<(), ToolError> {
-        let has = has_data(key) || (key == "locations" && result.locations.is_some());
+        let data = result.data.as_ref();
+        let has = if key == "locations" {
+            places(&result).is_some()
+        } else {
+            data.is_some_and(|data| data.contains_key(key))
+        };
         if has || result.error.is_some() {
             return Ok(());
         }
@@ -104,59 +108,40 @@ pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
         failure: answer.failure().map(|(message, _)| message),
         ..CheckReport::default()
     };
-    if let Ok(ToolResult {
-        data: Some(data),
-        locations,
-        error: None,
-        ..
-    }) = &answer.outcome
+    if let Ok(
+        result @ ToolResult {
+            data: Some(data),
+            error: None,
+            ..
+        },
+    ) = &answer.outcome
     {
-        let issue = |file: Option<&str>, message: String| {
+        let issue = |file: Option<&Path>, message: String| {
             let mut issue = Diagnostic::error(answer.name.to_owned(), "", "", message);
-            issue.place.origin = file.map(|file| Origin::File(file.into()));
+            issue.place.origin = file.map(|file| Origin::File(file.to_owned()));
             issue
         };
-        let found = |file: Option<&str>, numbers: [Option<u64>; 2], text: Option<&str>| {
-            let message = match text {
-                Some(text) => format!("Found: {text}"),
+        let found = |place: &FoundPlace| {
+            let message = match &place.text {
+                Some(text) => format!("Found: {}", text.trim()),
                 None => "The file has a match.".to_owned(),
             };
-            let mut found = issue(file, message);
+            let file = Path::new(OsStr::from_bytes(&place.file));
+            let mut found = issue(Some(file).filter(|f| *f != ""), message);
             let number = |n: Option<u64>| u32::try_from(n?).ok().and_then(NonZeroU32::new);
-            [found.place.line, found.place.column] = numbers.map(number);
+            [found.place.line, found.place.column] = [place.line, place.column].map(number);
             found
         };
-        let ours = locations.iter().flatten();
-        let ours = ours.map(|place| {
-            let numbers = [place.line, place.column];
-            found(Some(&place.file), numbers, place.text.as_deref())
-        });
-        report.issues.extend(ours);
-        // Those of a tool that a project adds.
-        let told = data.get("locations").and_then(Value::as_array);
-        let told = told.into_iter().flatten().map(|place| {
-            let numbers = [place["line"].as_u64(), place["column"].as_u64()];
-            found(place["file"].as_str(), numbers, place["text"].as_str())
-        });
-        report.issues.extend(told);
+        let places = places(result).unwrap_or_default();
+        report.issues.extend(places.iter().map(found));
         let binary = data.get("binaryFiles").and_then(Value::as_array);
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
         let binary = names.map(|name| {
             let message = "The file, which is not text, has a match.";
-            issue(Some(name), message.to_owned())
+            issue(Some(Path::new(name)), message.to_owned())
         });
         report.issues.extend(binary);
-        if let Some(unread) = data.get("unreadable") {
-            report.remarks.push(format!(
-                "Files and directories that could not be read: {unread}."
-            ));
-        }
-        if data.get("limited") == Some(&Value::Bool(true)) {
-            report.remarks.push(format!(
-                "Only the first {} matches are told; narrow the search to see others.",
-                data.get("matches").unwrap_or(&Value::Null)
-            ));
-        }
+        report.remarks = answer.remarks();
     }
     match format {
         CiFormat::Sarif => to_line(&sarif(&report)),

@@ -2,21 +2,23 @@
 
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::answer::Form;
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Arguments are one JSON object on standard input, or KEY=VALUE (a string) and KEY:=JSON after the name; with those, \
-standard input is not read. A value alone is for the one parameter that a tool must have.
+standard input is not read. A value alone is for the one parameter that a tool must have. A terminal gets the answer \
+as text, a file or a pipe gets it as JSON (functionResponse).
 
 Examples:
   echo '{\"path\":\"src\"}' | call_tool list_directory
-  call_tool glob pattern='**/*.rs' --output text
-  call_tool read_file README.md limit:=20 --output text
-  call_tool search_file_content 'TODO|FIXME' include='*.rs'
-  call_tool glob pattern='*.md' | jq .functionResponse.response
+  call_tool glob '**/*.rs'
+  call_tool read_file README.md limit:=20
+  call_tool search_file_content 'TODO|FIXME' --output lines
+  call_tool glob '*.md' | jq .functionResponse.response
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
-  call_tool web_fetch url=https://www.rust-lang.org/ --output text
+  call_tool web_fetch url=https://www.rust-lang.org/
   call_tool run_shell_command 'make test' timeout:=600 --propagate-status
   call_tool github__get_issue number:=7  a tool over MCP
   call_tool --batch < calls.jsonl
@@ -34,7 +36,7 @@ colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_T
 for commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write), GEMINI_TOOLS_POLICY (as --policy, separated \
 by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not public), GEMINI_TOOLS_DNS \
 (name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
-(instead of the home directory). The manual page says more.";
+(instead of the home directory), NO_COLOR and CLICOLOR_FORCE. The manual page says more.";
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
     Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
@@ -42,9 +44,9 @@ fn flag(id: &'static str, help: &'static str) -> Arg {
 
 /// The command line of `call_tool`.
 pub(crate) fn command() -> Command {
-    Command::new("call_tool")
+    let command = Command::new("call_tool")
         .version(gemini_tools::VERSION)
-        .about("Runs one call of a tool and prints its answer as JSON")
+        .about("Runs one call of a tool and prints its answer")
         .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(
@@ -63,7 +65,21 @@ pub(crate) fn command() -> Command {
                 .short('o')
                 .value_name("FORM")
                 .value_parser(Form::NAMES)
-                .help("Which form of the answer to print [default: part]"),
+                .help("Which form of the answer to print [default: text on a terminal, else part]"),
+        )
+        .arg(
+            Arg::new("text")
+                .short('t')
+                .action(ArgAction::SetTrue)
+                .conflicts_with("output")
+                .help("The text, as --output text"),
+        )
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .value_parser(ColourChoice::NAMES)
+                .help("When the text has colours [default: auto]"),
         )
         .arg(
             Arg::new("id")
@@ -114,11 +130,17 @@ pub(crate) fn command() -> Command {
                 .long("from")
                 .value_name("DIALECT")
                 .value_parser(["openai", "anthropic", "mcp"])
-                .conflicts_with_all(["ARGUMENT", "id", "output", "explain", "stream"])
+                .conflicts_with_all(["ARGUMENT", "id", "output", "text", "explain", "stream"])
                 .help(
                     "Take the call as another API writes it, with the tool's name, and answer so",
                 ),
-        )
+        );
+    with_reports(command)
+}
+
+/// Adds what makes a search a check for CI.
+fn with_reports(command: Command) -> Command {
+    command
         .arg(
             flag(
                 "fail-on-match",
@@ -128,11 +150,13 @@ pub(crate) fn command() -> Command {
         )
         .arg(
             flag("sarif", "Print what a search finds as SARIF 2.1.0, for CI")
-                .conflicts_with_all(["batch", "from", "explain", "output", "stream", "id"]),
+                .conflicts_with_all([
+                    "batch", "from", "explain", "output", "text", "stream", "id",
+                ]),
         )
         .arg(
             flag("junit", "Print what a search finds as JUnit XML, for CI").conflicts_with_all([
-                "batch", "from", "explain", "output", "stream", "id", "sarif",
+                "batch", "from", "explain", "output", "text", "stream", "id", "sarif",
             ]),
         )
         .args(place_and_status())

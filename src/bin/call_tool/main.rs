@@ -7,6 +7,7 @@ mod batch;
 mod ci;
 mod command;
 mod dialect;
+mod explained;
 mod input;
 mod options;
 mod print;
@@ -15,16 +16,15 @@ mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{CallToolOptions, options};
-use crate::print::{
-    Printed, Statuses, coloured, print, print_json, print_last, shows_colours, warn,
-};
+use crate::print::{Printed, Statuses, print, print_json, print_last, warn};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
+use gemini_tools::output::keeps_characters;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
-    Cancellation, Context, Interruption, LiveOutput, LlmContent, ToolError, ToolResult,
+    Cancellation, Context, Interruption, LiveOutput, LlmContent, Places, ToolError, ToolResult,
 };
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value, json};
@@ -160,15 +160,22 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         print_last(&last.text, last.printed, last.statuses(options));
     });
     let form = options.form.unwrap_or_default();
-    let mut cx = Context::new(cancel.clone(), matches!(form, Form::Result | Form::Text));
-    cx.wants_locations = form == Form::Result || options.report.is_some();
+    let wants_display = matches!(form, Form::Result | Form::Host) || form.is_for_people();
+    let mut cx = Context::new(cancel.clone(), wants_display);
+    cx.places = match form {
+        _ if options.report.is_some() => Places::Matches,
+        Form::Result => Places::Matches,
+        Form::Lines => Places::Items,
+        _ => Places::Unwanted,
+    };
+    cx.wants_looks = form == Form::Text && shows_colours(options);
     if options.stream {
         cx = cx.with_live_output(print_live);
     }
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
-        if form != Form::Text {
+        if !form.is_for_people() {
             cx.limit_chars = session.tool_env().settings.limit_chars();
         }
         let args = arguments(options, session, &input, &cx)?;
@@ -183,7 +190,15 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     if !watchdog.claim(number) {
         wait_for_the_end();
     }
+    for remark in &message.remarks {
+        warn(&format!("call_tool: {remark}"));
+    }
     print(&message.text, message.printed, message.statuses(options))
+}
+
+/// Whether the text of an answer has colours.
+fn shows_colours(options: &CallToolOptions) -> bool {
+    options.colours.shows_on(std::io::stdout().is_terminal())
 }
 
 /// What is printed when a call is over.
@@ -191,6 +206,8 @@ struct Message {
     text: Vec<u8>,
     printed: Printed,
     status: u8,
+    /// What is missing in a list, for a person.
+    remarks: Vec<String>,
 }
 
 impl Message {
@@ -212,11 +229,12 @@ impl Message {
             text,
             printed,
             status,
+            remarks: Vec::new(),
         };
         if let Some(format) = options.report {
             return said(ci::report(format, &answer), Printed::Text);
         }
-        if form != Form::Text
+        if !form.is_for_people()
             && let Some(session) = session
         {
             answer.limit(
@@ -224,11 +242,24 @@ impl Message {
                 Some(&session.tool_env().workspace),
             );
         }
-        if let Some(text) = explanation(options, &answer) {
-            return said(text.as_bytes().to_vec(), Printed::Json);
+        if let Some(json) = explanation(options, &answer) {
+            if form.is_for_people() {
+                let text = explained::text(json, shows_colours(options));
+                return said(text.into_bytes(), Printed::Text);
+            }
+            return said(json.as_bytes().to_vec(), Printed::Json);
         }
-        if form == Form::Text && !options.stream {
-            return Self::text(&answer, status);
+        if form.is_for_people() && !options.stream {
+            return Self::for_people(options, &answer, session, status);
+        }
+        if form == Form::Host && !options.stream {
+            let env = session.map(Session::tool_env);
+            let limit = env.and_then(|env| env.settings.limit_chars());
+            if let Some(text) = answer.to_host(limit, env.map(|env| &*env.workspace))
+                && keeps_characters(text.as_bytes())
+            {
+                return said(text.into_bytes(), Printed::Text);
+            }
         }
         let mut more = Map::new();
         if options.stream {
@@ -249,23 +280,34 @@ impl Message {
         }
     }
 
-    fn text(answer: &Answer<'_>, status: u8) -> Self {
-        let text = answer.to_text();
+    fn for_people(
+        options: &CallToolOptions,
+        answer: &Answer<'_>,
+        session: Option<&Session>,
+        status: u8,
+    ) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let has_colours = shows_colours(options);
+        let mut remarks = Vec::new();
         let (text, printed) = if answer.failure().is_some() {
-            let complaint = format!("call_tool: {}", text.trim_end());
+            let complaint = format!("call_tool: {}", answer.to_text().trim_end());
             (complaint, Printed::Complaint)
-        } else {
-            let text = match answer.to_terminal_text() {
-                Some(coloured) if shows_colours() => coloured,
-                _ if answer.is_diff() => coloured(&text),
-                _ => text,
-            };
+        } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
+            remarks = answer.remarks();
+            let root = session.tool_env().workspace.root();
+            let directory = std::env::current_dir().unwrap_or_default();
+            let text = answer.to_lines(root, &directory, is_terminal, has_colours);
             (text, Printed::Text)
+        } else if is_terminal || has_colours {
+            (answer.to_terminal(has_colours), Printed::Text)
+        } else {
+            (answer.to_text(), Printed::Text)
         };
         Self {
             text: text.into_bytes(),
             printed,
             status,
+            remarks,
         }
     }
 }

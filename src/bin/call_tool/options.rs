@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
 use gemini_tools::builtin;
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
@@ -27,8 +28,11 @@ pub(crate) struct CallToolOptions {
     /// `None` where they come on standard input.
     pub(crate) args: Option<Vec<String>>,
     pub(crate) id: Option<String>,
-    /// Which form was asked for, by argument or environment.
+    /// Which form was asked for, by argument or environment; the text where a person looks at
+    /// the answer to one call.
     pub(crate) form: Option<Form>,
+    /// Whether the text has colours.
+    pub(crate) colours: ColourChoice,
     pub(crate) explain: bool,
     pub(crate) strict: bool,
     /// Whether to print output while the tool runs.
@@ -86,10 +90,19 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             )
         })?);
     }
+    if options.form.is_none() && options.is_one_call() && std::io::stdout().is_terminal() {
+        options.form = Some(Form::Text);
+    }
     Ok(options)
 }
 
 impl CallToolOptions {
+    /// Whether there is one answer, which comes when the call is over, and no other program's
+    /// format was asked for.
+    fn is_one_call(&self) -> bool {
+        !self.batch && !self.stream && self.from.is_none() && self.report.is_none()
+    }
+
     fn take(&mut self, matches: &ArgMatches) {
         let text = |id: &str| matches.get_one::<String>(id).cloned();
         self.name = text("NAME").unwrap_or_default();
@@ -114,9 +127,12 @@ impl CallToolOptions {
             (_, true) => Some(CiFormat::Junit),
             _ => None,
         };
-        if let Some(form) = text("output") {
-            self.form = Form::from_name(&form);
-        }
+        self.form = match text("output") {
+            _ if matches.get_flag("text") => Some(Form::Text),
+            name => name.and_then(|name| Form::from_name(&name)),
+        };
+        let colours = text("color").and_then(|name| ColourChoice::from_name(&name));
+        self.colours = colours.unwrap_or_default();
     }
 }
 

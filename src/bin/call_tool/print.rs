@@ -8,35 +8,6 @@ use std::sync::{Mutex, PoisonError};
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Colours the lines of a diff, where a terminal shows them.
-pub(crate) fn coloured(text: &str) -> String {
-    if !shows_colours() {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len() * 2);
-    let mut is_header = true;
-    for line in text.split_inclusive('\n') {
-        let colour = match line.as_bytes() {
-            [b'@', b'@', ..] => {
-                is_header = false;
-                "36"
-            }
-            [b'+' | b'-', ..] if is_header => "1",
-            [b'+', ..] => "32",
-            [b'-', ..] => "31",
-            _ => {
-                out.push_str(line);
-                continue;
-            }
-        };
-        out.push_str(&format!(
-            "\x1b[{colour}m{}\x1b[0m\n",
-            line.trim_end_matches('\n')
-        ));
-    }
-    out
-}
-
 pub(crate) fn warn(message: &str) {
     // Where standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
@@ -102,9 +73,4 @@ pub(crate) fn print_last(text: &[u8], printed: Printed, statuses: Statuses) -> !
     // Not while a line is being written, and none comes after it.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     gemini_tools::process::exit(write(text, printed, statuses))
-}
-
-/// Whether a terminal shows what is printed, and the user wants colours.
-pub(crate) fn shows_colours() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }

@@ -1,11 +1,12 @@
 //! What the command line of `get_tools` looks like; what it means is in `options`.
 
 use clap::{Arg, ArgAction, Command};
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::dialect::Dialect;
 use std::path::PathBuf;
 
 /// How declarations can be written.
-pub(crate) const FORMATS: [&str; 9] = [
+pub(crate) const FORMATS: [&str; 10] = [
     "gemini",
     "gemini-openapi",
     "openai",
@@ -13,15 +14,17 @@ pub(crate) const FORMATS: [&str; 9] = [
     "anthropic",
     "mcp",
     "markdown",
+    "list",
     "table",
     "names",
 ];
 
 const EXAMPLES: &str = "\
 Examples:
-  get_tools                          for Gemini CLI
-  get_tools --pretty                 for people
-  get_tools --format table           for people, as a table
+  get_tools                          on a terminal: a list
+  get_tools | jq length              in a pipe: the JSON
+  get_tools --format table           with their parameters
+  get_tools --pretty                 the JSON, indented
   get_tools --format names           the names only
   get_tools --only 'read_*,glob'     some of the tools
   get_tools --exclude write_file     all but one
@@ -31,7 +34,7 @@ Examples:
   get_tools --mcp                    with MCP servers' tools
   get_tools --refresh                with servers asked anew
 
-Without options the output is what Gemini CLI's tools.discoveryCommand reads. Tools that .gemini/settings.json \
+Without options a file or a pipe gets what Gemini CLI's tools.discoveryCommand reads, and a terminal a list. Tools that .gemini/settings.json \
 excludes (tools.core, tools.exclude) are left out. Your own tools are in ~/.gemini/tools and, in a trusted project, \
 in .gemini/tools.";
 
@@ -111,7 +114,7 @@ pub(crate) fn command() -> Command {
     };
     Command::new("get_tools")
         .version(gemini_tools::VERSION)
-        .about("Prints the declarations of all tools as a JSON array")
+        .about("Lists all tools, or prints their declarations as a JSON array")
         .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(flag("pretty", "Indent the JSON"))
@@ -124,7 +127,14 @@ pub(crate) fn command() -> Command {
                 .long("format")
                 .value_name("FORMAT")
                 .value_parser(FORMATS)
-                .help("How to write the declarations [default: gemini]"),
+                .help("How to write the declarations [default: list on a terminal, else gemini]"),
+        )
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .value_parser(ColourChoice::NAMES)
+                .help("When a list or table has colours [default: auto]"),
         )
         .arg(flag(
             "kinds",

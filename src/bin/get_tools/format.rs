@@ -1,12 +1,14 @@
 //! `get_tools --format`: the declarations as other APIs and people want them.
 
 use crate::list::ListOptions;
-use crate::table::{Column, table, width};
+use crate::table::{Column, cut_table, table, width};
 use gemini_tools::builtin;
+use gemini_tools::colours::Look;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
 use gemini_tools::text::visible;
 use gemini_tools::tool::Kind;
 use serde_json::Value;
+use std::io::IsTerminal;
 
 /// The narrowest column that descriptions are shown in, in characters.
 const NARROWEST: usize = 24;
@@ -18,6 +20,8 @@ pub(crate) enum Format {
     /// For Gemini, in the words of its own `Schema`.
     Native,
     Markdown,
+    /// A line for each, as wide as the terminal.
+    List,
     Table,
     Names,
 }
@@ -29,11 +33,21 @@ impl Default for Format {
 }
 
 impl Format {
+    /// What is written where no format was asked for: a person gets a list.
+    pub(crate) fn of_stdout() -> Self {
+        if std::io::stdout().is_terminal() {
+            Format::List
+        } else {
+            Format::default()
+        }
+    }
+
     /// The format of a name that the command line takes.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "gemini-openapi" => Format::Native,
             "markdown" => Format::Markdown,
+            "list" => Format::List,
             "table" => Format::Table,
             "names" => Format::Names,
             dialect => Format::Dialect(Dialect::from_name(dialect).unwrap_or_default()),
@@ -55,12 +69,18 @@ impl Format {
         match self {
             Format::Dialect(dialect) => matches!(dialect, Dialect::Gemini | Dialect::Mcp),
             Format::Native => false,
-            Format::Markdown | Format::Table | Format::Names => true,
+            Format::Markdown | Format::List | Format::Table | Format::Names => true,
         }
     }
 
-    /// All declarations, which come as `get_tools` prints them for Gemini.
-    pub(crate) fn write(self, list: &[String], options: &ListOptions) -> String {
+    /// All declarations, which come as `get_tools` prints them for Gemini. `asks` is whether calls
+    /// of a tool need approval.
+    pub(crate) fn write(
+        self,
+        list: &[String],
+        options: &ListOptions,
+        asks: &dyn Fn(&str) -> bool,
+    ) -> String {
         let declared = || {
             list.iter().filter_map(|text| {
                 let mut declared: GeminiDeclaration = serde_json::from_str(text).ok()?;
@@ -83,6 +103,7 @@ impl Format {
                 json(&list, "{\"tools\":", "}", options)
             }
             Format::Markdown => markdown(&declared().collect::<Vec<_>>()),
+            Format::List => overview(&declared().collect::<Vec<_>>(), options, asks),
             Format::Table => for_terminal(&declared().collect::<Vec<_>>()),
             Format::Names => declared()
                 .map(|d| match kind_of(&d) {
@@ -204,6 +225,32 @@ fn markdown(list: &[GeminiDeclaration]) -> String {
     text
 }
 
+fn first_sentence(declared: &GeminiDeclaration) -> String {
+    let text = one_line(&declared.description);
+    match text.find(". ") {
+        Some(end) => text[..=end].to_owned(),
+        None => text,
+    }
+}
+
+/// A line for each tool: its name, its kind, whether its calls need approval, and as much of what
+/// it does as there is room for.
+fn overview(
+    list: &[GeminiDeclaration],
+    options: &ListOptions,
+    asks: &dyn Fn(&str) -> bool,
+) -> String {
+    let approval = |d: &GeminiDeclaration| if asks(&d.name) { "asks" } else { "" }.to_owned();
+    let columns = [
+        Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect()).looking(Look::Path),
+        Column::new("KIND", list.iter().map(kind_of).collect()),
+        Column::new("APPROVAL", list.iter().map(approval).collect()),
+        Column::new("WHAT IT DOES", list.iter().map(first_sentence).collect()),
+    ];
+    let has_colours = options.colours.shows_on(std::io::stdout().is_terminal());
+    cut_table(&columns, width(), has_colours)
+}
+
 fn for_terminal(list: &[GeminiDeclaration]) -> String {
     let width = width();
     let names = Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect());
@@ -220,13 +267,6 @@ fn for_terminal(list: &[GeminiDeclaration]) -> String {
         all.collect::<Vec<_>>().join(", ")
     };
     let parameters = Column::new("PARAMETERS", list.iter().map(shown).collect());
-    let first_sentence = |d: &GeminiDeclaration| {
-        let text = one_line(&d.description);
-        match text.find(". ") {
-            Some(end) => text[..=end].to_owned(),
-            None => text,
-        }
-    };
     let what = Column::new("WHAT IT DOES", list.iter().map(first_sentence).collect());
     let left = |columns: &[&Column]| {
         let taken: usize = columns.iter().map(|c| c.natural() + 2).sum();

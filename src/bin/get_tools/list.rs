@@ -3,15 +3,18 @@
 use crate::format::Format;
 use crate::print::{print, warn};
 use gemini_tools::builtin::{self, ToolEnv, declarations};
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
+use gemini_tools::policy::{Decision, Extra, Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
 use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use serde_json::json;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -23,6 +26,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct ListOptions {
     pub(crate) format: Format,
+    pub(crate) colours: ColourChoice,
     pub(crate) pretty: bool,
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
@@ -62,6 +66,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         options,
         policy: &policy,
         mode: mode_from_env(),
+        asking: RefCell::default(),
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
     let with_kinds = options.kinds || !options.format.is_gemini();
@@ -86,7 +91,8 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
             add_mcp(&mut list, &shown, &mcp, &custom.names, with_kinds);
         }
     }
-    print(options.format.write(&list, options).as_bytes())
+    let asks = |name: &str| shown.asking.borrow().contains(name);
+    print(options.format.write(&list, options, &asks).as_bytes())
 }
 
 /// Which tools are to be printed.
@@ -94,6 +100,8 @@ struct Shown<'a> {
     options: &'a ListOptions,
     policy: &'a Policy,
     mode: Mode,
+    /// The tools whose calls need approval, where that is shown.
+    asking: RefCell<HashSet<String>>,
 }
 
 impl Shown<'_> {
@@ -110,9 +118,16 @@ impl Shown<'_> {
             let mut names = std::iter::once(&call.name).chain(call.aliases);
             names.any(|n| set.matches(n.as_bytes(), 0))
         };
-        self.policy.shows(call, self.mode, true)
+        let is_kept = self.policy.shows(call, self.mode, true)
             && self.options.only.as_ref().is_none_or(listed)
-            && !listed(&self.options.exclude)
+            && !listed(&self.options.exclude);
+        if is_kept
+            && self.options.format == Format::List
+            && self.policy.check(call, self.mode, true).decision == Decision::AskUser
+        {
+            self.asking.borrow_mut().insert(call.name.to_owned());
+        }
+        is_kept
     }
 }
 

@@ -1,4 +1,4 @@
-//! `get_tools`: prints the declarations of all tools as a JSON array; `get_tools config` and
+//! `get_tools`: prints the declarations of all tools as a JSON array, or lists them; `get_tools config` and
 //! `get_tools trust`: what the settings say, and whether the project may say it; `get_tools
 //! lint`: what is wrong with custom tools, those of MCP servers, or declarations; `get_tools
 //! init` and `get_tools doctor`: setting up; `get_tools completions`: for shells.
@@ -27,7 +27,10 @@ gemini_tools::main!(run, gemini_tools::VERSION);
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
     if gemini_tools::start::words().len() <= 1 {
-        return list::run(&list::ListOptions::default());
+        return list::run(&list::ListOptions {
+            format: format::Format::of_stdout(),
+            ..list::ListOptions::default()
+        });
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),

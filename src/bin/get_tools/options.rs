@@ -9,11 +9,12 @@ use crate::list;
 use crate::print::warn;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::Asks;
 use gemini_tools::output::printed;
-use gemini_tools::start::words;
+use gemini_tools::start::{usage_message, words};
 use gemini_tools::workspace::pattern::PatternSet;
 use std::path::PathBuf;
 
@@ -41,9 +42,11 @@ pub(crate) enum Task {
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn parse() -> Result<Task, u8> {
     let matches = command().try_get_matches_from(words()).map_err(|e| {
-        let help = !e.use_stderr();
-        let status = printed(e.print());
-        if help { status } else { 2 }
+        if e.use_stderr() {
+            warn(&usage_message("get_tools", &e.to_string()));
+            return 2;
+        }
+        printed(e.print())
     })?;
     match matches.subcommand() {
         Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
@@ -148,7 +151,14 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         Ok(Some(set))
     };
     let format = matches.get_one::<String>("format");
-    let format = format.map_or(Format::default(), |name| Format::from_name(name));
+    let asks_for_json = matches.get_flag("pretty") || matches.get_flag("wrap");
+    let format = match format {
+        Some(name) => Format::from_name(name),
+        None if asks_for_json => Format::default(),
+        None => Format::of_stdout(),
+    };
+    let colours = matches.get_one::<String>("color");
+    let colours = colours.and_then(|name| ColourChoice::from_name(name));
     for (id, is_for) in [
         ("pretty", format.is_json()),
         ("wrap", format.is_json()),
@@ -165,6 +175,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
     }
     Ok(list::ListOptions {
         format,
+        colours: colours.unwrap_or_default(),
         pretty: matches.get_flag("pretty"),
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),

@@ -1,5 +1,6 @@
 //! Colours and marks for people; a pipe gets words alone.
 
+use gemini_tools::colours::ColourChoice;
 use std::io::IsTerminal;
 
 /// How text for people is written.
@@ -13,14 +14,11 @@ impl Style {
     /// For standard output: with marks on a terminal, and with colours where it has them. `NO_COLOR`
     /// takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
     pub(crate) fn of_stdout() -> Self {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is = |name: &str, what: &str| std::env::var_os(name).is_some_and(|value| value == what);
-        let is_forced = is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0");
         let is_terminal = std::io::stdout().is_terminal();
-        let is_wanted = is_forced || is_terminal && !is("TERM", "dumb");
+        let has_colours = ColourChoice::Auto.shows_on(is_terminal);
         Self {
-            has_colours: !is_set("NO_COLOR") && is_wanted,
-            has_marks: is_forced || is_terminal,
+            has_colours,
+            has_marks: has_colours || is_terminal,
         }
     }
 

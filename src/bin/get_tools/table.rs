@@ -1,5 +1,6 @@
 //! Columns of text that fit a terminal.
 
+use gemini_tools::colours::Look;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The width where there is no terminal and no other is given.
@@ -25,6 +26,7 @@ pub(crate) struct Column {
     heading: &'static str,
     cells: Vec<String>,
     width: usize,
+    look: Option<Look>,
 }
 
 impl Column {
@@ -36,7 +38,14 @@ impl Column {
             heading,
             cells,
             width,
+            look: None,
         }
+    }
+
+    /// The same column with its texts in a colour, where there are colours.
+    pub(crate) fn looking(mut self, look: Look) -> Self {
+        self.look = Some(look);
+        self
     }
 
     /// How wide it would be on its own.
@@ -67,6 +76,56 @@ pub(crate) fn table(all: &[Column]) -> String {
         text.push_str(&row(all, &cells));
     }
     text
+}
+
+/// The columns side by side, a line for each row, which ends where `width` characters are full: the
+/// last column gets what room there is.
+pub(crate) fn cut_table(all: &[Column], width: usize, has_colours: bool) -> String {
+    let rows = all.first().map_or(0, |column| column.cells.len());
+    let mut text = String::new();
+    for at in 0..=rows {
+        let mut used = 0;
+        for (index, column) in all.iter().enumerate() {
+            let (cell, look) = match at.checked_sub(1) {
+                None => (column.heading, Some(Look::Heading)),
+                Some(row) => (&*column.cells[row], column.look),
+            };
+            let cell = cut(cell, width.saturating_sub(used));
+            match look.filter(|_| has_colours && !cell.is_empty()) {
+                Some(look) => look.push(&mut text, &cell),
+                None => text.push_str(&cell),
+            }
+            used += cell.width();
+            let start_of_next: usize = all[..=index].iter().map(|column| column.width + 2).sum();
+            if index + 1 == all.len() || start_of_next >= width {
+                break;
+            }
+            text.push_str(&" ".repeat(start_of_next - used));
+            used = start_of_next;
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text.push('\n');
+    }
+    text
+}
+
+/// As much of a text as `width` has room for, with a mark where there is more.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let Some(room) = width.checked_sub(1) else {
+        return String::new();
+    };
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= room
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.truncate(cut.trim_end().len());
+    cut.push('…');
+    cut
 }
 
 fn row(all: &[Column], cells: &[Vec<String>]) -> String {

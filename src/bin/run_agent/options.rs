@@ -3,8 +3,9 @@
 use crate::command::command;
 use clap::ArgMatches;
 use gemini_tools::output::printed;
-use gemini_tools::start::words;
+use gemini_tools::start::{usage_message, words};
 use gemini_tools::tool::ApprovalMode;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The exit status of a command line that can't be used, as Gemini CLI has it.
@@ -98,8 +99,12 @@ pub(crate) fn options() -> Result<RunAgentOptions, u8> {
 
 fn parse() -> Result<ArgMatches, u8> {
     command().try_get_matches_from(words()).map_err(|e| {
-        let is_help = !e.use_stderr();
-        let status = printed(e.print());
-        if is_help { status } else { BAD_INPUT }
+        if e.use_stderr() {
+            // Where standard error is gone, there is no reader.
+            let message = usage_message("run_agent", &e.to_string());
+            let _ = writeln!(std::io::stderr(), "{message}");
+            return BAD_INPUT;
+        }
+        printed(e.print())
     })
 }

@@ -10,6 +10,7 @@ use gemini_tools::agent::output::{
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
+use gemini_tools::colours::ColourChoice;
 use gemini_tools::text::visible;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,9 +101,7 @@ fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
 
 /// Whether a terminal gets colours.
 fn is_styled() -> bool {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    !is_set("NO_COLOR") && !is_dumb
+    ColourChoice::Auto.shows_on(true)
 }
 
 fn columns() -> usize {

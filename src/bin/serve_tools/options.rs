@@ -6,14 +6,21 @@ use clap::ArgMatches;
 use gemini_tools::output::printed;
 use gemini_tools::serve::{Http, HttpError, ServeOptions};
 use gemini_tools::session::PolicyOptions;
+use gemini_tools::start::usage_message;
 use gemini_tools::tool::ApprovalMode;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
     let matches = command().try_get_matches().map_err(|e| {
-        let status = printed(e.print());
-        if e.use_stderr() { 2 } else { status }
+        if e.use_stderr() {
+            // Where standard error is gone, there is no reader.
+            let message = usage_message("serve_tools", &e.to_string());
+            let _ = writeln!(std::io::stderr(), "{message}");
+            return 2;
+        }
+        printed(e.print())
     })?;
     let http = http(&matches).map_err(|problem| {
         log(&problem.to_string());

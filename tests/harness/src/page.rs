@@ -2,7 +2,8 @@
 //! them.
 //!
 //! An example is a block fenced as `console`. A line that begins with `$ ` is a command, `> ` continues it, and what
-//! follows is its output, both streams together. The examples of a page share one project, which the page calls
+//! follows is its output: what a terminal shows, without colours, or of an example with `run_agent`, which would ask
+//! there, what a pipe gets. The examples of a page share one project, which the page calls
 //! `/home/you/demo`, and the home directory `/home/you`; each page begins with empty ones.
 
 use std::env;
@@ -17,6 +18,9 @@ const DIRECTORY: &str = "/home/you/demo";
 
 /// How pages call the home directory.
 const HOME: &str = "/home/you";
+
+/// The width of the terminal: that of our pages.
+const COLUMNS: &str = "120";
 
 /// A mark after the output of a command; nothing that we run prints it.
 const SEPARATOR: char = '\u{1e}';
@@ -126,7 +130,7 @@ impl Page {
         let home = ws.root().join("home");
         let home = home.to_str().expect("a path in UTF-8");
         let steps = steps_of(block);
-        let outputs = run(ws, &steps);
+        let outputs = run(ws, &steps, !block.text.contains("run_agent"));
         assert_eq!(outputs.len(), steps.len(), "{}:{}", self.name, block.line);
         for (step, output) in steps.iter().zip(outputs) {
             let output = output
@@ -196,9 +200,9 @@ fn steps_of(block: &Block) -> Vec<Step> {
     steps
 }
 
-/// Runs the commands in one shell, so that `$?` and the directory go on from one to the next, and gives back the output
+/// Runs the commands in one shell, on a terminal as a reader would or without one, so that `$?` and the directory go on from one to the next, and gives back the output
 /// of each.
-fn run(ws: &Workspace, steps: &[Step]) -> Vec<String> {
+fn run(ws: &Workspace, steps: &[Step], is_at_a_terminal: bool) -> Vec<String> {
     let mut script = "exec 2>&1\n".to_owned();
     for step in steps {
         // The status is that of the command again when the next one asks for it.
@@ -217,16 +221,34 @@ fn run(ws: &Workspace, steps: &[Step]) -> Vec<String> {
         &env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
     ));
     let path = env::join_paths(path).expect("paths without colons");
-    let answer = ws
+    let call = ws
         .program(Path::new("sh"), &["-c", &script])
         .env("PATH", &path.to_string_lossy())
-        .unwatched()
-        .run();
-    assert_eq!(answer.status(), 0, "{}", answer.text());
-    let mut outputs: Vec<String> = answer.text().split(SEPARATOR).map(str::to_owned).collect();
+        .env("COLUMNS", COLUMNS)
+        .unwatched();
+    let shown = if is_at_a_terminal {
+        let shown = call.at_a_terminal().sees_it_end(0);
+        without_colours(&shown.replace("\r\n", "\n"))
+    } else {
+        let answer = call.run();
+        assert_eq!(answer.status(), 0, "{}", answer.text());
+        answer.text().to_owned()
+    };
+    let mut outputs: Vec<String> = shown.split(SEPARATOR).map(str::to_owned).collect();
     let rest = outputs.pop();
     assert_eq!(rest.as_deref(), Some(""), "the script came to its end");
     outputs
+}
+
+/// A text without the sequences of a terminal that choose colours.
+fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\x1b[");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|c: char| c.is_ascii_alphabetic());
+        plain.push_str(&piece[end.map_or(0, |end| end + 1)..]);
+    }
+    plain
 }
 
 fn without_trailing_space(text: &str) -> String {

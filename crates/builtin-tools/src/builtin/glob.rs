@@ -1,10 +1,11 @@
 //! `glob`: files by pattern, the newest first.
 
 use super::{Declaration, Spec, ToolEnv, ignored_note, more_links, node_modules_note};
+use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
+    ToolInvocation, ToolResult,
 };
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{AtFlags, FileType, Stat};
@@ -367,7 +368,7 @@ impl ToolInvocation for Call {
             )
             .with_hint("Narrow the pattern, or name a directory in 'path'."));
         }
-        Ok(self.answer(&finders, &reports))
+        Ok(self.answer(&finders, &reports, cx))
     }
 }
 
@@ -396,7 +397,7 @@ impl Call {
         }
     }
 
-    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport]) -> ToolResult {
+    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport], cx: &Context) -> ToolResult {
         let total: usize = finders.iter().map(|f| f.hits.len()).sum();
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();
@@ -413,7 +414,7 @@ impl Call {
         if !note.is_empty() {
             note = format!(" ({note})");
         }
-        let mut text = NamedText::default();
+        let mut text = NamedText::answering(cx);
         let head = if total == 0 {
             "No files found".to_owned()
         } else {
@@ -435,21 +436,29 @@ impl Call {
             .map(|f| f.paths.len() + f.hits.len() * 64)
             .sum();
         text.text.reserve(room);
+        let mut places = Vec::new();
         merge(finders, |finder, hit| {
+            let directory = finder.place.path();
             text.push_str("\n");
-            text.push_path(finder.place.path());
+            text.push_path(directory);
             if !text.text.ends_with('/') {
-                text.push_str("/");
+                text.push_looking("/", Look::Path);
             }
             text.push_name(finder.path(hit));
+            if cx.places == Places::Items {
+                let path = directory.join(OsStr::from_bytes(finder.path(hit)));
+                places.push(FoundPlace::file(path.as_os_str().as_bytes()));
+            }
         });
         super::push_unreadable(&mut text, reports);
-        ToolResult::named(text)
+        let mut result = ToolResult::named(text)
             .with_display(format!(
                 "Found {}",
                 gemini_tools_core::text::counted(total, "file")
             ))
-            .with_data("files", total)
+            .with_data("files", total);
+        result.locations = (cx.places == Places::Items).then_some(places);
+        result
     }
 }
 

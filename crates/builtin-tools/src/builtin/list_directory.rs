@@ -1,12 +1,14 @@
 //! `list_directory`: the entries of one directory.
 
 use super::{Declaration, Spec, ToolEnv, ignored_note};
+use gemini_tools_core::colours::Look;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
+    ToolInvocation, ToolResult,
 };
+use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::DirectoryEntry;
@@ -135,7 +137,7 @@ impl ToolInvocation for Call {
                 .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
         });
         let path = self.place.path();
-        let mut text = NamedText::default();
+        let mut text = NamedText::answering(cx);
         if shown.is_empty() {
             let why = if entries.is_empty() {
                 "is empty"
@@ -150,21 +152,38 @@ impl ToolInvocation for Call {
             text.push_path(path);
             text.push_str(":");
             for (_, _, entry) in &shown {
-                text.push_str(if entry.is_dir { "\n[DIR] " } else { "\n" });
-                text.push_name(&entry.name);
+                if entry.is_dir {
+                    text.push_str("\n[DIR] ");
+                    text.push_name_as(&entry.name, Look::Directory);
+                } else {
+                    text.push_str("\n");
+                    text.push_plain_name(&entry.name);
+                }
             }
         }
         if !note.is_empty() {
             text.push_str(&format!("\n\n({note})"));
         }
         let summary = format!("Listed {}", counted(shown.len(), "entry"));
-        Ok(ToolResult::named(text)
+        let mut result = ToolResult::named(text)
             .with_display(summary)
-            .with_data("entries", shown.len()))
+            .with_data("entries", shown.len());
+        if cx.places == Places::Items {
+            let entries = shown.iter().map(|(_, _, entry)| self.place(entry));
+            result.locations = Some(entries.collect());
+        }
+        Ok(result)
     }
 }
 
 impl Call {
+    /// Where an entry is.
+    fn place(&self, entry: &DirectoryEntry) -> FoundPlace {
+        let directory = self.place.path().as_os_str().as_bytes();
+        let end: &[u8] = if entry.is_dir { b"/" } else { b"" };
+        FoundPlace::file([directory, b"/", &entry.name, end].concat())
+    }
+
     /// Says what is there instead of a directory.
     fn explain(&self, e: ToolError) -> ToolError {
         match self.workspace.file_type(&self.place) {

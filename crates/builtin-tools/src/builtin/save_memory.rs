@@ -262,9 +262,10 @@ impl ToolInvocation for Call {
         }
         let text = format!(r#"{{"success":true,"message":{}}}"#, Value::from(&*message));
         let mut result = ToolResult::text(text)
-            .with_display(Display::Markdown(message))
+            .with_display(Display::Markdown(message.clone()))
             .with_data("added", is_new)
             .with_data("path", show_path(&self.path));
+        result.text_for_people = Some(message);
         // Cut anywhere it would not be JSON any more.
         result.is_limited = true;
         Ok(result)

@@ -497,6 +497,18 @@ pub(super) struct ShownLine {
     /// Where in the line its first match begins, from 1 and in characters, where that is wanted
     /// and known.
     pub(super) column: Option<u64>,
+    /// The first column behind that match.
+    pub(super) end_column: Option<u64>,
+}
+
+/// A line that matches: its bounds in the text without its line feed, and where in the text its
+/// first match is, if that is wanted or the line is too long to be shown whole.
+#[derive(Debug, Clone, Copy)]
+struct MatchedLine {
+    start: usize,
+    end: usize,
+    at: usize,
+    to: usize,
 }
 
 /// What was found in one file.
@@ -559,6 +571,8 @@ mod wanted {
     pub(super) const EXCEPTED: u8 = b'X';
     /// The first match from a place on, which comes next.
     pub(super) const WITHIN: u8 = b'W';
+    /// Where in a line all matches are.
+    pub(super) const SPANS: u8 = b'S';
 }
 
 /// What stopped the search of a file.
@@ -630,7 +644,7 @@ impl<'a> Searcher<'a> {
         &self,
         text: &[u8],
         mut from: usize,
-        mut f: impl FnMut(usize, usize, usize) -> bool,
+        mut f: impl FnMut(MatchedLine) -> bool,
     ) -> Result<(), Failure> {
         if !self.matching.is_heavy() {
             return self.matching.each_line(text, from, f);
@@ -640,8 +654,14 @@ impl<'a> Searcher<'a> {
             let end = memchr::memchr(b'\n', &text[least..]);
             let end = end.map_or(text.len(), |at| least + at + 1);
             let numbers = self.ask(&[&[wanted::LINES], &text[from..end]])?;
-            for line in numbers.chunks_exact(3) {
-                if !f(from + line[0], from + line[1], from + line[2]) {
+            for line in numbers.chunks_exact(4) {
+                let line = MatchedLine {
+                    start: from + line[0],
+                    end: from + line[1],
+                    at: from + line[2],
+                    to: from + line[3],
+                };
+                if !f(line) {
                     return Ok(());
                 }
             }
@@ -656,6 +676,18 @@ impl<'a> Searcher<'a> {
         }
         let answer = self.ask(&[&[wanted::EXCEPTED], line])?;
         Ok(!answer.is_empty())
+    }
+
+    /// Where in a line all matches are, in bytes; those without a length are left out.
+    pub(super) fn spans(&self, line: &str) -> Result<Vec<(usize, usize)>, Failure> {
+        let line = line.as_bytes();
+        let numbers = if self.matching.query.is_heavy {
+            self.ask(&[&[wanted::SPANS], line])?
+        } else {
+            self.matching.spans(line)?
+        };
+        let spans = numbers.chunks_exact(2);
+        Ok(spans.map(|span| (span[0], span[1])).collect())
     }
 
     fn find_within(&self, text: &[u8], from: usize) -> Result<Option<(usize, usize)>, Failure> {
@@ -759,8 +791,8 @@ impl<'a> Searcher<'a> {
     ) -> Result<Option<Hits>, Failure> {
         let mut found = Accumulator::new(self.matching.wanted);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        self.each_line(text, 0, |start, end, at| {
-            found.add(text, start, end, at);
+        self.each_line(text, 0, |line| {
+            found.add(text, line);
             !found.is_full()
         })?;
         if found.hits.count == 0 {
@@ -876,8 +908,8 @@ impl<'a> Searcher<'a> {
                     .filter(|_| !ended)
                     .map_or(filled, |i| i + 1);
                 let piece = &text[..end];
-                self.each_line(piece, carried, |start, end, at| {
-                    found.add(piece, start, end, at);
+                self.each_line(piece, carried, |line| {
+                    found.add(piece, line);
                     !found.is_full()
                 })?;
                 found.keep_lines(piece, sample, &|line| {
@@ -959,8 +991,8 @@ impl Matching<'_> {
         let numbers = match request.split_first() {
             Some((&wanted::LINES, text)) => {
                 let mut lines = Vec::new();
-                let each = self.each_line(text, 0, |start, end, at| {
-                    lines.extend([start, end, at]);
+                let each = self.each_line(text, 0, |line| {
+                    lines.extend([line.start, line.end, line.at, line.to]);
                     true
                 });
                 each.map(|()| lines)
@@ -975,6 +1007,7 @@ impl Matching<'_> {
                 let found = self.find_within(text, from);
                 Ok(found.map(|(at, to)| vec![at, to]).unwrap_or_default())
             }
+            Some((&wanted::SPANS, line)) => self.spans(line),
             _ => Ok(Vec::new()),
         };
         match numbers {
@@ -987,14 +1020,12 @@ impl Matching<'_> {
         }
     }
 
-    /// Calls `f` with the bounds of every matching line from `from` on, its line feed left out,
-    /// and with where in the text the match is if a line is too long to be shown whole,
-    /// until it says no.
+    /// Calls `f` with every matching line from `from` on, until it says no.
     fn each_line(
         &self,
         text: &[u8],
         mut from: usize,
-        mut f: impl FnMut(usize, usize, usize) -> bool,
+        mut f: impl FnMut(MatchedLine) -> bool,
     ) -> Result<(), Failure> {
         while from < text.len() {
             let Some((start, end)) = self.next_line(text, from)? else {
@@ -1004,14 +1035,20 @@ impl Matching<'_> {
                 from = end + 1;
                 continue;
             }
-            let at = if self.wanted.columns || end - start > LINE_CHARS {
+            let (at, to) = if self.wanted.columns || end - start > LINE_CHARS {
                 let line = self.without_ending(&text[start..end]);
-                let found = self.find_within(line, 0).map(|(at, _)| at);
-                found.or_else(|| self.find_back(line)).unwrap_or_default() + start
+                let found = self.find_within(line, 0);
+                found.or_else(|| self.find_back(line)).unwrap_or_default()
             } else {
-                start
+                (0, 0)
             };
-            if !f(start, end, at) {
+            let line = MatchedLine {
+                start,
+                end,
+                at: start + at,
+                to: start + to,
+            };
+            if !f(line) {
                 return Ok(());
             }
             from = end + 1;
@@ -1103,15 +1140,40 @@ impl Matching<'_> {
         }
     }
 
+    /// See [`Searcher::spans`]; two numbers for each.
+    fn spans(&self, line: &[u8]) -> Result<Vec<usize>, Failure> {
+        let mut spans = Vec::new();
+        if let Engine::Backtracking(regex) = &self.query.engine {
+            let line = std::str::from_utf8(line).unwrap_or_default();
+            for found in regex.find_iter(line) {
+                let found = found.map_err(|e| Failure::Backtracking(e.to_string()))?;
+                spans.extend([found.start(), found.end()]);
+            }
+        } else {
+            let mut from = 0;
+            while let Some((at, to)) = self.find_within(line, from).filter(|_| from <= line.len()) {
+                spans.extend([at, to]);
+                from = to.max(at + 1);
+            }
+        }
+        Ok(spans
+            .chunks_exact(2)
+            .filter(|span| span[0] < span[1])
+            .flatten()
+            .copied()
+            .collect())
+    }
+
     /// Where the backtracking engine finds its first match in a line, where that is wanted.
-    fn find_back(&self, line: &[u8]) -> Option<usize> {
+    fn find_back(&self, line: &[u8]) -> Option<(usize, usize)> {
         let Engine::Backtracking(regex) = &self.query.engine else {
             return None;
         };
         let line = std::str::from_utf8(line)
             .ok()
             .filter(|_| self.wanted.columns)?;
-        Some(regex.find(line).ok()??.start())
+        let found = regex.find(line).ok()??;
+        Some((found.start(), found.end()))
     }
 
     fn find_within(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
@@ -1255,8 +1317,8 @@ fn line_around(text: &[u8], at: usize) -> (usize, usize) {
 struct Accumulator {
     wanted: Wanted,
     hits: Hits,
-    /// Matching lines of the piece at hand: number, bounds, place of the match.
-    pending: Vec<(u64, usize, usize, usize)>,
+    /// Matching lines of the piece at hand, with their numbers.
+    pending: Vec<(u64, MatchedLine)>,
     /// The number of the line at `counted_to`.
     number: u64,
     counted_to: usize,
@@ -1314,14 +1376,15 @@ impl Accumulator {
         from
     }
 
-    fn add(&mut self, text: &[u8], start: usize, end: usize, at: usize) {
+    fn add(&mut self, text: &[u8], line: MatchedLine) {
+        let MatchedLine { start, end, .. } = line;
         self.hits.count += 1;
         self.hits.has_odd_line |= std::str::from_utf8(&text[start..end]).is_err();
         if self.wanted.lines {
             self.number += count_newlines(&text[self.counted_to..start]);
             self.counted_to = start;
             self.kept += LINE_BYTES + (end - start).min(2 * LINE_CHARS);
-            self.pending.push((self.number, start, end, at));
+            self.pending.push((self.number, line));
         }
     }
 
@@ -1335,21 +1398,22 @@ impl Accumulator {
             let shown = String::from_utf8_lossy(&text[from..to]);
             self.push(
                 self.number,
-                None,
+                [None, None],
                 true,
                 &format!("... {} ...", shown.trim()),
             );
         }
     }
 
-    fn push(&mut self, number: u64, column: Option<u64>, is_match: bool, text: &str) {
+    fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
         let from = self.hits.text.len();
         self.hits.text.push_str(text.trim());
         self.hits.lines.push(ShownLine {
             number,
             is_match,
             text: (from, self.hits.text.len()),
-            column,
+            column: columns[0],
+            end_column: columns[1],
         });
     }
 
@@ -1363,9 +1427,10 @@ impl Accumulator {
     fn keep_lines(&mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) {
         let pending = std::mem::take(&mut self.pending);
         let Wanted { before, after, .. } = self.wanted;
-        let first = pending.first().map_or(text.len(), |first| first.1);
+        let first = pending.first().map_or(text.len(), |first| first.1.start);
         self.keep_owed(text, first, sample, is_left_out);
-        for (i, &(number, start, end, at)) in pending.iter().enumerate() {
+        for (i, &(number, matched)) in pending.iter().enumerate() {
+            let MatchedLine { start, end, at, to } = matched;
             let mut earlier = Vec::new();
             let mut from = start;
             while (earlier.len() as u64) < before && from > self.shown_to {
@@ -1383,14 +1448,15 @@ impl Accumulator {
                 }
             }
             let line = decode(&text[start..end], sample);
-            let column = self.wanted.columns.then(|| {
-                let before = decode(&text[start..at], sample);
-                before.chars().count() as u64 + 1
+            let columns = [at, to].map(|at| {
+                let before = || decode(&text[start..at], sample).chars().count() as u64;
+                self.wanted.columns.then(|| before() + 1)
             });
-            self.push(number, column, true, &cut(&line, at - start));
+            self.push(number, columns, true, &cut(&line, at - start));
             self.shown_to = end + 1;
             (self.owed, self.owed_from) = (after, number + 1);
-            let next = pending.get(i + 1).map_or(text.len(), |next| next.1);
+            let next = pending.get(i + 1);
+            let next = next.map_or(text.len(), |next| next.1.start);
             self.keep_owed(text, next, sample, is_left_out);
         }
     }
@@ -1421,7 +1487,7 @@ impl Accumulator {
             let line = decode(line, sample);
             let line = cut(&line, 0);
             self.kept += LINE_BYTES + line.len();
-            self.push(number, None, false, &line);
+            self.push(number, [None, None], false, &line);
         }
     }
 }

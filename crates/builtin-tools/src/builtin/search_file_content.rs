@@ -3,10 +3,11 @@
 use super::glob::{NEVER, node_modules, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
 use super::{Declaration, Spec, ToolEnv, undeclared};
+use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Places, Schema,
+    ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{FileType, Mode, OFlags};
@@ -496,7 +497,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.wanted.columns = cx.wants_locations;
+        self.wanted.columns = cx.places != Places::Unwanted;
         let kept = Mutex::new(Collected::new(self.form, self.most));
         let mut finders = Vec::new();
         let mut reports = Vec::new();
@@ -541,7 +542,7 @@ impl ToolInvocation for Call {
         let has_searched = self.single || finders.iter().any(|f| f.has_searched);
         drop(finders);
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let result = self.answer(kept, unreadable, &reports);
+        let result = self.answer(kept, unreadable, &reports, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -550,13 +551,22 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn answer(&self, mut kept: Collected, unreadable: u64, reports: &[WalkReport]) -> ToolResult {
+    fn answer(
+        &self,
+        mut kept: Collected,
+        unreadable: u64,
+        reports: &[WalkReport],
+        cx: &Context,
+    ) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
         let mut cut = kept.cut;
         let (most, room) = kept.room();
         let mut is_cut_in_file = false;
-        let mut body = NamedText::default();
+        let mut body = NamedText::answering(cx);
+        // Where it can't be told, nothing is marked.
+        let searcher = Searcher::new(&self.query, None, self.wanted, &cx.cancel);
+        let spans = |line: &str| searcher.spans(line).unwrap_or_default();
         let (mut matches, mut shown_files) = (0, 0);
         let mut locations = Vec::new();
         for file in kept.files {
@@ -566,14 +576,19 @@ impl Call {
             }
             shown_files += 1;
             if self.wanted.columns {
-                let name = show_name(&file.name);
                 let left = usize::try_from(most - matches).unwrap_or(usize::MAX);
-                push_locations(&mut locations, &name, file.hits.as_deref(), left);
+                push_locations(&mut locations, &file, left);
+                if self.form == Form::Counts
+                    && cx.places == Places::Items
+                    && let Some(place) = locations.last_mut()
+                {
+                    place.text = Some(file.count.to_string().into());
+                }
             }
             match (self.form, file.hits) {
                 (Form::Lines, Some(hits)) => {
                     let left = most - matches;
-                    matches += push_file(&mut body, &file.name, &hits, left);
+                    matches += push_file(&mut body, &file.name, &hits, left, &spans);
                     cut |= hits.count > left;
                     is_cut_in_file |= hits.is_cut;
                     cut |= hits.is_cut && hits.count < self.wanted.most;
@@ -592,7 +607,7 @@ impl Call {
         }
         let per_file_cut =
             self.wanted.most <= self.most && self.form == Form::Lines && is_cut_in_file;
-        let mut text = self.headline(matches, cut);
+        let mut text = self.headline(matches, cut, cx);
         if shown_files > 0 && self.form == Form::Lines {
             text.push_str("---\n");
         }
@@ -647,7 +662,7 @@ impl Call {
     }
 
     /// The first line of the answer.
-    fn headline(&self, matches: u64, cut: bool) -> NamedText {
+    fn headline(&self, matches: u64, cut: bool, cx: &Context) -> NamedText {
         let pattern = &self.pattern;
         let noun = match (matches, self.form) {
             (0, _) => "No matches found".to_owned(),
@@ -655,7 +670,7 @@ impl Call {
             (1, _) => "Found 1 match".to_owned(),
             _ => format!("Found {matches} matches"),
         };
-        let mut line = NamedText::default();
+        let mut line = NamedText::answering(cx);
         line.push_str(&format!("{noun} for pattern \"{pattern}\" "));
         match self.places.as_slice() {
             [one] if one.path() == self.workspace.root() => {
@@ -684,35 +699,36 @@ impl Call {
 
 /// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
 /// wanted.
-fn push_locations(locations: &mut Vec<FoundPlace>, name: &str, hits: Option<&Hits>, room: usize) {
-    let file: Arc<str> = name.into();
-    let lines = hits.map(|hits| (hits, &hits.lines));
-    let Some((hits, lines)) = lines.filter(|(_, lines)| !lines.is_empty()) else {
-        locations.push(FoundPlace {
-            file,
-            line: None,
-            column: None,
-            text: None,
-        });
+fn push_locations(locations: &mut Vec<FoundPlace>, file: &Matched, room: usize) {
+    let path: Arc<[u8]> = (*file.name).into();
+    let Some(hits) = file.hits.as_ref().filter(|hits| !hits.lines.is_empty()) else {
+        locations.push(FoundPlace::file(path));
         return;
     };
-    for line in lines.iter().filter(|line| line.is_match).take(room) {
+    let lines = hits.lines.iter();
+    for line in lines.filter(|line| line.is_match).take(room) {
         locations.push(FoundPlace {
-            file: Arc::clone(&file),
+            file: Arc::clone(&path),
             line: Some(line.number),
             column: line.column,
+            end_column: line.end_column,
             text: Some(hits.text[line.text.0..line.text.1].into()),
         });
     }
 }
 
-/// Appends the lines of one file, up to `room` matches; gives back how many.
-fn push_file(body: &mut NamedText, name: &[u8], hits: &Hits, room: u64) -> u64 {
-    use std::fmt::Write;
+/// Appends the lines of one file, up to `room` matches; gives back how many. `spans` says where
+/// in a line the matches are.
+fn push_file(
+    body: &mut NamedText,
+    name: &[u8],
+    hits: &Hits,
+    room: u64,
+    spans: &dyn Fn(&str) -> Vec<(usize, usize)>,
+) -> u64 {
     body.push_str("File: ");
     body.push_name(name);
-    let body = &mut body.text;
-    body.push('\n');
+    body.push_str("\n");
     let mut matches = 0;
     let mut previous = None;
     for line in &hits.lines {
@@ -727,14 +743,20 @@ fn push_file(body: &mut NamedText, name: &[u8], hits: &Hits, room: u64) -> u64 {
             body.push_str("--\n");
         }
         previous = Some(line.number);
-        let sign = if line.is_match { ':' } else { '-' };
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            body,
-            "L{}{sign} {}",
-            line.number,
-            &hits.text[line.text.0..line.text.1]
-        );
+        body.push_str("L");
+        body.push_looking(&line.number.to_string(), Look::LineNumber);
+        body.push_str(if line.is_match { ": " } else { "- " });
+        let text = &hits.text[line.text.0..line.text.1];
+        let mut done = 0;
+        if line.is_match && body.has_looks() {
+            for (at, to) in spans(text) {
+                body.push_str(&text[done..at]);
+                body.push_looking(&text[at..to], Look::Match);
+                done = to;
+            }
+        }
+        body.push_str(&text[done..]);
+        body.push_str("\n");
     }
     body.push_str("---\n");
     matches

@@ -369,6 +369,18 @@ pub enum LiveOutput {
     Subagent(super::SubagentProgress),
 }
 
+/// Which places a result is to have, as [`super::ToolResult::locations`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Places {
+    /// None.
+    #[default]
+    Unwanted,
+    /// The matches of a search.
+    Matches,
+    /// The same, and what else a tool lists.
+    Items,
+}
+
 /// What a call may ask of its caller: whether to go on, where live output goes, how much
 /// may be answered.
 #[derive(Clone)]
@@ -378,8 +390,10 @@ pub struct Context {
     /// Whether [`super::ToolResult::return_display`] will be looked at; tools leave it
     /// empty otherwise where it costs time.
     pub wants_display: bool,
-    /// Whether a search is to give the place of each match in [`super::ToolResult::data`].
-    pub wants_locations: bool,
+    /// Which places the result is to have.
+    pub places: Places,
+    /// Whether the text is for a terminal with colours; see [`super::named`].
+    pub wants_looks: bool,
     /// The most characters of an answer, for tools that choose themselves what to leave out.
     pub limit_chars: Option<usize>,
     /// The line of shell that was judged, in the place of the one that the arguments hold.
@@ -392,7 +406,8 @@ impl Default for Context {
         Self {
             cancel: Cancellation::default(),
             wants_display: true,
-            wants_locations: false,
+            places: Places::Unwanted,
+            wants_looks: false,
             limit_chars: None,
             line: None,
             output: None,
@@ -415,7 +430,8 @@ impl Context {
         Self {
             cancel,
             wants_display,
-            wants_locations: false,
+            places: Places::Unwanted,
+            wants_looks: false,
             limit_chars: None,
             line: None,
             output: None,

@@ -23,7 +23,7 @@ pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
 pub use context::seconds_of;
 pub use context::{
-    Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, TICK, Waiting,
+    Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, Places, TICK, Waiting,
 };
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};

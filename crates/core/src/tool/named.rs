@@ -2,9 +2,12 @@
 //!
 //! A program that reads JSON is given each name as it is. In a text for a person or a pipe a name
 //! must neither break its line nor command the terminal, so that the places of names that would
-//! are kept, with what is shown there instead.
+//! are kept, with what is shown there instead. A terminal shows names, numbers of lines and matches
+//! in colours, where [`Context::wants_looks`](super::Context::wants_looks) asks for their places.
 
-use crate::text::{line_name, show_name};
+use super::Context;
+use crate::colours::Look;
+use crate::text::{harmless_lines, line_name, show_name};
 use gemini_tools_platform::ffi::OsStrExt;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -31,6 +34,33 @@ impl OddNames {
         out.into()
     }
 
+    /// The text as a terminal shows it, with colours at the places that have a look: what else
+    /// would command the terminal is escaped.
+    pub fn shown_on_terminal(&self, text: &str, looks: &[PlacedLook]) -> String {
+        let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
+        let mut odd = self.0.iter().peekable();
+        // A name that is shown otherwise has one look at most, and all of it has that.
+        let mut plain = |from: usize, to: usize| {
+            let mut piece = String::new();
+            let mut done = from;
+            while let Some((place, shown)) = odd.next_if(|(place, _)| place.end <= to) {
+                piece.push_str(&harmless_lines(&text[done..place.start]));
+                piece.push_str(shown);
+                done = place.end;
+            }
+            piece.push_str(&harmless_lines(&text[done..to]));
+            piece
+        };
+        let mut done = 0;
+        for (place, look) in looks {
+            out.push_str(&plain(done, place.start));
+            look.push(&mut out, &plain(place.start, place.end));
+            done = place.end;
+        }
+        out.push_str(&plain(done, text.len()));
+        out
+    }
+
     /// Forgets those that are not whole in the first `length` bytes. One that is cut there
     /// ends before it.
     pub fn keep_within(&mut self, length: usize) {
@@ -41,15 +71,47 @@ impl OddNames {
     }
 }
 
+/// A place in a text, in bytes, that has a look. Those of one text are in order and don't overlap.
+pub type PlacedLook = (Range<usize>, Look);
+
 /// A text as it grows.
 #[derive(Debug, Default)]
 pub struct NamedText {
     /// What there is so far.
     pub text: String,
     odd: OddNames,
+    /// Where they are wanted.
+    looks: Option<Vec<PlacedLook>>,
 }
 
 impl NamedText {
+    /// An empty text for the answer to a call.
+    pub fn answering(cx: &Context) -> Self {
+        Self {
+            looks: cx.wants_looks.then(Vec::new),
+            ..Self::default()
+        }
+    }
+
+    /// Whether what is added should say how it looks.
+    pub fn has_looks(&self) -> bool {
+        self.looks.is_some()
+    }
+
+    /// Adds words of our own that have a look.
+    pub fn push_looking(&mut self, text: &str, look: Look) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.look_from(start, look);
+    }
+
+    /// What was added from this byte on has a look.
+    fn look_from(&mut self, start: usize, look: Look) {
+        if let Some(looks) = &mut self.looks {
+            looks.push((start..self.text.len(), look));
+        }
+    }
+
     /// Adds words of our own.
     pub fn push_str(&mut self, text: &str) {
         self.text.push_str(text);
@@ -57,6 +119,18 @@ impl NamedText {
 
     /// Adds a name, or a path.
     pub fn push_name(&mut self, name: &[u8]) {
+        self.push_name_as(name, Look::Path);
+    }
+
+    /// Adds a name that looks otherwise than a path.
+    pub fn push_name_as(&mut self, name: &[u8], look: Look) {
+        let start = self.text.len();
+        self.push_plain_name(name);
+        self.look_from(start, look);
+    }
+
+    /// Adds a name that looks as the words around it.
+    pub fn push_plain_name(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.push_str(&show_name(name));
         let shown = line_name(name);
@@ -80,17 +154,23 @@ impl NamedText {
             (place.start + shift..place.end + shift, shown)
         };
         self.odd.0.extend(other.odd.0.into_iter().map(moved));
+        if let Some(looks) = &mut self.looks {
+            let moved = |(place, look): PlacedLook| (place.start + shift..place.end + shift, look);
+            looks.extend(other.looks.into_iter().flatten().map(moved));
+        }
     }
 
-    /// The text, and the names in it.
-    pub(crate) fn into_parts(self) -> (String, OddNames) {
-        (self.text, self.odd)
+    /// The text, the names in it, and how its pieces look.
+    pub(crate) fn into_parts(self) -> (String, OddNames, Vec<PlacedLook>) {
+        (self.text, self.odd, self.looks.unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::NamedText;
+    use crate::colours::Look;
+    use crate::tool::{Cancellation, Context};
 
     #[test]
     fn a_name_is_itself_in_the_text_and_harmless_on_a_line() {
@@ -103,7 +183,7 @@ mod tests {
         text.push_name(b"d\re");
         text.push_str(":\n");
         text.append(body);
-        let (text, mut odd) = text.into_parts();
+        let (text, mut odd, _) = text.into_parts();
         assert_eq!(text, "d\re:\na.txt\nb\nc\ncaf\\x{e9}\n\\x{e9}\u{1b}");
         assert_eq!(
             odd.shown_in(&text),
@@ -111,5 +191,28 @@ mod tests {
         );
         odd.keep_within(13);
         assert_eq!(odd.shown_in(&text[..13]), "d\\x{0d}e:\na.txt\nb\\x{0a}c");
+    }
+
+    #[test]
+    fn a_terminal_shows_looks_and_nothing_that_commands_it() {
+        let mut cx = Context::new(Cancellation::default(), false);
+        cx.wants_looks = true;
+        let mut body = NamedText::answering(&cx);
+        body.push_name(b"a\nb");
+        body.push_str(":");
+        body.push_looking("7", Look::LineNumber);
+        body.push_str(" x\x1b[2J\r\n");
+        let mut text = NamedText::answering(&cx);
+        text.push_str("Found\n");
+        text.append(body);
+        let (text, odd, looks) = text.into_parts();
+        assert_eq!(
+            odd.shown_on_terminal(&text, &looks),
+            "Found\n\x1b[35ma\\x{0a}b\x1b[0m:\x1b[32m7\x1b[0m x\\u{1b}[2J\\u{d}"
+        );
+        assert_eq!(
+            odd.shown_on_terminal(&text, &[]),
+            "Found\na\\x{0a}b:7 x\\u{1b}[2J\\u{d}"
+        );
     }
 }

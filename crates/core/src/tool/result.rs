@@ -1,8 +1,9 @@
 //! What a call gives back: content for the model, a display for people.
 
 use super::ErrorKind;
-use super::named::{NamedText, OddNames};
+use super::named::{NamedText, OddNames, PlacedLook};
 use crate::message::Part;
+use crate::text::show_name;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -29,15 +30,22 @@ pub struct ToolResult {
     #[serde(skip)]
     pub is_limited: bool,
     /// What a search has found, which is among the data as `locations`: apart, because a
-    /// value of JSON would take ten times as much.
+    /// value of JSON would take ten times as much. Or what a tool lists; see
+    /// [`Places`](super::Places).
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
     /// What a terminal shows instead of the text, where that has colours.
     #[serde(skip)]
     pub terminal_text: Option<String>,
+    /// What people read instead of the text, where that is in a notation for models.
+    #[serde(skip)]
+    pub text_for_people: Option<String>,
     /// Names in the text that are shown otherwise where it is printed as lines.
     #[serde(skip)]
     pub odd_names: OddNames,
+    /// How pieces of the text look on a terminal, where that was asked for.
+    #[serde(skip)]
+    pub looks: Vec<PlacedLook>,
 }
 
 impl ToolResult {
@@ -51,9 +59,10 @@ impl ToolResult {
 
     /// The same for a text with names of files.
     pub fn named(text: NamedText) -> Self {
-        let (text, odd_names) = text.into_parts();
+        let (text, odd_names, looks) = text.into_parts();
         Self {
             odd_names,
+            looks,
             ..Self::text(text)
         }
     }
@@ -82,19 +91,36 @@ pub struct FoundPlace {
     /// The column, from 1 and in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// The file's name.
+    /// The first column behind what was found.
+    #[serde(skip)]
+    pub end_column: Option<u64>,
+    /// The file's path, relative to the first root or absolute. That of a directory ends in a
+    /// slash.
     #[serde(serialize_with = "as_text")]
-    pub file: Arc<str>,
+    pub file: Arc<[u8]>,
     /// The line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The line's text.
+    /// The line's text, or how many lines match where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Box<str>>,
 }
 
-fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
+impl FoundPlace {
+    /// A file without a place in it.
+    pub fn file(path: impl Into<Arc<[u8]>>) -> Self {
+        Self {
+            column: None,
+            end_column: None,
+            file: path.into(),
+            line: None,
+            text: None,
+        }
+    }
+}
+
+fn as_text<S: Serializer>(name: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&show_name(name))
 }
 
 /// A failure inside a result.

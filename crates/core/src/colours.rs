@@ -1,0 +1,182 @@
+//! Colours on a terminal: whether there are any, and what is shown in which.
+//!
+//! Whether there are follows what other programs agree on: `NO_COLOR` (no-color.org) takes them
+//! away, `CLICOLOR_FORCE` and `CLICOLOR=0` (bixense.com/clicolors) force them and switch them off,
+//! and a terminal that `TERM` calls `dumb` has none.
+
+use std::ffi::OsString;
+
+/// What the user wants, by an option.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ColourChoice {
+    /// Where a terminal shows them and the environment doesn't say otherwise.
+    #[default]
+    Auto,
+    /// Also in a file or a pipe.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl ColourChoice {
+    /// The names by which one is chosen.
+    pub const NAMES: [&'static str; 3] = ["auto", "always", "never"];
+
+    /// The choice of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "auto" => Self::Auto,
+            "always" => Self::Always,
+            "never" => Self::Never,
+            _ => return None,
+        })
+    }
+
+    /// Whether a stream gets colours, which is a terminal or not.
+    pub fn shows_on(self, is_terminal: bool) -> bool {
+        self.shows_with(is_terminal, |name| std::env::var_os(name))
+    }
+
+    fn shows_with(self, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        match self {
+            Self::Always => return true,
+            Self::Never => return false,
+            Self::Auto => {}
+        }
+        if set("NO_COLOR").is_some() {
+            return false;
+        }
+        if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+            return true;
+        }
+        // Consoles of Windows have no TERM.
+        let is_dumb = set("TERM").map_or(!cfg!(windows), |term| term == "dumb");
+        is_terminal && !is_dumb && set("CLICOLOR").is_none_or(|value| value != "0")
+    }
+}
+
+/// How a piece of a text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The path of a file.
+    Path,
+    /// The name of a directory among others.
+    Directory,
+    /// The number of a line.
+    LineNumber,
+    /// What a search has found.
+    Match,
+    /// The heading of a table, the head of a diff.
+    Heading,
+    /// Lines that a diff adds.
+    Added,
+    /// Lines that a diff removes.
+    Removed,
+    /// Where in a file a part of a diff is.
+    Hunk,
+}
+
+impl Look {
+    /// The parameters of the terminal's sequence.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Path => "35",
+            Self::Directory => "1;34",
+            Self::LineNumber | Self::Added => "32",
+            Self::Match => "1;31",
+            Self::Heading => "1",
+            Self::Removed => "31",
+            Self::Hunk => "36",
+        }
+    }
+
+    /// Adds a text that looks so, which has no line feed.
+    pub fn push(self, out: &mut String, text: &str) {
+        out.push_str("\x1b[");
+        out.push_str(self.code());
+        out.push('m');
+        out.push_str(text);
+        out.push_str("\x1b[0m");
+    }
+}
+
+/// A text with the lines of a unified diff in colour.
+pub fn diff(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut is_header = true;
+    for line in text.split_inclusive('\n') {
+        let look = match line.as_bytes() {
+            [b'@', b'@', ..] => {
+                is_header = false;
+                Look::Hunk
+            }
+            [b'+' | b'-', ..] if is_header => Look::Heading,
+            [b'+', ..] => Look::Added,
+            [b'-', ..] => Look::Removed,
+            _ => {
+                out.push_str(line);
+                continue;
+            }
+        };
+        look.push(&mut out, line.trim_end_matches('\n'));
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ColourChoice, diff};
+
+    #[test]
+    fn the_option_comes_before_the_environment_and_no_color_before_force() {
+        let shows = |choice: ColourChoice, is_terminal, env: &[(&str, &str)]| {
+            choice.shows_with(is_terminal, |name| {
+                let found = env.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).into())
+            })
+        };
+        let xterm = ("TERM", "xterm");
+        let (auto, always, never) = (
+            ColourChoice::Auto,
+            ColourChoice::Always,
+            ColourChoice::Never,
+        );
+        for (choice, is_terminal, env, wanted) in [
+            (auto, true, &[xterm][..], true),
+            (auto, false, &[xterm], false),
+            (auto, true, &[("TERM", "dumb")], false),
+            (auto, true, &[xterm, ("NO_COLOR", "1")], false),
+            (auto, true, &[xterm, ("NO_COLOR", "")], true),
+            (auto, true, &[xterm, ("CLICOLOR", "0")], false),
+            (auto, false, &[("CLICOLOR_FORCE", "1")], true),
+            (auto, false, &[("CLICOLOR_FORCE", "0")], false),
+            (
+                auto,
+                false,
+                &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
+                false,
+            ),
+            (always, false, &[("NO_COLOR", "1")], true),
+            (never, true, &[xterm, ("CLICOLOR_FORCE", "1")], false),
+        ] {
+            assert_eq!(
+                shows(choice, is_terminal, env),
+                wanted,
+                "{choice:?} {env:?}"
+            );
+        }
+        #[cfg(unix)]
+        assert!(!shows(auto, true, &[]));
+    }
+
+    #[test]
+    fn a_line_of_a_diff_has_the_colour_of_what_it_does() {
+        assert_eq!(
+            diff("Done.\n--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n same\n"),
+            "Done.\n\x1b[1m--- a\x1b[0m\n\x1b[1m+++ a\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\
+             \x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n same\n"
+        );
+    }
+}
