@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -h -V --output --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --root --propagate-status --help --version"
+            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --root --propagate-status --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -86,7 +86,7 @@ _call_tool_with_names() {
             continue
         fi
         case $word in
-            -o|--output|--id|--approval-mode|--policy|--from|--root) is_value=true ;;
+            -o|--output|--color|--id|--approval-mode|--policy|--from|--root) is_value=true ;;
             -*) ;;
             *) has_name=true ;;
         esac

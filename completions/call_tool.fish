@@ -18,6 +18,7 @@ complete -c call_tool -l from -d 'Take the call as another API writes it, with t
 anthropic\t''
 mcp\t''"
 complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
+complete -c call_tool -s t -d 'The text, as --output text'
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
