@@ -658,7 +658,8 @@ impl<'a> Stage<'a> {
 
     fn begins(&self, flags: &[&str]) -> Person {
         let call = agent(self.ws, self.api, &["Play", "--session", "s.jsonl"]);
-        call.env("MARK", &self.mark).flags(flags).at_a_terminal()
+        let call = call.env("MARK", &self.mark).env("TERM", "xterm");
+        call.flags(flags).at_a_terminal()
     }
 
     /// Nothing is left, and the session goes on from its file.
@@ -770,6 +771,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
     ];
     let call = agent(&ws, &api, &args)
         .env("EDITOR", &editor)
+        .env("TERM", "xterm")
         .env("MARK", &mark);
     let mut person = call.at_a_terminal();
     person.sees(ASKED);
@@ -782,7 +784,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
     let page = person.sees(ASKED);
     assert!(page.contains("+two"), "{page}");
     person.types(b"y");
-    person.sees("begun");
+    person.sees("  begun");
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\ntwo\n"));
     // The next one is the first of the session: it ends in order.
     person.types(CTRL_C);

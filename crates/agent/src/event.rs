@@ -35,6 +35,13 @@ pub enum Event<'a> {
     Text(&'a str),
     /// A piece of what the model thinks.
     Thought(&'a str),
+    /// The API has refused the request for now; it is sent again.
+    Waits {
+        /// What it said.
+        error: &'a ApiError,
+        /// After how long.
+        wait: Duration,
+    },
     /// The text of this turn is discarded: the model is asked again.
     Retry(&'a str),
     /// The model's turn is over.

@@ -179,10 +179,17 @@ fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     parts.extend(answer.parts);
     CallOutcome {
         parts,
+        display: beginning(&text),
         text,
         error,
         ..CallOutcome::default()
     }
+}
+
+/// The first line in which something is, for people: such a command has no other words for them.
+fn beginning(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.next().unwrap_or_default().to_owned()
 }
 
 fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
@@ -193,6 +200,7 @@ fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
             json!({ "output": text }),
         )],
         text: text.to_owned(),
+        display: beginning(text),
         ..CallOutcome::default()
     }
 }

@@ -28,6 +28,9 @@ pub struct Scheduler<'a> {
     pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
     /// Ends all of them.
     pub cancel: &'a Cancellation,
+    /// Whether calls of built-in tools are described in words although no user is asked about them,
+    /// because they are shown or reported.
+    pub describes: bool,
     /// Whether the session's file says of each call that it begins. One that it says nothing of
     /// is not made: it would be made again when the session goes on.
     pub is_recorded: &'a AtomicBool,
@@ -114,6 +117,7 @@ impl<'a> Scheduler<'a> {
                     ToolCallDecision::AutoAccept
                 };
                 call.decision.get_or_insert(decision);
+                self.describe(tool, call);
                 running.advance(call, CallState::Scheduled);
                 return false;
             }
@@ -134,6 +138,15 @@ impl<'a> Scheduler<'a> {
             Err(outcome) => running.advance(call, CallState::Error(*outcome)),
         }
         stops
+    }
+
+    /// Has a call described that no user was asked about. What can't be described is shown by its
+    /// arguments.
+    fn describe(&self, tool: &DiscoveredTool, call: &mut ToolCall) {
+        if self.describes && tool.is_built_in && call.description.is_none() {
+            let explained = self.pair.explain(tool, &call.request, self.cancel);
+            call.description = explained.ok().map(|explained| explained.description);
+        }
     }
 
     /// Why the rules have refused a call; `None` where it was something else. Where no user can be

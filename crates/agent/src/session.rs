@@ -53,6 +53,8 @@ pub struct SessionConfig {
     pub max_turns: Option<u32>,
     /// How many tokens the model has room for.
     pub room: u64,
+    /// Whether calls are described in words, because they are shown or reported.
+    pub describes: bool,
 }
 
 /// A session at work.
@@ -413,7 +415,12 @@ impl<'a> AgentSession<'a> {
     }
 
     fn schedule(&mut self, requests: Vec<CallRequest>) -> Done {
-        let Self { parts, stats, .. } = self;
+        let Self {
+            parts,
+            stats,
+            config,
+            ..
+        } = self;
         let Parts {
             pair,
             gate,
@@ -444,6 +451,7 @@ impl<'a> AgentSession<'a> {
             asker,
             notify: &Mutex::new(&mut notify),
             cancel,
+            describes: config.describes,
             is_recorded: &is_recorded,
         }
         .run(requests)

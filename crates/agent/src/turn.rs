@@ -7,6 +7,7 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_gemini_api::{
     ApiError, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest, Part,
 };
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -139,30 +140,35 @@ pub fn ask(
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Turn, ApiError> {
+    // Pieces and waits are told to the same.
+    let notify = RefCell::new(notify);
+    let tell = |event: &Event<'_>| (notify.borrow_mut())(event);
     let mut tries = 0;
     loop {
         tries += 1;
         let started = Instant::now();
         let mut turn = Turn::default();
         let mut loops = TextLoop::default();
-        let asked = client.stream(model, request, cancel, &mut |response| {
+        let mut piece = |response| {
             let before = turn.text.len();
-            turn.take(response, notify);
+            turn.take(response, &mut |event| tell(event));
             if loops.grows(&turn.text[before..]) {
                 turn.is_loop = true;
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
-        });
+        };
+        let mut wait = |error: &ApiError, wait| tell(&Event::Waits { error, wait });
+        let asked = client.stream_telling(model, request, cancel, &mut piece, &mut wait);
         let duration = started.elapsed();
         if let Err(error) = asked {
-            notify(&Event::ApiFailed {
+            tell(&Event::ApiFailed {
                 error: &error,
                 duration,
             });
             return Err(error);
         }
-        notify(&Event::Response {
+        tell(&Event::Response {
             last: turn.last.as_ref(),
             duration,
         });
@@ -172,7 +178,7 @@ pub fn ask(
         if tries == MAX_TRIES {
             return Ok(turn);
         }
-        notify(&Event::Retry(flaw));
+        tell(&Event::Retry(flaw));
         let until = Instant::now() + PAUSE * tries;
         while Instant::now() < until && cancel.interruption().is_none() {
             std::thread::sleep(Duration::from_millis(20));

@@ -123,7 +123,7 @@ impl GeminiClient {
         request: &impl ModelRequest,
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
-        self.retrying(cancel, |client| {
+        self.retrying(cancel, &mut |_, _| {}, |client| {
             let url = client.credentials.address(model, "generateContent")?;
             let body = client.body(model, request, cancel)?;
             let answer = client.post(&url, model, &body, cancel)?;
@@ -145,7 +145,24 @@ impl GeminiClient {
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
-        self.retrying(cancel, |client| {
+        self.stream_telling(model, request, cancel, on_piece, &mut |_, _| {})
+    }
+
+    /// As [`GeminiClient::stream`]; before each further try `on_wait` is told why, and how long is
+    /// waited.
+    ///
+    /// # Errors
+    ///
+    /// As [`GeminiClient::stream`].
+    pub fn stream_telling(
+        &mut self,
+        model: &str,
+        request: &impl ModelRequest,
+        cancel: &Cancellation,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+        on_wait: &mut dyn FnMut(&ApiError, Duration),
+    ) -> Result<(), ApiError> {
+        self.retrying(cancel, on_wait, |client| {
             let mut url = client.credentials.address(model, "streamGenerateContent")?;
             url.set_query(Some("alt=sse"));
             let body = client.body(model, request, cancel)?;
@@ -170,7 +187,7 @@ impl GeminiClient {
         request: &GenerateContentRequest,
         cancel: &Cancellation,
     ) -> Result<u64, ApiError> {
-        self.retrying(cancel, |client| {
+        self.retrying(cancel, &mut |_, _| {}, |client| {
             let contents = json!(request.contents);
             let body = match client.credentials {
                 Credentials::CodeAssist { .. } => {
@@ -193,6 +210,7 @@ impl GeminiClient {
     fn retrying<T>(
         &mut self,
         cancel: &Cancellation,
+        on_wait: &mut dyn FnMut(&ApiError, Duration),
         mut attempt: impl FnMut(&mut Self) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let mut failed = 0;
@@ -206,6 +224,9 @@ impl GeminiClient {
                 .policy
                 .wait(failed, error.retry_after)
                 .filter(|_| error.is_transient);
+            if let Some(wait) = wait {
+                on_wait(&error, wait);
+            }
             match wait {
                 Some(wait) if wait_for(wait, cancel)? => {}
                 _ if failed > 1 => {

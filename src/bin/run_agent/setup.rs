@@ -338,6 +338,7 @@ impl Setup {
             ],
             max_turns: options.max_turns.or(self.settings().max_turns),
             room: ROOM_TOKENS,
+            describes: show::describes(options),
         };
         let parts = Parts {
             client,
@@ -348,7 +349,7 @@ impl Setup {
                     Box::new(terminal.with_signals(Arc::clone(signals)));
                 asker
             }),
-            observers: show::observers(options),
+            observers: show::observers(options, None),
             record,
             cancel: signals.cancellation().clone(),
         };

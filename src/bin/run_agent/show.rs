@@ -5,7 +5,8 @@ use crate::warn;
 use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Event, Observer, SessionError};
 use gemini_tools::agent::output::{
-    JsonOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput, TextOutput,
+    JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput,
+    TextOutput,
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
@@ -71,10 +72,14 @@ impl Write for ReportingStdout {
 
 /// The observers that show or record the session. What shows it is first: it ends its line before
 /// another writes to the same terminal.
-pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
+pub(crate) fn observers(
+    options: &RunAgentOptions,
+    go_on: Option<String>,
+) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
     observers.push(if is_watched(options) {
-        Box::new(ProgressOutput::new(stderr(), columns(), is_styled()))
+        let progress = ProgressOutput::new(stderr(), columns(), is_styled(), go_on);
+        Box::new(progress)
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
@@ -84,7 +89,24 @@ pub(crate) fn observers(options: &RunAgentOptions) -> Vec<Box<dyn Observer>> {
     if let Some(path) = &options.report {
         observers.push(Box::new(HtmlReport::new(path.clone(), unwritten)));
     }
+    if is_watched(options) && is_live() {
+        let has_text = stdout().is_terminal();
+        let live = LiveOutput::new(stderr(), columns, is_styled(), has_text, observers);
+        return vec![Box::new(live)];
+    }
     observers
+}
+
+/// Whether a line may be drawn anew and erased. The terminal of a CI job is a file that is read
+/// later.
+fn is_live() -> bool {
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
+    !is_dumb() && !is_ci
+}
+
+/// Whether calls are shown or reported, in words where there are some.
+pub(crate) fn describes(options: &RunAgentOptions) -> bool {
+    is_watched(options) || options.report.is_some()
 }
 
 /// What goes to standard output.
@@ -102,6 +124,11 @@ fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
 /// Whether a terminal gets colours.
 fn is_styled() -> bool {
     ColourChoice::Auto.shows_on(true)
+}
+
+/// Whether the terminal obeys no escape sequences.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 fn columns() -> usize {

@@ -3,10 +3,12 @@
 //! Each observer writes to whatever it is given. [`TextOutput`], [`TerminalOutput`], [`JsonOutput`] and
 //! [`StreamJsonOutput`] are for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a
 //! session has one of each. Where both are terminals, the one for standard output takes an
-//! event first: it ends its line then.
+//! event first: it ends its line then. [`LiveOutput`] holds both, and shows below them what is
+//! waited for.
 
 mod escape;
 mod json;
+mod live;
 mod markdown;
 mod metrics;
 mod progress;
@@ -16,6 +18,7 @@ mod text;
 
 pub use escape::{escape_controls, one_line};
 pub use json::JsonOutput;
+pub use live::LiveOutput;
 pub use progress::{NotesOutput, ProgressOutput};
 pub use stream_json::StreamJsonOutput;
 pub use terminal::TerminalOutput;

@@ -2,16 +2,20 @@
 
 use super::escape::fitting;
 use super::{Sink, one_line};
-use crate::call::{CallState, ToolCall};
+use crate::call::{CallState, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Event, Observer, SessionError};
+use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::time::{Duration, Instant};
 
-/// Live output is shown no more often than this.
-const LIVE_PAUSE: Duration = Duration::from_secs(1);
+/// Lines of a result that are shown below its call.
+const RESULT_LINES: usize = 2;
+
+/// Lines of a diff that are shown below its call.
+const DIFF_LINES: usize = 12;
 
 /// Maximum columns of a call's error that are shown; the model gets all of it.
 const ERROR_COLUMNS: usize = 300;
@@ -25,29 +29,30 @@ const YELLOW: &str = "33";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Shows on a terminal each call when it is over, the last line of one that runs, warnings,
-/// and why a session ended early.
+/// Shows on a terminal each call when it is over, with a line or two of its result or its diff,
+/// warnings, why a session ended early, and at the end what it came to.
 #[derive(Debug)]
 pub struct ProgressOutput<W> {
     sink: Sink<W>,
     columns: usize,
     is_styled: bool,
-    pause: Duration,
-    last_live: Option<Instant>,
-    /// A line is there that makes room for the next.
-    has_live: bool,
+    go_on: Option<String>,
+    turns: u32,
+    /// Files that calls have changed.
+    files: BTreeSet<String>,
 }
 
 impl<W: Write> ProgressOutput<W> {
-    /// Writes to `out`, a terminal of so many columns; with `is_styled`, in colours.
-    pub fn new(out: W, columns: usize, is_styled: bool) -> Self {
+    /// Writes to `out`, a terminal of so many columns; with `is_styled`, in colours. `go_on` is the
+    /// command by which the session goes on, where it is kept.
+    pub fn new(out: W, columns: usize, is_styled: bool, go_on: Option<String>) -> Self {
         Self {
             sink: Sink::new(out),
             columns: columns.max(20),
             is_styled,
-            pause: LIVE_PAUSE,
-            last_live: None,
-            has_live: false,
+            go_on,
+            turns: 0,
+            files: BTreeSet::new(),
         }
     }
 
@@ -59,35 +64,8 @@ impl<W: Write> ProgressOutput<W> {
         }
     }
 
-    /// Shows a line that stays.
     fn line(&mut self, line: &str) {
-        self.clear();
         self.sink.write(&format!("{line}\n"));
-    }
-
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.has_live) {
-            self.sink.write("\r\x1b[2K");
-        }
-    }
-
-    fn live(&mut self, text: &str) {
-        let now = Instant::now();
-        let is_early = |last| now.duration_since(last) < self.pause;
-        let Some(line) = last_line(text) else {
-            return;
-        };
-        if self.last_live.is_some_and(is_early) {
-            return;
-        }
-        self.last_live = Some(now);
-        self.clear();
-        let line = one_line(line);
-        // The last column stays free: some terminals go to the next line after it.
-        let line = format!("  {}", fitting(&line, self.columns - 3));
-        let line = self.styled(DIM, &line);
-        self.sink.write(&line);
-        self.has_live = true;
     }
 
     fn call(&mut self, call: &ToolCall) {
@@ -132,28 +110,148 @@ impl<W: Write> ProgressOutput<W> {
             let message = one_line(error.message.trim().lines().next().unwrap_or_default());
             let message = self.styled(colour, &fitting(&message, ERROR_COLUMNS));
             self.line(&format!("  {message}"));
-        } else if outcome.command_failure.is_some()
-            && let Some(last) = last_line(&outcome.display)
-        {
-            self.aside(last);
+            return;
+        }
+        self.files.extend(changed_file(call));
+        match (&outcome.diff, call.decision) {
+            // The user has just seen it.
+            (Some(_), Some(ToolCallDecision::Accept | ToolCallDecision::Modify)) => {}
+            (Some(diff), _) => self.diff(diff),
+            (None, _) => {
+                for line in result_lines(call) {
+                    self.aside(line, Some(DIM));
+                }
+            }
         }
     }
 
     /// A line below a call, of which as much is shown as fits.
-    fn aside(&mut self, line: &str) {
-        let line = one_line(line);
-        let line = self.styled(DIM, &fitting(&line, self.columns - 3));
+    fn aside(&mut self, line: &str, colour: Option<&str>) {
+        let line = one_line_kept(line);
+        let line = fitting(&line, self.columns - 3);
+        let line = match colour {
+            Some(colour) => self.styled(colour, &line),
+            None => line.into_owned(),
+        };
         self.line(&format!("  {line}"));
+    }
+
+    /// The beginning of a diff, without the names of the file.
+    fn diff(&mut self, diff: &str) {
+        let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
+        let lines: Vec<&str> = lines.filter(|line| !line.starts_with("@@")).collect();
+        let left_out = lines.len().saturating_sub(DIFF_LINES);
+        // A single line more takes no more room than saying so.
+        let count = if left_out == 1 {
+            lines.len()
+        } else {
+            DIFF_LINES
+        };
+        for line in lines.iter().take(count) {
+            let colour = match line.as_bytes().first() {
+                Some(b'+') => Some(GREEN),
+                Some(b'-') => Some(RED),
+                _ => Some(DIM),
+            };
+            self.aside(line, colour);
+        }
+        if lines.len() > count {
+            self.aside(&format!("… {left_out} lines more"), Some(DIM));
+        }
+    }
+
+    /// What the session came to, and how it goes on.
+    fn summary(&mut self, stats: &Stats) {
+        let many = |count: u64, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let calls = &stats.tools;
+        let failed = calls.failures + calls.failed_commands;
+        let tokens = stats.models.values().map(|model| model.total).sum();
+        let mut parts = vec![many(self.turns.into(), "turn")];
+        parts.push(match failed {
+            0 => many(calls.calls, "call"),
+            _ => format!("{} ({failed} failed)", many(calls.calls, "call")),
+        });
+        parts.push(format!("{} tokens", rounded(tokens)));
+        parts.push(span(stats.duration));
+        if !self.files.is_empty() {
+            let count = many(self.files.len() as u64, "file");
+            let lines = &calls.lines;
+            parts.push(format!(
+                "{count} changed (+{} -{})",
+                lines.ai_added + lines.user_added,
+                lines.ai_removed + lines.user_removed
+            ));
+        }
+        let line = parts.join(", ");
+        let go_on = self
+            .go_on
+            .as_ref()
+            .map(|command| format!("Go on with: {command}"));
+        let line = match go_on {
+            Some(go_on) if line.chars().count() + 2 + go_on.chars().count() < self.columns => {
+                format!("{line}. {go_on}")
+            }
+            // The command is not broken, so that it can be copied.
+            Some(go_on) => format!("{line}.\n{go_on}"),
+            None => format!("{line}."),
+        };
+        let line = line.split('\n').map(|line| self.styled(DIM, line));
+        let line = line.collect::<Vec<_>>().join("\n");
+        self.line(&line);
     }
 }
 
+/// A large number, as people say it.
+fn rounded(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}.{}k", count / 1_000, count / 100 % 10),
+        _ => format!("{}.{}M", count / 1_000_000, count / 100_000 % 10),
+    }
+}
+
+/// The file that a call has changed, by the name that the call has for it.
+fn changed_file(call: &ToolCall) -> Option<String> {
+    call.outcome()?.diff.as_ref()?;
+    let mut paths = ["file_path", "absolute_path", "path"].iter();
+    let path = paths.find_map(|key| call.request.args.get(*key)?.as_str())?;
+    Some(path.to_owned())
+}
+
+/// A line or two of what has come of a call: the end of what a command has printed, and the
+/// beginning of anything else.
+fn result_lines(call: &ToolCall) -> Vec<&str> {
+    let Some(outcome) = call.outcome() else {
+        return Vec::new();
+    };
+    let is_shell = bare_name(&call.request.name) == "run_shell_command";
+    let mut lines: Vec<&str> = outcome.display.lines().collect();
+    lines.retain(|line| !line.trim().is_empty());
+    let surplus = lines.len().saturating_sub(RESULT_LINES);
+    if is_shell {
+        lines.drain(..surplus);
+    } else {
+        lines.truncate(RESULT_LINES);
+    }
+    lines
+}
+
+/// A line as [`one_line`] has it, with the spaces before it.
+fn one_line_kept(line: &str) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    format!("{}{}", &line[..indent], one_line(line))
+}
+
 /// The last line in which something is.
-fn last_line(text: &str) -> Option<&str> {
+pub(super) fn last_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
 /// What a call does, in words or by its arguments.
-fn what(call: &ToolCall) -> String {
+pub(super) fn what(call: &ToolCall) -> String {
     if bare_name(&call.request.name) == "run_shell_command"
         && let Some(Value::String(command)) = call.request.args.get("command")
     {
@@ -190,7 +288,6 @@ impl<W: Write + Send> Observer for ProgressOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Call(call) => self.call(call),
-            Event::Live { text, .. } => self.live(text),
             Event::Warning(text) => {
                 let line = self.styled(YELLOW, &warning(text));
                 self.line(&line);
@@ -200,16 +297,28 @@ impl<W: Write + Send> Observer for ProgressOutput<W> {
                 let line = self.styled(DIM, &line);
                 self.line(&line);
             }
+            Event::Waits { error, wait } => {
+                let reason = one_line(&error.message);
+                let line = format!("{reason} It is asked again in {}.", span(*wait));
+                let line = self.styled(DIM, &line);
+                self.line(&line);
+            }
             Event::Compressed { from, to } => {
                 let line = format!("The history was shortened from {from} to {to} tokens.");
                 let line = self.styled(DIM, &line);
                 self.line(&line);
             }
-            Event::Ended { error: Some(e), .. } => {
-                let line = self.styled(RED, &error(e));
-                self.line(&line);
+            Event::Request { .. } => self.turns += 1,
+            Event::Ended {
+                error: ended,
+                stats,
+            } => {
+                if let Some(e) = ended {
+                    let line = self.styled(RED, &error(e));
+                    self.line(&line);
+                }
+                self.summary(stats);
             }
-            Event::Request { .. } | Event::Ended { .. } => self.clear(),
             _ => {}
         }
     }
@@ -242,18 +351,17 @@ impl<W: Write + Send> Observer for NotesOutput<W> {
 #[cfg(test)]
 mod tests {
     use super::{NotesOutput, ProgressOutput};
+    use crate::call::{CallOutcome, CommandFailure, ToolCallDecision};
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::output::testing::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::stats::Stats;
     use serde_json::json;
     use std::time::Duration;
 
-    fn shown(columns: usize, is_styled: bool, pause: Duration, events: &[Event<'_>]) -> String {
+    fn shown(columns: usize, is_styled: bool, events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut observer = ProgressOutput {
-            pause,
-            ..ProgressOutput::new(&mut out, columns, is_styled)
-        };
+        let go_on = Some("run_agent --continue".to_owned());
+        let mut observer = ProgressOutput::new(&mut out, columns, is_styled, go_on);
         for event in events {
             observer.take(event);
         }
@@ -261,11 +369,11 @@ mod tests {
     }
 
     fn plain(events: &[Event<'_>]) -> String {
-        shown(80, false, Duration::ZERO, events)
+        shown(80, false, events)
     }
 
     #[test]
-    fn a_call_is_one_line_when_it_is_over() {
+    fn a_call_is_one_line_when_it_is_over_with_its_diff_below() {
         let args = json!({"file_path": "src/a.rs", "limit": 3, "more": [1]});
         let mut described = done("replace", json!({}), edit());
         described.description = Some("Edit a".to_owned());
@@ -280,7 +388,7 @@ mod tests {
         assert_eq!(
             plain(&calls),
             "✓ read_file file_path: src/a.rs, limit: 3, more: … (12ms)\n\
-             ✓ replace Edit a +2 -1 (1m 30s)\n\
+             ✓ replace Edit a +2 -1 (1m 30s)\n  -old\n  +new\n  +more\n\
              ✗ x (12ms)\n  gone\n\
              – rm a: b (12ms)\n  The user declined this call.\n"
         );
@@ -289,31 +397,97 @@ mod tests {
     #[test]
     fn a_line_is_as_wide_as_the_terminal() {
         let call = done("read_file", json!({"path": "x".repeat(1000)}), text(""));
-        let shown = shown(40, false, Duration::ZERO, &[Event::Call(&call)]);
+        let shown = shown(40, false, &[Event::Call(&call)]);
         assert_eq!(shown.trim_end().chars().count(), 39, "{shown}");
         assert!(shown.ends_with("x… (12ms)\n"), "{shown}");
     }
 
     #[test]
-    fn live_output_makes_room_and_is_not_shown_too_often() {
-        let live = |text| Event::Live { id: "1", text };
-        let call = done("t", json!({}), text(""));
-        let events = [live("a\nb\n\n"), live("c"), live(" \n"), Event::Call(&call)];
-        assert_eq!(plain(&events), "  b\r\x1b[2K  c\r\x1b[2K✓ t (12ms)\n");
-        let hour = Duration::from_secs(3600);
-        assert_eq!(shown(80, true, hour, &events[..2]), "\x1b[2m  b\x1b[0m");
-        let long = "y".repeat(50);
-        let cut = shown(
-            20,
-            false,
-            hour,
-            &[Event::Live {
-                id: "1",
-                text: &long,
-            }],
+    fn a_line_or_two_of_a_result_is_below_its_call() {
+        let with = |name: &str, display: &str| {
+            let display = display.to_owned();
+            let outcome = CallOutcome {
+                display,
+                ..CallOutcome::default()
+            };
+            done(name, json!({}), outcome)
+        };
+        let search = with("glob", "Found 3 files\n\n  a\nb\n");
+        let mut make = with("run_shell_command", "one\n\n  two\nthree\x1b[2J\n");
+        make.duration = Duration::from_secs(1);
+        assert_eq!(
+            plain(&[Event::Call(&search), Event::Call(&make)]),
+            "✓ glob (12ms)\n  Found 3 files\n    a\n\
+             ✓ run_shell_command (1.0s)\n    two\n  three␛[2J\n"
         );
-        assert_eq!(cut, format!("  {}…", "y".repeat(16)));
-        assert_eq!(plain(&[live("a"), turn(2)]), "  a\r\x1b[2K");
+    }
+
+    #[test]
+    fn a_command_that_failed_is_marked_by_its_status() {
+        let outcome = CallOutcome {
+            command_failure: Some(CommandFailure::Status(2)),
+            display: "1\n2\n3\n".to_owned(),
+            ..CallOutcome::default()
+        };
+        let call = done(
+            "run_shell_command",
+            json!({"command": "make lint"}),
+            outcome,
+        );
+        assert_eq!(
+            plain(&[Event::Call(&call)]),
+            "✗ run_shell_command make lint: exit 2 (12ms)\n  2\n  3\n"
+        );
+    }
+
+    #[test]
+    fn of_a_long_diff_the_beginning_is_shown_and_none_that_the_user_has_seen() {
+        let diff = |count: usize| CallOutcome {
+            diff: Some(format!(
+                "--- a\n+++ a\n@@ -1 +1 @@\n{}",
+                "+x\n".repeat(count)
+            )),
+            ..CallOutcome::default()
+        };
+        for (count, lines, rest) in [(13, 13, ""), (14, 12, "  … 2 lines more\n")] {
+            let shown = plain(&[Event::Call(&done("replace", json!({}), diff(count)))]);
+            assert_eq!(
+                shown,
+                format!("✓ replace (12ms)\n{}{rest}", "  +x\n".repeat(lines))
+            );
+        }
+        let mut seen = done("replace", json!({}), diff(3));
+        seen.decision = Some(ToolCallDecision::Accept);
+        assert_eq!(plain(&[Event::Call(&seen)]), "✓ replace (12ms)\n");
+    }
+
+    #[test]
+    fn large_numbers_are_rounded() {
+        for (count, expected) in [(9_999, "9999"), (12_345, "12.3k"), (1_250_000, "1.2M")] {
+            assert_eq!(super::rounded(count), expected);
+        }
+    }
+
+    #[test]
+    fn the_end_says_what_the_session_came_to_and_how_it_goes_on() {
+        let stats = stats();
+        let ended = || Event::Ended {
+            error: None,
+            stats: &stats,
+        };
+        let edited = done("replace", json!({"file_path": "a"}), edit());
+        let mut events = vec![turn(1), Event::Call(&edited), Event::Call(&edited), turn(2)];
+        events.push(ended());
+        let last = |columns, is_styled| {
+            let shown = shown(columns, is_styled, &events);
+            let at = shown.find("2 turns").expect("a summary");
+            shown[at..].to_owned()
+        };
+        let sums = "2 turns, 2 calls (1 failed), 260 tokens, 4.2s, 1 file changed (+2 -1).";
+        let go_on = "Go on with: run_agent --continue";
+        assert_eq!(last(120, false), format!("{sums} {go_on}\n"));
+        assert_eq!(last(80, false), format!("{sums}\n{go_on}\n"));
+        assert_eq!(last(120, true), format!("{sums} {go_on}\x1b[0m\n"));
     }
 
     #[test]
@@ -358,7 +532,8 @@ mod tests {
         ];
         assert_eq!(
             plain(&events),
-            "Warning: slow\nThe history was shortened from 9 to 1 tokens.\nError: No.\n"
+            "Warning: slow\nThe history was shortened from 9 to 1 tokens.\nError: No.\n\
+             0 turns, 2 calls (1 failed), 260 tokens, 4.2s. Go on with: run_agent --continue\n"
         );
         let mut out = Vec::new();
         let mut notes = NotesOutput::new(&mut out);

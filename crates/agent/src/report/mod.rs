@@ -5,7 +5,7 @@
 mod page;
 
 use super::call::{ToolCall, ToolCallDecision};
-use super::clock::Clock;
+use super::clock::{Clock, span};
 use super::event::{Event, Observer};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_gemini_api::GenerateContentResponse;
@@ -296,6 +296,10 @@ impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
             Event::Retry(flaw) => {
                 kept.warning(&format!("The model was asked again, because {flaw}."));
             }
+            Event::Waits { error, wait } => kept.warning(&format!(
+                "{error} The request was sent again after {}.",
+                span(*wait)
+            )),
             Event::Response { last, duration } => kept.response(*last, *duration),
             Event::ApiFailed { error, .. } => {
                 let message = error.to_string();

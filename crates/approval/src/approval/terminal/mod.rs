@@ -41,6 +41,7 @@ enum Choice {
     Answer(Reply, &'static str),
     View,
     Edit,
+    Help,
 }
 
 /// What a key means after an edit that is not a call.
@@ -130,6 +131,11 @@ impl TerminalPrompt {
                 Pressed::Key(Choice::View) => {
                     self.write("view all\n")?;
                     self.write(&page(true).text)?;
+                    continue;
+                }
+                Pressed::Key(Choice::Help) => {
+                    self.write("help\n")?;
+                    self.write(&show::help(question, first.is_cut, self.shows_colours))?;
                     continue;
                 }
                 Pressed::Key(Choice::Edit) => {
@@ -228,6 +234,7 @@ fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Cho
         b'q' => Choice::Answer(Reply::Stop, "quit"),
         b'e' => Choice::Edit,
         b'v' if is_cut => Choice::View,
+        b'?' => Choice::Help,
         _ => return None,
     })
 }

@@ -301,6 +301,11 @@ pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     agreed.map(SessionGrant::words)
 }
 
+/// Whether a yes to all calls of the tool is offered besides.
+fn offers_tool(question: &ApprovalQuestion<'_>) -> bool {
+    !question.explanation.is_for_once && always(question) != Some("this tool")
+}
+
 /// Whether a yes to all tools of an MCP server is offered.
 pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
@@ -317,7 +322,7 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    if !question.explanation.is_for_once && always != Some("this tool") {
+    if offers_tool(question) {
         line.push_str("  [t]ool always");
     }
     if offers_server(question) {
@@ -326,8 +331,51 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if is_cut {
         line.push_str("  [v]iew all");
     }
-    line.push_str("  [e]dit  [n]o  [q]uit ");
+    line.push_str("  [e]dit  [n]o  [?]help  [q]uit ");
     line
+}
+
+/// What each key of the line means, a line for each.
+pub(super) fn help(question: &ApprovalQuestion<'_>, is_cut: bool, colours: bool) -> String {
+    let name = escape_controls(question.name, false);
+    let for_session =
+        |what: &str| format!("yes, and until the session ends to {what}, without a question");
+    let tool = format!("every call of {name}");
+    let mut keys = vec![('y', "yes, to this call".to_owned())];
+    if let Some(agreed) = Reply::Always.agreed(question.name, question.explanation) {
+        let what = match agreed {
+            SessionGrant::Edits => "all edits by built-in tools".to_owned(),
+            SessionGrant::Programs { programs, .. } => {
+                let programs = escape_controls(&programs.join(", "), false);
+                format!("commands that run nothing but {programs}")
+            }
+            _ => tool.clone(),
+        };
+        keys.push(('a', for_session(&what)));
+    }
+    if offers_tool(question) {
+        keys.push(('t', for_session(&tool)));
+    }
+    if offers_server(question) {
+        keys.push(('s', for_session("every tool of this MCP server")));
+    }
+    if is_cut {
+        keys.push(('v', "show all of it".to_owned()));
+    }
+    keys.push((
+        'e',
+        "change it in the editor first; the model is told what you changed".to_owned(),
+    ));
+    keys.push((
+        'n',
+        "no; the model is told, and goes on without it".to_owned(),
+    ));
+    keys.push(('q', "no, and end the session, as Ctrl-C".to_owned()));
+    let mut page = PromptPage::new(colours, true);
+    for (key, meaning) in keys {
+        page.line(&format!("{key}  "), &meaning, None);
+    }
+    page.text
 }
 
 #[cfg(all(test, unix))]
@@ -491,6 +539,52 @@ mod tests {
     }
 
     #[test]
+    fn the_help_says_what_each_key_of_the_line_means() {
+        let shell = call("run_shell_command", json!({}));
+        let help = |details| super::help(&shell.asked(&explained(Some(details))), true, false);
+        assert_eq!(
+            help(exec("git status", &["git", "x\x1b"])),
+            "  y  yes, to this call\n  \
+             a  yes, and until the session ends to commands that run nothing but git, x\\u{1b}, \
+             without a question\n  \
+             t  yes, and until the session ends to every call of run_shell_command, without a \
+             question\n  \
+             v  show all of it\n  \
+             e  change it in the editor first; the model is told what you changed\n  \
+             n  no; the model is told, and goes on without it\n  \
+             q  no, and end the session, as Ctrl-C\n"
+        );
+        assert!(help(edit("a", None, "", "")).contains("to all edits by built-in tools"));
+        assert!(
+            help(mcp()).contains("\n  s  yes, and until the session ends to every tool of this")
+        );
+        // Each key of the line has a line, and no other.
+        for details in [None, Some(exec("$x", &[])), Some(mcp())] {
+            for is_for_once in [false, true] {
+                let mut explanation = explained(details.clone());
+                explanation.is_for_once = is_for_once;
+                let question = shell.asked(&explanation);
+                let line = keys(&question, false);
+                let offered: Vec<char> = line
+                    .split('[')
+                    .skip(1)
+                    .filter_map(|key| key.chars().next())
+                    .collect();
+                let help = super::help(&question, false, false);
+                let mut told: Vec<char> = help
+                    .lines()
+                    .filter_map(|line| line.chars().nth(2))
+                    .collect();
+                told.insert(told.len() - 1, '?');
+                assert_eq!(
+                    offered.iter().collect::<String>(),
+                    told.iter().collect::<String>()
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_keys_say_what_always_means() {
         let shell = call("run_shell_command", json!({}));
         let line = |details: &ConfirmationDetails| {
@@ -498,7 +592,7 @@ mod tests {
         };
         assert_eq!(
             line(&exec("git status", &["git"])),
-            "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [q]uit "
+            "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [?]help  [q]uit "
         );
         assert!(!line(&exec("$x", &[])).contains("[a]lways"));
         assert!(line(&edit("a", None, "", "")).contains("[a]lways (all edits)"));
@@ -511,7 +605,7 @@ mod tests {
             let mut explanation = explained(details);
             explanation.is_for_once = true;
             let keys = keys(&shell.asked(&explanation), true);
-            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [q]uit ");
+            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [?]help  [q]uit ");
         }
     }
 }
