@@ -116,12 +116,12 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
     }
 
     /// The model is waited for.
-    fn model(&self, last: String) -> Option<Waited> {
-        Some(Waited {
+    fn model(&self, last: String) -> Waited {
+        Waited {
             since: self.asked,
             what: self.model.clone(),
             last,
-        })
+        }
     }
 
     fn follow(&mut self, event: &Event<'_>) {
@@ -130,18 +130,18 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             Event::Request { .. } => {
                 self.asked = Instant::now();
                 self.thought.clear();
-                self.waited = self.model(String::new());
+                self.waited = Some(self.model(String::new()));
             }
             Event::Thought(text) => {
                 if let Some(subject) = self.subject(text) {
-                    self.waited = self.model(subject);
+                    self.waited = Some(self.model(subject));
                 }
             }
             Event::Text(text) => {
                 let is_within_line = self.has_text && !text.ends_with('\n');
-                self.waited = self.model(String::new()).filter(|_| !is_within_line);
+                self.waited = (!is_within_line).then(|| self.model(String::new()));
             }
-            Event::Retry(_) | Event::Waits { .. } => self.waited = self.model(String::new()),
+            Event::Retry(_) | Event::Waits { .. } => self.waited = Some(self.model(String::new())),
             Event::Call(call) => self.call(call),
             Event::Live { text, .. } => {
                 if let (Some(waited), Some(line)) = (&mut self.waited, last_line(text)) {
