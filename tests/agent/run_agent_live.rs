@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::agent::{agent, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{ASKED, CTRL_C};
-use crate::harness::{Workspace, write};
+use crate::harness::{Workspace, lines, write};
 
 const ERASED: &str = "\r\x1b[2K";
 
@@ -139,7 +139,7 @@ fn a_request_that_is_sent_again_is_told_on_a_terminal_only() {
 
 #[test]
 fn each_call_is_shown_with_a_line_or_two_of_its_result_and_the_session_with_its_sums() {
-    let text: String = (1..=20).map(|i| format!("line {i}\n")).collect();
+    let text = lines(20, |i| format!("line {i}\n"));
     let script = json!({"turns": [[
         call("r", "read_file", json!({"absolute_path": "README.md"})),
         call("e", "replace", json!({"file_path": "README.md", "old_string": "helo", "new_string": "hello"})),
@@ -150,6 +150,10 @@ fn each_call_is_shown_with_a_line_or_two_of_its_result_and_the_session_with_its_
     let Some(api) = StandIn::playing(&script) else {
         return;
     };
+    let time = regex::Regex::new(r"\d+(\.\d)?m?s").expect("a pattern");
+    let tokens = regex::Regex::new(r"\d+ tokens").expect("a pattern");
+    // Frames of the line, where the machine was slow.
+    let frames = regex::Regex::new("(\r\x1b\\[2K[^\n\r]*)*\r\x1b\\[2K").expect("a pattern");
     for columns in [80, 120] {
         api.play(&script);
         let ws = Workspace::new().file("README.md", "# Demo\nIt says helo.\n");
@@ -157,16 +161,12 @@ fn each_call_is_shown_with_a_line_or_two_of_its_result_and_the_session_with_its_
             .env("NO_COLOR", "1")
             .env("TERM", "xterm");
         let shown = call.at_a_terminal_of(columns).sees_it_end(0);
-        let time = regex::Regex::new(r"\d+(\.\d)?m?s").expect("a pattern");
-        let tokens = regex::Regex::new(r"\d+ tokens").expect("a pattern");
         let plain = shown.replace("\r\n", "\n");
-        // Frames of the line, where the machine was slow.
-        let frames = regex::Regex::new("(\r\x1b\\[2K[^\n\r]*)*\r\x1b\\[2K").expect("a pattern");
         let plain = frames.replace_all(&plain, "");
         let plain = tokens
             .replace(&time.replace_all(&plain, "T"), "N tokens")
             .into_owned();
-        let diff: String = (1..=12).map(|i| format!("  +line {i}\n")).collect();
+        let diff = lines(12, |i| format!("  +line {i}\n"));
         let (sums, go_on) = plain.split_once("Done.\n").expect("an answer");
         assert_eq!(
             sums,
