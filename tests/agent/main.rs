@@ -4,6 +4,7 @@ use gemini_tools_test_harness as harness;
 
 mod ci_example;
 mod gemini_stream;
+mod google_credentials;
 mod report_in_browser;
 mod run_agent;
 mod run_agent_failures;

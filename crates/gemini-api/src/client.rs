@@ -6,6 +6,7 @@ use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
+use super::tokens::AccessToken;
 use gemini_tools_core::json;
 use gemini_tools_core::tool::{Cancellation, Interruption};
 use gemini_tools_guarded_http::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method};
@@ -214,11 +215,22 @@ impl GeminiClient {
         mut attempt: impl FnMut(&mut Self) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let mut failed = 0;
+        let mut has_renewed = false;
         loop {
-            let error = match attempt(self) {
+            let attempted = match self.credentials.token() {
+                Some(token) => token.prepare(&mut self.http, cancel),
+                None => Ok(()),
+            };
+            let error = match attempted.and_then(|()| attempt(self)) {
                 Ok(answer) => return Ok(answer),
                 Err(e) => e.without(self.credentials.secret()),
             };
+            // A token may end before its time; the next one is good, or nothing helps.
+            let is_ended = error.status == Some(401) && !has_renewed;
+            if is_ended && self.credentials.token().is_some_and(AccessToken::forget) {
+                has_renewed = true;
+                continue;
+            }
             failed += 1;
             let wait = self
                 .policy
@@ -359,10 +371,13 @@ impl GeminiClient {
         HttpRequest {
             method: Method::Post,
             url,
-            headers: vec![
+            headers: [
                 ("content-type", "application/json".to_owned()),
                 self.credentials.header(),
-            ],
+            ]
+            .into_iter()
+            .chain(self.credentials.quota_header())
+            .collect(),
             body,
         }
     }

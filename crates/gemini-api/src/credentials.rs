@@ -1,15 +1,15 @@
 //! Who asks, and where: the three ways to be let in.
 //!
 //! Both come from the environment and from the user's own files only (`~/.gemini/.env`,
-//! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`): a project that could name an
-//! address would get the user's key.
+//! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`, gcloud's, and what
+//! `GOOGLE_APPLICATION_CREDENTIALS` names): a project that could name an address would get the
+//! user's key.
 
-use super::{ApiError, ApiErrorKind};
+use super::tokens::AccessToken;
+use super::{ApiError, ApiErrorKind, default_credentials, login};
 use gemini_tools_workspace::file_owner::FileOwner;
-use serde_json::Value;
 use std::fmt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 use url::Url;
 
 /// The public endpoint.
@@ -23,9 +23,6 @@ const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 
 /// Maximum bytes of a file that are read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-
-/// A token is not used in its last moments.
-const TOKEN_MARGIN_SECS: u64 = 60;
 
 /// A secret. Its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,7 +66,9 @@ pub enum Credentials {
     /// Vertex AI by an access token.
     VertexToken {
         /// The token.
-        token: Secret,
+        token: AccessToken,
+        /// The project that requests are counted for, where it is another one.
+        quota_project: Option<String>,
         /// The cloud project.
         project: String,
         /// The region.
@@ -80,7 +79,7 @@ pub enum Credentials {
     /// Code Assist by an access token.
     CodeAssist {
         /// The token.
-        token: Secret,
+        token: AccessToken,
         /// The cloud project, where the user names one.
         project: Option<String>,
         /// The base address.
@@ -89,13 +88,13 @@ pub enum Credentials {
 }
 
 /// Where variables come from: the process's environment, and behind it the user's file.
-struct Variables<'a> {
+pub(super) struct Variables<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     file: Vec<(String, String)>,
 }
 
 impl Variables<'_> {
-    fn get(&self, name: &str) -> Option<String> {
+    pub(super) fn get(&self, name: &str) -> Option<String> {
         let own = (self.env)(name).or_else(|| {
             let found = self.file.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.clone())
@@ -104,12 +103,12 @@ impl Variables<'_> {
             .filter(|value| !value.is_empty())
     }
 
-    fn is_set(&self, name: &str) -> bool {
+    pub(super) fn is_set(&self, name: &str) -> bool {
         self.get(name)
             .is_some_and(|value| matches!(&*value.to_ascii_lowercase(), "true" | "1"))
     }
 
-    fn base(&self, variable: &str, default: &str) -> Result<Url, ApiError> {
+    pub(super) fn base(&self, variable: &str, default: &str) -> Result<Url, ApiError> {
         let chosen = self.get(variable);
         let text = chosen.as_deref().unwrap_or(default);
         match Url::parse(text) {
@@ -142,41 +141,47 @@ impl Credentials {
                 .map(|text| parse_env(&text))
                 .unwrap_or_default(),
         };
-        let logged_in = || read("oauth_creds.json").and_then(|text| unexpired_token(&text));
+        let logged_in = || match (home, read("oauth_creds.json")) {
+            (Some(home), Some(text)) => {
+                let file = home.join(".gemini").join("oauth_creds.json");
+                login::read(&text, &file, &vars)
+            }
+            _ => Ok(None),
+        };
         let selected = read("settings.json").and_then(|text| selected_type(&text));
-        let token = |vars: &Variables<'_>| vars.get("GOOGLE_CLOUD_ACCESS_TOKEN");
+        let token = || match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
+            Some(token) => Ok(Some(AccessToken::given(Secret::new(token)))),
+            None => logged_in(),
+        };
         match selected.as_deref() {
             Some("oauth-personal" | "login-with-google" | "cloud-shell") => {
-                if let Some(token) = token(&vars).or_else(logged_in) {
+                if let Some(token) = token()? {
                     return code_assist(&vars, token).map(Some);
                 }
             }
-            Some("vertex-ai") => return vertex(&vars).map(Some),
+            Some("vertex-ai") => return vertex(&vars, home).map(Some),
             Some("gemini-api-key") if vars.get("GEMINI_API_KEY").is_some() => {
                 return api_key(&vars);
             }
             _ => {}
         }
         if vars.is_set("GOOGLE_GENAI_USE_GCA") {
-            let Some(token) = token(&vars).or_else(logged_in) else {
+            let Some(token) = token()? else {
                 return Err(ApiError::new(
                     ApiErrorKind::NoCredential,
                     "GOOGLE_GENAI_USE_GCA is set, but there is no access token.",
                 )
-                .with_hint(
-                    "Set GOOGLE_CLOUD_ACCESS_TOKEN, or log in with Gemini CLI (a login there \
-                     lasts for an hour).",
-                ));
+                .with_hint("Set GOOGLE_CLOUD_ACCESS_TOKEN, or log in with Gemini CLI."));
             };
             return code_assist(&vars, token).map(Some);
         }
         if vars.is_set("GOOGLE_GENAI_USE_VERTEXAI") {
-            return vertex(&vars).map(Some);
+            return vertex(&vars, home).map(Some);
         }
         if let Some(found) = api_key(&vars)? {
             return Ok(Some(found));
         }
-        match logged_in() {
+        match logged_in()? {
             Some(token) => code_assist(&vars, token).map(Some),
             None => Ok(None),
         }
@@ -187,9 +192,28 @@ impl Credentials {
         match self {
             Credentials::ApiKey { key, .. } | Credentials::VertexKey { key, .. } => key.expose(),
             Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
-                token.expose()
+                token.current()
             }
         }
+    }
+
+    /// The token that lets in, where it is one.
+    pub(super) fn token(&mut self) -> Option<&mut AccessToken> {
+        match self {
+            Credentials::ApiKey { .. } | Credentials::VertexKey { .. } => None,
+            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
+                Some(token)
+            }
+        }
+    }
+
+    /// The header that names the project that requests are counted for.
+    pub(super) fn quota_header(&self) -> Option<(&'static str, String)> {
+        let Credentials::VertexToken { quota_project, .. } = self else {
+            return None;
+        };
+        let project = quota_project.clone()?;
+        Some(("x-goog-user-project", project))
     }
 
     /// The header that lets in.
@@ -199,7 +223,7 @@ impl Credentials {
                 ("x-goog-api-key", key.expose().to_owned())
             }
             Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
-                ("authorization", format!("Bearer {}", token.expose()))
+                ("authorization", format!("Bearer {}", token.current()))
             }
         }
     }
@@ -271,28 +295,39 @@ fn api_key(vars: &Variables<'_>) -> Result<Option<Credentials>, ApiError> {
     }))
 }
 
-fn vertex(vars: &Variables<'_>) -> Result<Credentials, ApiError> {
+fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiError> {
     if let Some(key) = vars.get("GOOGLE_API_KEY") {
         return Ok(Credentials::VertexKey {
             key: Secret::new(key),
             base: vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?,
         });
     }
-    let found = (
-        vars.get("GOOGLE_CLOUD_ACCESS_TOKEN"),
-        vars.get("GOOGLE_CLOUD_PROJECT"),
-        vars.get("GOOGLE_CLOUD_LOCATION"),
-    );
+    let given = vars.get("GOOGLE_CLOUD_ACCESS_TOKEN");
+    let (token, project_of_file, quota_project) = match given {
+        Some(token) => (Some(AccessToken::given(Secret::new(token))), None, None),
+        None => match default_credentials::find(vars, home)? {
+            Some(found) => (
+                Some(AccessToken::from_source(found.source)),
+                found.project,
+                found.quota_project,
+            ),
+            None => (None, None, None),
+        },
+    };
+    let project = vars.get("GOOGLE_CLOUD_PROJECT").or(project_of_file);
+    let found = (token, project, vars.get("GOOGLE_CLOUD_LOCATION"));
     let (Some(token), Some(project), Some(location)) = found else {
         return Err(ApiError::new(
             ApiErrorKind::NoCredential,
             "Vertex AI is chosen, but there is no credential for it.",
         )
         .with_hint(
-            "Set GOOGLE_API_KEY; or GOOGLE_CLOUD_ACCESS_TOKEN, GOOGLE_CLOUD_PROJECT and \
-             GOOGLE_CLOUD_LOCATION, all three.",
+            "Set GOOGLE_API_KEY; or GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, and \
+             GOOGLE_APPLICATION_CREDENTIALS (or GOOGLE_CLOUD_ACCESS_TOKEN, or log in by gcloud \
+             auth application-default login).",
         ));
     };
+    let quota_project = vars.get("GOOGLE_CLOUD_QUOTA_PROJECT").or(quota_project);
     let is_name = |text: &str| {
         text.chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
@@ -300,6 +335,10 @@ fn vertex(vars: &Variables<'_>) -> Result<Credentials, ApiError> {
     for (name, value) in [
         ("GOOGLE_CLOUD_PROJECT", &project),
         ("GOOGLE_CLOUD_LOCATION", &location),
+        (
+            "GOOGLE_CLOUD_QUOTA_PROJECT",
+            quota_project.as_ref().unwrap_or(&project),
+        ),
     ] {
         if !is_name(value) {
             return Err(ApiError::new(
@@ -313,16 +352,17 @@ fn vertex(vars: &Variables<'_>) -> Result<Credentials, ApiError> {
         region => format!("https://{region}-aiplatform.googleapis.com"),
     };
     Ok(Credentials::VertexToken {
-        token: Secret::new(token),
+        token,
+        quota_project,
         project,
         location,
         base: vars.base("GOOGLE_VERTEX_BASE_URL", &regional)?,
     })
 }
 
-fn code_assist(vars: &Variables<'_>, token: String) -> Result<Credentials, ApiError> {
+fn code_assist(vars: &Variables<'_>, token: AccessToken) -> Result<Credentials, ApiError> {
     Ok(Credentials::CodeAssist {
-        token: Secret::new(token),
+        token,
         project: vars.get("GOOGLE_CLOUD_PROJECT"),
         base: vars.base("CODE_ASSIST_ENDPOINT", CODE_ASSIST)?,
     })
@@ -355,16 +395,6 @@ fn parse_env(text: &str) -> Vec<(String, String)> {
             Some((key.to_owned(), value.to_owned()))
         })
         .collect()
-}
-
-/// The token that Gemini CLI has left behind, where it is still good.
-fn unexpired_token(text: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    let token = value["access_token"].as_str()?.trim();
-    let expiry_ms = value["expiry_date"].as_f64()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-    let is_good = expiry_ms / 1000.0 > (now + TOKEN_MARGIN_SECS) as f64;
-    (is_good && !token.is_empty()).then(|| token.to_owned())
 }
 
 fn selected_type(text: &str) -> Option<String> {
@@ -534,7 +564,7 @@ mod tests {
             "oauth_creds.json",
             r#"{"access_token": "t", "expiry_date": 1}"#,
         );
-        assert_eq!(key(&[]), "from file", "an expired token is none");
+        assert_eq!(key(&[]), "from file", "an expired token is not used");
         std::fs::remove_file(dir.join(".env")).expect("removed");
         assert_eq!(find(&[], Some(home.path())), Ok(None));
     }

@@ -33,17 +33,22 @@
 mod citations;
 mod client;
 mod credentials;
+mod default_credentials;
 mod error;
+mod external_account;
 mod id;
+mod login;
 mod messages;
 mod retry;
 mod sse;
 mod stream;
+mod tokens;
 
 pub use citations::cited;
 pub use client::GeminiClient;
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};
+pub use external_account::{ExternalAccount, SubjectSource};
 pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionResponse, Part};
 pub use id::unique_id;
 pub use messages::{
@@ -55,3 +60,4 @@ pub use messages::{
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
 pub use stream::ResponseStream;
+pub use tokens::{AccessToken, TokenSource};

@@ -28,6 +28,8 @@ pub struct Asked {
     pub target: String,
     /// All lines up to the blank one.
     pub head: String,
+    /// What came after it, as long as `Content-Length` says.
+    pub body: Vec<u8>,
 }
 
 impl Asked {
@@ -238,11 +240,24 @@ fn receive(stream: &mut TcpStream, shared: &Shared) -> io::Result<Option<Asked>>
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let mut words = head.split_whitespace().map(str::to_owned);
-    Ok(Some(Asked {
+    let mut asked = Asked {
         method: words.next().unwrap_or_default(),
         target: words.next().unwrap_or_default(),
         head,
-    }))
+        body: Vec::new(),
+    };
+    let length = asked.header("content-length").and_then(|l| l.parse().ok());
+    let length: usize = length.unwrap_or(0);
+    while asked.body.len() < length {
+        let mut piece = vec![0; length - asked.body.len()];
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => asked.body.extend_from_slice(&piece[..count]),
+            Err(e) if is_patience(&e) && shared.is_wanted() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Some(asked))
 }
 
 fn is_patience(e: &io::Error) -> bool {
