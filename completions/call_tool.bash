@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --root --propagate-status --help --version"
+            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -57,6 +57,22 @@ _call_tool() {
                     COMPREPLY=($(compgen -W "openai anthropic mcp" -- "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -W "sarif junit github" -- "${cur}"))
+                    return 0
+                    ;;
+                --rule-id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --message)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --level)
+                    COMPREPLY=($(compgen -W "error warning note" -- "${cur}"))
+                    return 0
+                    ;;
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -86,7 +102,7 @@ _call_tool_with_names() {
             continue
         fi
         case $word in
-            -o|--output|--color|--id|--approval-mode|--policy|--from|--root) is_value=true ;;
+            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root) is_value=true ;;
             -*) ;;
             *) has_name=true ;;
         esac

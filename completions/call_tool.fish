@@ -17,6 +17,14 @@ complete -c call_tool -l policy -d 'A policy file, or a directory of such, inste
 complete -c call_tool -l from -d 'Take the call as another API writes it, with the tool\'s name, and answer so' -r -f -a "openai\t''
 anthropic\t''
 mcp\t''"
+complete -c call_tool -l format -d 'Print what a search finds for CI; github: annotations of GitHub Actions' -r -f -a "sarif\t''
+junit\t''
+github\t''"
+complete -c call_tool -l rule-id -d 'The rule that a match breaks, in a report [default: the tool\'s name]' -r
+complete -c call_tool -l message -d 'What a report says of each match [default: the text that was found]' -r
+complete -c call_tool -l level -d 'How serious a match is, in a report [default: error]' -r -f -a "error\t''
+warning\t''
+note\t''"
 complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
 complete -c call_tool -s t -d 'The text, as --output text'
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'

@@ -41,7 +41,7 @@ fn a_terminal_gets_text_with_paths_numbers_and_matches_in_colour() {
     assert_eq!(
         shown(ws.call_tool(&SEARCH), 0),
         "Found 1 match for pattern \"todo\" in the workspace directory:\n---\n\
-         File: \x1b[35msrc/main.rs\x1b[0m\nL\x1b[32m2\x1b[0m: // \x1b[1;31mTODO\x1b[0m: one, \
+         File: \x1b[35msrc/main.rs\x1b[0m\nL\x1b[32m2\x1b[0m:     // \x1b[1;31mTODO\x1b[0m: one, \
          \x1b[1;31mtodo\x1b[0m two\n---\n"
     );
     let listed = shown(ws.call_tool(&["list_directory", "path=."]), 0);
@@ -154,7 +154,10 @@ fn text_on_a_terminal_commands_nothing_and_keeps_its_lines() {
 fn lines_have_one_item_each_and_nothing_else() {
     let ws = project();
     let lines = |words: &[&str]| piped(ws.call_tool(words).flags(&["--output", "lines"]));
-    assert_eq!(lines(&SEARCH), "src/main.rs:2:8:// TODO: one, todo two\n");
+    assert_eq!(
+        lines(&SEARCH),
+        "src/main.rs:2:8:    // TODO: one, todo two\n"
+    );
     let names = [&SEARCH[..], &["names_only:=true"]].concat();
     assert_eq!(lines(&names), "src/main.rs\n");
     let counts = [&SEARCH[..], &["count:=true"]].concat();
@@ -178,7 +181,7 @@ fn lines_name_what_lies_elsewhere_by_its_whole_path() {
     let call = ws.call_tool(&SEARCH).flags(&["-o", "lines"]);
     let text = piped(call.env("GEMINI_TOOLS_ROOTS", &ws.outside_path("more")));
     let expected = format!(
-        "{}:1:1:todo\nodd\\x{{0a}}name:1:1:todo\nsrc/main.rs:2:8:// TODO: one, todo two\n",
+        "{}:1:1:todo\nodd\\x{{0a}}name:1:1:todo\nsrc/main.rs:2:8:    // TODO: one, todo two\n",
         ws.outside_path("more/a b.md")
     );
     assert_eq!(text, expected);

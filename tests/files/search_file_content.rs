@@ -622,3 +622,22 @@ fn the_end_of_a_line_is_no_character_of_it() {
         assert_eq!(matches(&answer), expected, "{pattern}");
     }
 }
+
+#[test]
+fn a_line_keeps_its_indentation_and_what_is_copied_from_it_fits_an_edit() {
+    let text = "def f():\n    if x:  \n\treturn 1\r\n";
+    let ws = Workspace::new().file("a.py", text);
+    let answer = search(&ws, &json!({"pattern": "if x|return", "before": 1}));
+    let output = answer.output();
+    answer.must_say(
+        &output,
+        &["\nL1- def f():\nL2:     if x:  \nL3: \treturn 1\n---"],
+    );
+    let copied = output.split("L2: ").nth(1).expect("the second line");
+    let copied = copied.lines().next().expect("its text");
+    let edit = json!({"file_path": "a.py", "old_string": format!("{copied}\n"), "new_string": ""});
+    let call = ws.tool("replace").arguments(&edit).changing(&["a.py"]);
+    call.run().output();
+    let left = std::fs::read_to_string(ws.path("a.py")).expect("the file");
+    assert_eq!(left, "def f():\n\treturn 1\r\n");
+}

@@ -178,18 +178,25 @@ fn sarif_names_file_line_and_column_of_each_match() {
             json!([
                 place["artifactLocation"]["uri"],
                 region["startLine"],
-                region["startColumn"]
+                region["startColumn"],
+                region["endColumn"]
             ])
         })
         .collect();
     assert_eq!(
         places,
-        [json!(["src/a%20b.rs", 2, 12]), json!(["src/c.rs", 2, 4])]
+        [
+            json!(["src/a%20b.rs", 2, 12, 16]),
+            json!(["src/c.rs", 2, 4, 8])
+        ]
     );
     // The engine for look-around knows columns too, and names of files alone have none.
     let back = search(&ws, &["pattern=(?<=do )TODO", "--sarif"]).json();
     let region = &back["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
-    assert_eq!(*region, json!({"startLine": 2, "startColumn": 9}));
+    assert_eq!(
+        *region,
+        json!({"startLine": 2, "startColumn": 9, "endColumn": 13})
+    );
     let names = search(&ws, &["pattern=TODO", "names_only:=true", "--sarif"]).json();
     check_sarif(&names);
     let place = &names["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
@@ -202,6 +209,72 @@ fn sarif_names_file_line_and_column_of_each_match() {
         ),
         (0, 0)
     );
+}
+
+#[test]
+fn a_check_has_a_rule_a_message_and_a_level_of_its_own() {
+    let ws = project();
+    let words = ["--rule-id", "no-todo", "--message", "Open TODO", "--level"];
+    let check = |more: &[&str]| search(&ws, &[&["pattern=TODO"], &words[..], more].concat());
+    let document = check(&["warning", "--format", "sarif"]).json();
+    check_sarif(&document);
+    let result = &document["runs"][0]["results"][0];
+    assert_eq!(
+        json!([result["ruleId"], result["message"]["text"], result["level"]]),
+        json!(["no-todo", "Open TODO", "warning"])
+    );
+    assert_eq!(
+        document["runs"][0]["tool"]["driver"]["rules"],
+        json!([{"id": "no-todo"}])
+    );
+    let junit = check(&["error", "--junit", "--fail-on-match"]);
+    assert_eq!(junit.status(), 1);
+    check_junit(junit.text());
+    junit.must_say(
+        junit.text(),
+        &["failures=\"2\"", "type=\"no-todo\" message=\"Open TODO\""],
+    );
+    let note = check(&["note", "--format", "junit"]);
+    check_junit(note.text());
+    note.must_say(
+        note.text(),
+        &["failures=\"0\"", "<system-out>Open TODO</system-out>"],
+    );
+    // Without a report there is nothing to say it in.
+    let alone = search(&ws, &["pattern=TODO", "--rule-id", "x"]);
+    assert_eq!(alone.status(), 2);
+    let both = search(&ws, &["pattern=TODO", "--sarif", "--format", "github"]);
+    assert_eq!(both.status(), 2);
+}
+
+#[test]
+fn matches_become_annotations_of_github() {
+    let ws = project();
+    let found = search(
+        &ws,
+        &["pattern=TODO", "--format", "github", "--fail-on-match"],
+    );
+    assert_eq!(found.status(), 1);
+    assert_eq!(
+        found.text(),
+        "::error file=src/a b.rs,line=2,col=12,title=search_file_content::Found: ünï // TODO: \"x\" <&>\n\
+         ::error file=src/c.rs,line=2,col=4,title=search_file_content::Found: // todo TODO\n"
+    );
+    let words = ["--rule-id", "todo", "--message", "100 %", "--level", "note"];
+    let told = search(
+        &ws,
+        &[&["pattern=// todo TODO", "--format=github"], &words[..]].concat(),
+    );
+    assert_eq!(told.status(), 0);
+    assert_eq!(
+        told.text(),
+        "::notice file=src/c.rs,line=2,col=1,title=todo::100 %25\n"
+    );
+    let failed = search(&ws, &["pattern=(", "--format", "github", "--fail-on-match"]);
+    assert_eq!(failed.status(), 2);
+    assert!(failed.text().starts_with("::error::"), "{}", failed.text());
+    let other = ws.call_tool(&["read_file", "absolute_path=src/c.rs", "--format=github"]);
+    assert_eq!(other.run().status(), 2);
 }
 
 #[test]
@@ -316,7 +389,7 @@ const TODO: &str =
     "call_tool search_file_content pattern='\\b(TODO|FIXME)\\b' include='src/**' --fail-on-match";
 
 const SECRET: &str = "call_tool search_file_content case_sensitive:=true names_only:=true no_ignore:=true --fail-on-match \
-    --output text pattern='AKIA[0-9A-Z]{16}|gh[pousr]_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY-----'";
+    -t pattern='AKIA[0-9A-Z]{16}|gh[pousr]_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY-----'";
 
 #[test]
 fn the_recipes_of_the_book_are_the_lines_that_are_tried_here() {

@@ -82,6 +82,9 @@ pub struct Place {
     /// The column in that line, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<NonZeroU32>,
+    /// The first column behind it, where that is known.
+    #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<NonZeroU32>,
     /// The tool, as its author calls it; empty if it has no name or several are meant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,

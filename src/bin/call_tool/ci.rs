@@ -1,9 +1,9 @@
-//! `call_tool --fail-on-match`, `--sarif` and `--junit`: what a search has found, for CI.
+//! `call_tool --fail-on-match`, `--sarif`, `--junit` and `--format`: what a search has found, for CI.
 
-use crate::options::{CallToolOptions, CiFormat};
+use crate::options::{CallToolOptions, Check, CiFormat};
 use gemini_tools::answer::{Answer, places, to_line};
-use gemini_tools::ci::{CheckReport, junit, sarif};
-use gemini_tools::diagnostic::{Diagnostic, Origin};
+use gemini_tools::ci::{CheckReport, github, junit, sarif};
+use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools::session::Session;
 use gemini_tools::sys::ffi::OsStrExt;
 use gemini_tools::tool::{FoundPlace, ToolError, ToolResult};
@@ -17,6 +17,7 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
     let flag = match options.report {
         Some(CiFormat::Sarif) => "--sarif",
         Some(CiFormat::Junit) => "--junit",
+        Some(CiFormat::Github) => "--format github",
         None if options.fail_on_match => "--fail-on-match",
         None => return Ok(()),
     };
@@ -64,6 +65,7 @@ pub(crate) fn check(
     match options.report {
         Some(CiFormat::Sarif) => wants("--sarif", "locations")?,
         Some(CiFormat::Junit) => wants("--junit", "locations")?,
+        Some(CiFormat::Github) => wants("--format github", "locations")?,
         None => {}
     }
     Ok(result)
@@ -102,7 +104,7 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
 }
 
 /// The document for CI.
-pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
+pub(crate) fn report(format: CiFormat, check: &Check, answer: &Answer<'_>) -> Vec<u8> {
     let mut report = CheckReport {
         suite: answer.name.to_owned(),
         failure: answer.failure().map(|(message, _)| message),
@@ -116,8 +118,11 @@ pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
         },
     ) = &answer.outcome
     {
+        let rule = check.rule_id.as_deref().unwrap_or(answer.name);
         let issue = |file: Option<&Path>, message: String| {
-            let mut issue = Diagnostic::error(answer.name.to_owned(), "", "", message);
+            let message = check.message.clone().unwrap_or(message);
+            let mut issue = Diagnostic::error(rule.to_owned(), "", "", message);
+            issue.severity = check.severity.unwrap_or(Severity::Error);
             issue.place.origin = file.map(|file| Origin::File(file.to_owned()));
             issue
         };
@@ -129,7 +134,8 @@ pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
             let file = Path::new(OsStr::from_bytes(&place.file));
             let mut found = issue(Some(file).filter(|f| *f != ""), message);
             let number = |n: Option<u64>| u32::try_from(n?).ok().and_then(NonZeroU32::new);
-            [found.place.line, found.place.column] = [place.line, place.column].map(number);
+            [found.place.line, found.place.column, found.place.end_column] =
+                [place.line, place.column, place.end_column].map(number);
             found
         };
         let places = places(result).unwrap_or_default();
@@ -146,5 +152,6 @@ pub(crate) fn report(format: CiFormat, answer: &Answer<'_>) -> Vec<u8> {
     match format {
         CiFormat::Sarif => to_line(&sarif(&report)),
         CiFormat::Junit => junit(&report).into_bytes(),
+        CiFormat::Github => github(&report).into_bytes(),
     }
 }

@@ -1,6 +1,6 @@
 //! What the command line of `call_tool` looks like; what it means is in `options`.
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgGroup, Command};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::tool::ApprovalMode;
@@ -23,7 +23,8 @@ Examples:
   call_tool github__get_issue number:=7  a tool over MCP
   call_tool --batch < calls.jsonl
   call_tool --from openai < call.json    from another API
-  call_tool search_file_content pattern=TODO --fail-on-match --sarif
+  call_tool search_file_content TODO --fail-on-match --sarif
+  call_tool search_file_content TODO --format github --level warning
 
 Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tools; get_tools lint checks them.
 
@@ -159,7 +160,45 @@ fn with_reports(command: Command) -> Command {
                 "batch", "from", "explain", "output", "text", "stream", "id", "sarif",
             ]),
         )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["sarif", "junit", "github"])
+                .conflicts_with_all([
+                    "batch", "from", "explain", "output", "text", "stream", "id", "sarif", "junit",
+                ])
+                .help("Print what a search finds for CI; github: annotations of GitHub Actions"),
+        )
+        .group(ArgGroup::new("report").args(["sarif", "junit", "format"]))
+        .args(words_of_reports())
         .args(place_and_status())
+}
+
+/// What a report says of each match.
+fn words_of_reports() -> [Arg; 3] {
+    let arg = |id: &'static str, value: &'static str, help: &'static str| {
+        let arg = Arg::new(id).long(id).value_name(value);
+        arg.requires("report").help(help)
+    };
+    [
+        arg(
+            "rule-id",
+            "ID",
+            "The rule that a match breaks, in a report [default: the tool's name]",
+        ),
+        arg(
+            "message",
+            "TEXT",
+            "What a report says of each match [default: the text that was found]",
+        ),
+        arg(
+            "level",
+            "LEVEL",
+            "How serious a match is, in a report [default: error]",
+        )
+        .value_parser(["error", "warning", "note"]),
+    ]
 }
 
 /// Where a call works, and what the process ends with.
@@ -182,6 +221,7 @@ fn place_and_status() -> [Arg; 2] {
             "fail-on-match",
             "sarif",
             "junit",
+            "format",
         ]),
     ]
 }

@@ -232,7 +232,7 @@ impl Message {
             remarks: Vec::new(),
         };
         if let Some(format) = options.report {
-            return said(ci::report(format, &answer), Printed::Text);
+            return said(ci::report(format, &options.check, &answer), Printed::Text);
         }
         if !form.is_for_people()
             && let Some(session) = session

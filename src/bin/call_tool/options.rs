@@ -9,6 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
 use gemini_tools::builtin;
 use gemini_tools::colours::ColourChoice;
+use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
@@ -51,6 +52,18 @@ pub(crate) struct CallToolOptions {
     pub(crate) fail_on_match: bool,
     /// What a search finds, for CI.
     pub(crate) report: Option<CiFormat>,
+    /// What such a report says of each match.
+    pub(crate) check: Check,
+}
+
+/// What a search is a check for, in the words of the one who makes it.
+#[derive(Default)]
+pub(crate) struct Check {
+    /// The rule; the tool's name where none is given.
+    pub(crate) rule_id: Option<String>,
+    /// What is wrong; the text that was found where none is given.
+    pub(crate) message: Option<String>,
+    pub(crate) severity: Option<Severity>,
 }
 
 /// A format that CI reads.
@@ -58,6 +71,7 @@ pub(crate) struct CallToolOptions {
 pub(crate) enum CiFormat {
     Sarif,
     Junit,
+    Github,
 }
 
 /// Reads the command line and the environment; `Err` is the status to exit with.
@@ -122,10 +136,23 @@ impl CallToolOptions {
         self.roots = roots.into_iter().flatten().cloned().collect();
         self.from = text("from").and_then(|name| Dialect::from_name(&name));
         self.fail_on_match = matches.get_flag("fail-on-match");
-        self.report = match (matches.get_flag("sarif"), matches.get_flag("junit")) {
-            (true, _) => Some(CiFormat::Sarif),
-            (_, true) => Some(CiFormat::Junit),
+        self.report = match text("format").as_deref() {
+            _ if matches.get_flag("sarif") => Some(CiFormat::Sarif),
+            _ if matches.get_flag("junit") => Some(CiFormat::Junit),
+            Some("sarif") => Some(CiFormat::Sarif),
+            Some("junit") => Some(CiFormat::Junit),
+            Some("github") => Some(CiFormat::Github),
             _ => None,
+        };
+        self.check = Check {
+            rule_id: text("rule-id"),
+            message: text("message"),
+            severity: match text("level").as_deref() {
+                Some("warning") => Some(Severity::Warning),
+                Some("note") => Some(Severity::Repair),
+                Some(_) => Some(Severity::Error),
+                None => None,
+            },
         };
         self.form = match text("output") {
             _ if matches.get_flag("text") => Some(Form::Text),

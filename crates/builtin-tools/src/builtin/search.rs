@@ -1407,7 +1407,8 @@ impl Accumulator {
 
     fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
         let from = self.hits.text.len();
-        self.hits.text.push_str(text.trim());
+        // As it is, so that what is copied from it fits an edit; `cut` has taken its end away.
+        self.hits.text.push_str(text);
         self.hits.lines.push(ShownLine {
             number,
             is_match,

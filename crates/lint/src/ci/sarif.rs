@@ -152,6 +152,8 @@ struct ArtifactLocation {
 #[serde(rename_all = "camelCase")]
 struct Region {
     #[serde(skip_serializing_if = "Option::is_none")]
+    end_column: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     start_column: Option<NonZeroU32>,
     start_line: NonZeroU32,
 }
@@ -159,6 +161,7 @@ struct Region {
 impl<'a> Found<'a> {
     fn new(issue: &'a Diagnostic, rule_index: usize) -> Self {
         let region = issue.place.line.map(|start_line| Region {
+            end_column: issue.place.end_column,
             start_column: issue.place.column,
             start_line,
         });
