@@ -117,7 +117,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__init)
-            opts="-y -h --user --yes --undo --allow --trust --help"
+            opts="-y -h --user --yes --undo --allow --trust --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -125,6 +125,10 @@ _get_tools() {
             case "${prev}" in
                 --allow)
                     COMPREPLY=($(compgen -W "read-only all none" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "host part" -- "${cur}"))
                     return 0
                     ;;
                 *)

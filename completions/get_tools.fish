@@ -78,6 +78,8 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s h -l help 
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'Which tools a model may call without a terminal' -r -f -a "read-only\t''
 all\t''
 none\t''"
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'What Gemini CLI gets: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''
+part\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'In your own settings, for all projects'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Take back what was done here'

@@ -1170,3 +1170,23 @@ fn a_script_learns_times_as_numbers() {
     assert_eq!(time["state"], "works");
     assert!(time["milliseconds"].is_number(), "{time}");
 }
+
+#[test]
+fn the_form_in_which_the_host_gets_answers_is_told() {
+    let ws = with_ours();
+    assert!(fact(&ws, "answers").starts_with("JSON (part"));
+    let ws = ws.home(".gemini/.env", "GEMINI_TOOLS_OUTPUT=host\n");
+    let file = ws.root().join("home/.gemini/.env");
+    let said = fact(&ws, "answers");
+    assert_eq!(said, format!("text (host, by {})", file.display()));
+    finds_no(&ws, &[], "output-form");
+    for (name, severity) in [("text", "warning"), ("jason", "error")] {
+        // Of two files the nearer one is read.
+        let nearer = ws.dir().join(".gemini/.env");
+        std::fs::write(&nearer, format!("GEMINI_TOOLS_OUTPUT={name}\n")).expect("written");
+        let told = told(&ws, &[], "output-form");
+        assert_eq!(told.len(), 1, "{name}: {told:?}");
+        assert_eq!(told[0]["severity"], severity, "{told:?}");
+        assert_eq!(told[0]["subject"], nearer.display().to_string());
+    }
+}

@@ -4,6 +4,7 @@
 //!
 //! - [`settings`]: what tools obey of the four `settings.json` files, in Gemini CLI's order, and
 //!   what a project may say in them;
+//! - [`env_file`]: the files of variables that Gemini CLI reads;
 //! - [`trust`]: whether what a project brings may run programs or move credentials.
 //!
 //! What is done with a setting is up to the crates that obey it. Settings are written by
@@ -32,5 +33,6 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+pub mod env_file;
 pub mod settings;
 pub mod trust;

@@ -7,6 +7,7 @@
 
 use super::tokens::AccessToken;
 use super::{ApiError, ApiErrorKind, default_credentials, login};
+use gemini_tools_config::env_file;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::fmt;
 use std::path::Path;
@@ -138,7 +139,7 @@ impl Credentials {
         let vars = Variables {
             env,
             file: read(".env")
-                .map(|text| parse_env(&text))
+                .map(|text| env_file::variables(&text))
                 .unwrap_or_default(),
         };
         let logged_in = || match (home, read("oauth_creds.json")) {
@@ -374,29 +375,6 @@ fn read(path: &Path) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The lines `KEY=VALUE` of an `.env` file, as Gemini CLI reads them: with `export`, quotes and
-/// comments.
-fn parse_env(text: &str) -> Vec<(String, String)> {
-    text.lines()
-        .filter_map(|line| {
-            let line = line.trim();
-            let line = line.strip_prefix("export ").unwrap_or(line);
-            let (key, value) = line.split_once('=')?;
-            let key = key.trim();
-            if key.is_empty() || key.starts_with('#') {
-                return None;
-            }
-            let value = value.trim();
-            let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
-                let inner = value.strip_prefix(quote)?;
-                inner.find(quote).map(|end| &inner[..end])
-            });
-            let value = quoted.unwrap_or_else(|| value.split(" #").next().unwrap_or("").trim());
-            Some((key.to_owned(), value.to_owned()))
-        })
-        .collect()
-}
-
 fn selected_type(text: &str) -> Option<String> {
     let value = gemini_tools_config::settings::jsonc(text).ok()?;
     let new = &value["security"]["auth"]["selectedType"];
@@ -406,7 +384,7 @@ fn selected_type(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Credentials, parse_env};
+    use super::Credentials;
     use std::path::Path;
 
     fn find(vars: &[(&str, &str)], home: Option<&Path>) -> Result<Option<Credentials>, String> {
@@ -573,13 +551,5 @@ mod tests {
     fn nothing_shows_a_secret() {
         let found = find(&[("GEMINI_API_KEY", "abcdef")], None).expect("no error");
         assert!(!format!("{found:?}").contains("abcdef"));
-    }
-
-    #[test]
-    fn an_env_file_has_quotes_and_comments() {
-        let found = parse_env("A=1\n #B=2\nC='x # y'\nexport D = z # w\n=5\nE\nF=\"\"");
-        let expected = [("A", "1"), ("C", "x # y"), ("D", "z"), ("F", "")];
-        let found: Vec<_> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
-        assert_eq!(found, expected);
     }
 }

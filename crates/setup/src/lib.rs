@@ -29,6 +29,7 @@
 //!     directory: None,
 //!     tools: &[],
 //!     trusts_folder: false,
+//!     host_form: false,
 //! })?;
 //! // A plan can be shown; nothing has been written yet.
 //! let diff = plan.changes[0].diff();

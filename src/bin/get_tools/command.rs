@@ -65,14 +65,15 @@ Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments
 const INIT_EXAMPLES: &str = "\
 Examples:
   get_tools init                 shows each change and asks
-  get_tools init --yes --trust   changes all of it
+  get_tools init --yes           changes without asking
   get_tools init --user          for all of your projects
   get_tools init --undo          takes it back
 
-The changes:
+The changes, of which --yes makes the first three:
   .gemini/settings.json          the two commands
   .gemini/tools                  a tool as an example
   ~/.gemini/policies             rules for headless calls
+  ~/.gemini/.env                 text (--output host)
   ~/.gemini/trustedFolders.json  the project (--trust)
 
 The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
@@ -242,6 +243,14 @@ fn init_command() -> Command {
                 "Trust the project as well, if it brings nothing else that runs",
             )
             .conflicts_with_all(["undo", "user"]),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .value_name("FORM")
+                .value_parser(["host", "part"])
+                .conflicts_with("undo")
+                .help("What Gemini CLI gets: host is text, part JSON [default: asks; with --yes part]"),
         )
 }
 

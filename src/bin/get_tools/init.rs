@@ -21,6 +21,8 @@ pub(crate) struct InitTask {
     pub(crate) undoes: bool,
     /// Whether Gemini CLI's list of trusted folders may be added to.
     pub(crate) trusts: bool,
+    /// Whether Gemini CLI is to get text: yes, no, or as the user says when asked.
+    pub(crate) host_form: Option<bool>,
 }
 
 /// Does it.
@@ -111,6 +113,8 @@ fn planned(
         directory: directory.as_deref(),
         tools: &tools(home, root),
         trusts_folder: task.trusts && before.may_be_trusted(),
+        // Other projects of the user are concerned too: it is not done unasked.
+        host_form: task.host_form.unwrap_or(task.asks),
     })?;
     let names_commands = |change: &Change| change.purpose == Purpose::Commands;
     if let Some(directory) = directory

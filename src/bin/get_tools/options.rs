@@ -117,6 +117,9 @@ fn init_task(matches: &ArgMatches) -> InitTask {
         asks: !matches.get_flag("yes"),
         undoes: matches.get_flag("undo"),
         trusts: matches.get_flag("trust"),
+        host_form: matches
+            .get_one::<String>("output")
+            .map(|form| form == "host"),
     }
 }
 

@@ -7,6 +7,7 @@
 //! call command is asked for a tool that no program has, so that nothing has an effect; a real call
 //! is made where the caller names one.
 
+mod answers;
 mod calls;
 mod declarations;
 mod discovery;
@@ -230,6 +231,9 @@ impl Commands {
     fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) {
         if swapped::by_name(self, setup.root, report) {
             return;
+        }
+        if self.are_ours(setup.root) {
+            answers::check(setup, report);
         }
         let probe = calls::probe(self, setup.root);
         let is_suspect = swapped::declares(&probe);

@@ -43,6 +43,8 @@ pub enum Purpose {
     Rules,
     /// Gemini CLI's list of trusted folders names the project.
     Trust,
+    /// Gemini CLI gets answers in the form for hosts.
+    HostForm,
     /// What was done before is taken back.
     Undo,
 }
@@ -59,6 +61,9 @@ impl Purpose {
             }
             Self::Trust => {
                 "From now on Gemini CLI and get_tools trust this directory with all that comes into it."
+            }
+            Self::HostForm => {
+                "In all of your projects Gemini CLI shows you, and the model, text instead of JSON."
             }
             Self::Undo => "What get_tools init has put there is taken back.",
         }
@@ -80,6 +85,8 @@ pub struct Change {
     pub purpose: Purpose,
     /// What is put into a file of JSON, and what was there.
     pub(super) keys: Vec<(Set, Option<Value>)>,
+    /// What is put behind a text that must not be shown or kept, or taken out of it.
+    pub(super) appended: Option<String>,
 }
 
 /// A file's text; `None` where there is no such file.
@@ -198,6 +205,11 @@ impl Change {
     /// The change as a unified diff.
     pub fn diff(&self) -> String {
         let (before, after) = (self.before.as_deref(), self.after.as_deref());
+        if let Some(line) = &self.appended {
+            let has_it = after.is_some_and(|after| after.contains(line.trim()));
+            let sign = if has_it { '+' } else { '-' };
+            return format!("{sign}{}\n", line.trim());
+        }
         let name = gemini_tools_core::text::show_path(&self.path);
         diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
     }
@@ -218,14 +230,23 @@ impl Change {
         let fail = |e: io::Error| InitError::new(&self.path, e);
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),
-            Some(text) => write(&self.real, text).map_err(fail),
+            Some(text) => {
+                // A new file whose like holds secrets is for the user alone.
+                let mode = if self.appended.is_some() {
+                    0o600
+                } else {
+                    0o644
+                };
+                write(&self.real, text, mode).map_err(fail)
+            }
         }
     }
 }
 
-/// Writes a file as a whole, with the permissions that it has. Links are followed before.
-pub(super) fn write(real: &Path, text: &str) -> io::Result<()> {
+/// Writes a file as a whole, with the permissions that it has; a new one with `mode`. Links are
+/// followed before.
+pub(super) fn write(real: &Path, text: &str, mode: u32) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     let permissions = fs::metadata(real).ok().map(|m| m.permissions());
-    atomic_file::put(real, text.as_bytes(), 0o644, permissions, true)
+    atomic_file::put(real, text.as_bytes(), mode, permissions, true)
 }

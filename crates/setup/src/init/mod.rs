@@ -7,18 +7,22 @@
 
 mod active_content;
 mod change;
+mod env_line;
 mod files;
 mod json;
 mod lock;
 mod record;
 
 pub use active_content::active_content;
+pub(crate) use env_line::OUTPUT;
+
 pub use change::{Change, InitError, Purpose};
 pub use lock::Lock;
 
 use crate::own_program::is_this_installation;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
+use gemini_tools_config::env_file;
 use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
 use gemini_tools_core::text::show_path;
@@ -71,6 +75,8 @@ pub struct Wanted<'a> {
     pub tools: &'a [(String, Kind)],
     /// Whether Gemini CLI's list of trusted folders is to name the project.
     pub trusts_folder: bool,
+    /// Whether Gemini CLI is to get answers in the form for hosts.
+    pub host_form: bool,
 }
 
 /// What is to be changed, in this order.
@@ -131,6 +137,9 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     plan.set_rules(wanted, &names)?;
     if wanted.trusts_folder {
         plan.trust(home, root)?;
+    }
+    if wanted.host_form {
+        plan.set_host_form(home, root)?;
     }
     Ok(plan)
 }
@@ -344,6 +353,51 @@ impl SetupPlan {
         Ok(())
     }
 
+    /// Has Gemini CLI get answers in the form for hosts, unless the user has chosen one.
+    fn set_host_form(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
+        let path = env_file::of_user(home);
+        let shown = show_path(&path).into_owned();
+        let before = match self.read(&path) {
+            Ok(before) => before,
+            // The rest can be done without it.
+            Err(e) => {
+                self.notes
+                    .push(format!("Text instead of JSON can't be chosen: {e}"));
+                return Ok(());
+            }
+        };
+        let text = before.clone().unwrap_or_default();
+        let variables = env_file::variables(&text);
+        let chosen = variables.iter().rfind(|(name, _)| name == env_line::OUTPUT);
+        if let Some((name, value)) = chosen {
+            if value != "host" {
+                self.notes
+                    .push(format!("{shown} has {name}={value}, which stays."));
+            }
+            return Ok(());
+        }
+        let nearer = env_file::in_force(Some(home), root).filter(|file| *file != path);
+        if let Some(nearer) = nearer.filter(|file| *file != home.join(".env")) {
+            self.notes.push(format!(
+                "In this project Gemini CLI reads {} and not {shown}: {} has no effect here, unless that file has it too.",
+                show_path(&nearer),
+                env_line::HOST_FORM
+            ));
+        }
+        let line = env_line::appended(&text, env_line::HOST_FORM);
+        let after = Some(text + &line);
+        self.change(Purpose::HostForm, path, before, after, Vec::new())?;
+        self.appends(line);
+        Ok(())
+    }
+
+    /// Says of the last change that it is about a line of a file that is not shown.
+    fn appends(&mut self, line: String) {
+        if let Some(change) = self.changes.last_mut() {
+            change.appended = Some(line);
+        }
+    }
+
     /// Adds the project to Gemini CLI's trusted folders.
     fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
         let folders = gemini_tools_config::trust::folders_path(Some(home));
@@ -412,6 +466,7 @@ impl SetupPlan {
             after,
             purpose,
             keys,
+            appended: None,
         });
         Ok(())
     }
@@ -435,6 +490,16 @@ impl SetupPlan {
         let Some(now) = self.read(path)? else {
             return Ok(());
         };
+        if let Some(line) = &kept.appended {
+            let Some(text) = env_line::without(&now, line) else {
+                return Ok(());
+            };
+            let was_there = kept.before.is_some() || !text.is_empty();
+            let (now, after) = (Some(now), was_there.then_some(text));
+            self.change(Purpose::Undo, path.to_owned(), now, after, Vec::new())?;
+            self.appends(line.clone());
+            return Ok(());
+        }
         if kept.is_as_written(&now) {
             if kept.before.as_deref() != Some(&*now) {
                 let before = kept.before.clone();

@@ -43,6 +43,9 @@ pub(super) struct ChangedFile {
     /// What was put into a file of JSON, and what was there.
     #[serde(with = "old_values")]
     pub(super) keys: Vec<(Set, Option<Value>)>,
+    /// What was put behind a text that is not kept; `before` is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) appended: Option<String>,
 }
 
 /// A value that was there is in a list, because null may have been one.
@@ -120,7 +123,7 @@ impl Record {
 
     pub(super) fn save(&self, path: &Path) -> Result<(), InitError> {
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
-        write(&real(path)?, &(text + "\n")).map_err(|e| InitError::new(path, e))
+        write(&real(path)?, &(text + "\n"), 0o644).map_err(|e| InitError::new(path, e))
     }
 
     /// What is known of a file.
@@ -164,7 +167,10 @@ impl Record {
         let (Some(after), path) = (&change.after, &change.path) else {
             return;
         };
-        let (before, keys) = (change.before.as_deref(), change.keys.clone());
+        let (mut before, keys) = (change.before.as_deref(), change.keys.clone());
+        if change.appended.is_some() {
+            before = before.map(|_| "");
+        }
         for directory in missing {
             if !self.made.contains(directory) {
                 self.made.push(directory.clone());
@@ -195,12 +201,14 @@ impl Record {
                     }
                 }
                 kept.after = after;
+                kept.appended.clone_from(&change.appended);
             }
             None => self.files.push(ChangedFile {
                 path: path.clone(),
                 before: before.map(str::to_owned),
                 after,
                 keys,
+                appended: change.appended.clone(),
             }),
         }
     }

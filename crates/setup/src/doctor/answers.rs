@@ -1,0 +1,61 @@
+//! In which form Gemini CLI gets the answers of our call command.
+
+use super::{DoctorReport, Setup, State, explain};
+use crate::init::OUTPUT;
+use gemini_tools_answers::answer::Form;
+use gemini_tools_config::env_file;
+use gemini_tools_config::trust::gemini_cli_trusts;
+use gemini_tools_core::text::show_path;
+use gemini_tools_workspace::file_owner::FileOwner;
+
+const FORMS: &str = "Choose host (text) or part (JSON).";
+
+/// Tells the form, where it is chosen, and whether it is one for a host.
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let Some((name, place)) = chosen(setup) else {
+        let what =
+            "JSON (part, as nothing chooses a form); get_tools init --output host chooses text";
+        return report.fact("answers", what);
+    };
+    let Some(form) = Form::from_name(&name) else {
+        let what = format!("{OUTPUT} is {name:?}, which is not a form.");
+        let why = "call_tool answers each call with an error.";
+        return report.error("output-form", place, explain(what, why, FORMS));
+    };
+    let what = match form {
+        Form::Part => "JSON",
+        Form::Host => "text",
+        _ => {
+            let what = format!("{OUTPUT} is {name}, which is not a form for a host.");
+            let why = "Answers have no limit or no media then, or a failure's message is not where Gemini CLI looks.";
+            return report.warn("output-form", place, explain(what, why, FORMS));
+        }
+    };
+    report.note(
+        "answers",
+        format!("{what} ({name}, by {place})"),
+        State::Works,
+    );
+}
+
+/// The form and where it is chosen.
+fn chosen(setup: &Setup<'_>) -> Option<(String, String)> {
+    if let Some(name) = std::env::var(OUTPUT).ok().filter(|name| !name.is_empty()) {
+        return Some((name, format!("{OUTPUT} here")));
+    }
+    let file = env_file::in_force(setup.home, setup.root)?;
+    let whose = FileOwner::of(&file, setup.home, setup.root);
+    let text = whose.read(&file).ok()??;
+    let variables = env_file::variables(&text);
+    let (_, name) = variables.into_iter().rfind(|(name, _)| name == OUTPUT)?;
+    let is_trusted = setup
+        .home
+        .is_some_and(|home| gemini_cli_trusts(home, setup.root));
+    let shown = show_path(&file);
+    let place = if is_trusted {
+        shown.into_owned()
+    } else {
+        format!("{shown}, which Gemini CLI 0.61 reads once it trusts the folder")
+    };
+    Some((name, place))
+}
