@@ -9,6 +9,7 @@ mod report_in_browser;
 mod run_agent;
 mod run_agent_failures;
 mod run_agent_foreign;
+mod run_agent_kept;
 mod run_agent_live;
 mod run_agent_resume;
 mod run_agent_terminal;

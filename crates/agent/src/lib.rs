@@ -35,6 +35,7 @@ pub mod context;
 pub mod event;
 mod external_commands;
 pub mod history;
+pub mod kept;
 pub mod loops;
 pub mod output;
 pub mod pair;

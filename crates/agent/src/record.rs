@@ -100,6 +100,8 @@ pub struct SessionRecord {
     is_broken: bool,
     /// Why, until the caller has been told.
     failure: Option<io::Error>,
+    /// The session goes on without the file where it can't be written.
+    is_spare: bool,
 }
 
 /// What a file says of its session.
@@ -160,6 +162,7 @@ impl SessionRecord {
             whole: 0,
             is_broken: false,
             failure: None,
+            is_spare: false,
         };
         own.write(&Line::Session {
             version: VERSION,
@@ -217,8 +220,17 @@ impl SessionRecord {
             whole,
             is_broken: false,
             failure: None,
+            is_spare: false,
         };
         Ok((own, resumed.finish()))
+    }
+
+    /// Lets the session go on without the file where that can't be written. The file is removed
+    /// then: what follows the gap would be done again by a process that goes on from it.
+    #[must_use]
+    pub fn spare(mut self) -> Self {
+        self.is_spare = true;
+        self
     }
 
     /// Adds a line, in one write. What fails is told by [`SessionRecord::check`]; then no more is
@@ -241,13 +253,17 @@ impl SessionRecord {
                 self.failure = Some(e);
                 // What is there of the line is cut off when the session goes on, at the latest.
                 let _ = self.file.set_len(self.whole);
+                if self.is_spare {
+                    let _ = std::fs::remove_file(&self.path);
+                }
             }
         }
     }
 
-    /// Whether nothing is missing in the file.
-    pub fn is_whole(&self) -> bool {
-        !self.is_broken
+    /// Whether a call may be made for which a line was written: the line is in the file, or the
+    /// session goes on without.
+    pub fn allows_calls(&self) -> bool {
+        !self.is_broken || self.is_spare
     }
 
     /// Whether all lines were written.
@@ -258,6 +274,7 @@ impl SessionRecord {
     pub fn check(&mut self) -> Result<(), SessionRecordError> {
         match self.failure.take() {
             None => Ok(()),
+            Some(_) if self.is_spare => Ok(()),
             Some(reason) => Err(fail(&self.path, reason)),
         }
     }
@@ -458,6 +475,25 @@ mod tests {
             let (_, again) = SessionRecord::resume(&path).expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
+        }
+    }
+
+    #[test]
+    fn a_session_goes_on_without_a_spare_file_that_can_not_be_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("s.jsonl");
+        for is_spare in [false, true] {
+            let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+            if is_spare {
+                record = record.spare();
+            }
+            record.file = std::fs::File::open(&path).expect("a file that is only read");
+            record.write(&lines()[0]);
+            assert_eq!(record.allows_calls(), is_spare);
+            assert_eq!(record.check().is_ok(), is_spare);
+            assert_eq!(path.exists(), !is_spare);
+            drop(record);
+            let _ = std::fs::remove_file(&path);
         }
     }
 

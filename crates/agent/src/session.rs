@@ -435,7 +435,7 @@ impl<'a> AgentSession<'a> {
             if let Event::Call(call) = event {
                 if let Some(record) = record {
                     write_call(record, call);
-                    is_recorded.store(record.is_whole(), Ordering::Release);
+                    is_recorded.store(record.allows_calls(), Ordering::Release);
                 }
                 if call.outcome().is_some() {
                     stats.count_call(call);

@@ -11,6 +11,7 @@ Examples:
   run_agent --discovery-command ./list --call-command ./call 'Go'
   run_agent --session s.jsonl 'Begin'
   run_agent --resume s.jsonl 'Go on'
+  run_agent --continue 'And now the tests'
 
 The tools are those of get_tools and call_tool beside this executable, or of the two commands in the user's settings \
 (tools.discoveryCommand, tools.callCommand); those in a project's settings count with --trust.
@@ -148,6 +149,21 @@ fn tool_env(command: Command) -> Command {
             "FILE",
             "Go on with the session in this file",
         ))
+        .arg(
+            flag(
+                "continue",
+                "Go on with the newest session of this directory",
+            )
+            .short('c')
+            .conflicts_with_all(["session", "resume"]),
+        )
+        .arg(
+            flag(
+                "no-session",
+                "Keep no session; without this, each is kept for a week below ~/.gemini/tmp",
+            )
+            .conflicts_with_all(["session", "resume", "continue"]),
+        )
         .arg(value("report", "FILE", "Write a page of the session"))
         .arg(
             value(

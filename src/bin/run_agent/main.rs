@@ -67,11 +67,15 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let mut setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
     let parts = setup.message(&prompt, cancel).map_err(fail)?;
+    let no_prompt =
+        "There is no prompt. Give one as an argument, by --prompt, or on standard input.";
+    let goes_on = options.resume.is_some() || options.continues;
+    if parts.is_empty() && !goes_on {
+        return Err(fail(bad_input(no_prompt)));
+    }
     let mut session = session(&mut setup, options, &pair, signals).map_err(fail)?;
     if parts.is_empty() && !session.is_unfinished() {
-        return Err(fail(bad_input(
-            "There is no prompt. Give one as an argument, by --prompt, or on standard input.",
-        )));
+        return Err(fail(bad_input(no_prompt)));
     }
     let ended = session.run(&prompt.text, parts).map(drop);
     let refused = &session.stats().refused;

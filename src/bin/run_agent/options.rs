@@ -36,6 +36,8 @@ pub(crate) struct RunAgentOptions {
     pub(crate) format: OutputFormat,
     pub(crate) session: Option<PathBuf>,
     pub(crate) resume: Option<PathBuf>,
+    pub(crate) continues: bool,
+    pub(crate) keeps: bool,
     pub(crate) report: Option<PathBuf>,
     pub(crate) sandbox: Option<String>,
     pub(crate) include: Vec<PathBuf>,
@@ -88,6 +90,8 @@ pub(crate) fn options() -> Result<RunAgentOptions, u8> {
         format,
         session: path("session"),
         resume: path("resume"),
+        continues: matches.get_flag("continue"),
+        keeps: !matches.get_flag("no-session"),
         report: path("report"),
         sandbox: text("sandbox"),
         include: list("include-directories")

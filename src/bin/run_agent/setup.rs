@@ -7,6 +7,7 @@ use gemini_tools::ToolRegistry;
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
+use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::pair::{Commands, Pair};
 use gemini_tools::agent::record::{Resumed, SessionRecord};
 use gemini_tools::agent::session::{Parts, SessionConfig};
@@ -318,7 +319,7 @@ impl Setup {
             .or_else(|| std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty()))
             .or_else(|| self.settings().model.clone())
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
-        let (record, resumed) = self.record(options, &model)?;
+        let kept = self.record(options, &model)?;
         let memory = context::memory(&self.tool_env);
         for problem in &memory.problems {
             warn(&visible(problem));
@@ -349,39 +350,109 @@ impl Setup {
                     Box::new(terminal.with_signals(Arc::clone(signals)));
                 asker
             }),
-            observers: show::observers(options, None),
-            record,
+            observers: show::observers(options, kept.go_on),
+            record: kept.file,
             cancel: signals.cancellation().clone(),
         };
-        Ok((parts, config, resumed))
+        Ok((parts, config, kept.resumed))
     }
 
-    fn record(
-        &self,
-        options: &RunAgentOptions,
-        model: &str,
-    ) -> Result<(Option<SessionRecord>, Option<Resumed>), SessionError> {
+    /// Where the session is kept, what is there of it, and the command by which it goes on.
+    fn record(&self, options: &RunAgentOptions, model: &str) -> Result<Record, SessionError> {
         let unusable =
             |e: gemini_tools::agent::record::SessionRecordError| bad_input(e.to_string());
-        match (&options.session, &options.resume) {
+        let named = options.session.as_ref().or(options.resume.as_ref());
+        let kept = named.is_none().then(|| self.kept()).flatten();
+        let resumed = match &kept {
+            Some(kept) if options.continues => {
+                let newest = kept.newest();
+                Some(newest.ok_or_else(|| {
+                    bad_input("There is no session of this directory to go on with (--continue).")
+                })?)
+            }
+            None if options.continues => {
+                return Err(bad_input(
+                    "Without a home directory (HOME) no session is kept to go on with (--continue).",
+                ));
+            }
+            _ => options.resume.clone(),
+        };
+        let go_on = named.map_or_else(
+            || "run_agent --continue".to_owned(),
+            |path| format!("run_agent --resume {}", quoted(path)),
+        );
+        if let Some(path) = resumed {
             // Killed before it had begun: the file is there, and nothing is in it.
-            (_, Some(path))
-                if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) =>
-            {
-                let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
-                Ok((Some(record), None))
-            }
-            (_, Some(path)) => {
-                let (record, resumed) = SessionRecord::resume(path).map_err(unusable)?;
-                Ok((Some(record), Some(resumed)))
-            }
-            (Some(path), None) => {
-                let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
-                Ok((Some(record), None))
-            }
-            (None, None) => Ok((None, None)),
+            let is_empty = |path: &Path| {
+                std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
+            };
+            let (record, resumed) = if is_empty(&path) {
+                let record = SessionRecord::create(&path, &self.id, model).map_err(unusable)?;
+                (record, None)
+            } else {
+                let (record, resumed) = SessionRecord::resume(&path).map_err(unusable)?;
+                (record, Some(resumed))
+            };
+            return Ok(Record {
+                file: Some(if kept.is_some() {
+                    record.spare()
+                } else {
+                    record
+                }),
+                resumed,
+                go_on: Some(go_on),
+            });
+        }
+        if let Some(path) = &options.session {
+            let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
+            return Ok(Record::new(record, go_on));
+        }
+        // The session was not asked to be kept: without a place for it, it is as good.
+        let path = kept
+            .filter(|_| options.keeps)
+            .map(|kept| kept.make(&self.id));
+        let Some(Ok(path)) = path else {
+            return Ok(Record::default());
+        };
+        Ok(SessionRecord::create(&path, &self.id, model).map_or_else(
+            |_| Record::default(),
+            |record| Record::new(record.spare(), go_on),
+        ))
+    }
+
+    /// The sessions of the current directory that are kept.
+    fn kept(&self) -> Option<KeptSessions> {
+        let home = self.home.as_deref()?;
+        Some(KeptSessions::new(home, self.tool_env.workspace.root()))
+    }
+}
+
+/// How a session is kept.
+#[derive(Default)]
+struct Record {
+    file: Option<SessionRecord>,
+    resumed: Option<Resumed>,
+    go_on: Option<String>,
+}
+
+impl Record {
+    fn new(file: SessionRecord, go_on: String) -> Self {
+        Self {
+            file: Some(file),
+            resumed: None,
+            go_on: Some(go_on),
         }
     }
+}
+
+/// A path as a word for a shell.
+fn quoted(path: &Path) -> String {
+    let text = visible(&path.to_string_lossy()).into_owned();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Whether a stream leads to a person. Pipes and files beside it are a person's, as in

@@ -161,7 +161,7 @@ impl<W: Write> ProgressOutput<W> {
     }
 
     /// What the session came to, and how it goes on.
-    fn summary(&mut self, stats: &Stats) {
+    fn summary(&mut self, stats: &Stats, is_done: bool) {
         let many = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
@@ -186,10 +186,11 @@ impl<W: Write> ProgressOutput<W> {
             ));
         }
         let line = parts.join(", ");
-        let go_on = self
-            .go_on
-            .as_ref()
-            .map(|command| format!("Go on with: {command}"));
+        let go_on = self.go_on.as_ref().map(|command| {
+            // A session that is done wants a word of the user, and another just goes on.
+            let prompt = if is_done { " 'PROMPT'" } else { "" };
+            format!("Go on with: {command}{prompt}")
+        });
         let line = match go_on {
             Some(go_on) if line.chars().count() + 2 + go_on.chars().count() < self.columns => {
                 format!("{line}. {go_on}")
@@ -317,7 +318,7 @@ impl<W: Write + Send> Observer for ProgressOutput<W> {
                     let line = self.styled(RED, &error(e));
                     self.line(&line);
                 }
-                self.summary(stats);
+                self.summary(stats, ended.is_none());
             }
             _ => {}
         }
@@ -484,7 +485,7 @@ mod tests {
             shown[at..].to_owned()
         };
         let sums = "2 turns, 2 calls (1 failed), 260 tokens, 4.2s, 1 file changed (+2 -1).";
-        let go_on = "Go on with: run_agent --continue";
+        let go_on = "Go on with: run_agent --continue 'PROMPT'";
         assert_eq!(last(120, false), format!("{sums} {go_on}\n"));
         assert_eq!(last(80, false), format!("{sums}\n{go_on}\n"));
         assert_eq!(last(120, true), format!("{sums} {go_on}\x1b[0m\n"));
