@@ -23,5 +23,7 @@ complete -c run_agent -l include-directories -d 'More directories for tools to w
 complete -c run_agent -s y -l yolo -d 'As --approval-mode yolo: nothing asks'
 complete -c run_agent -l fail-on-refusal -d 'End with status 3 if the rules refused a call, or no user could approve it'
 complete -c run_agent -l trust -d 'Let the project\'s settings name commands, allow tools and weaken the sandbox'
+complete -c run_agent -s c -l continue -d 'Go on with the newest session of this directory'
+complete -c run_agent -l no-session -d 'Keep no session; without this, each is kept for a week below ~/.gemini/tmp'
 complete -c run_agent -s h -l help -d 'Print help'
 complete -c run_agent -s V -l version -d 'Print version'
