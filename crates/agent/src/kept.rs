@@ -21,7 +21,7 @@ pub struct KeptSessions {
 }
 
 impl KeptSessions {
-    /// Those of the project at `root`, below a home directory.
+    /// The sessions of the project at `root`, below a home directory.
     pub fn new(home: &Path, root: &Path) -> Self {
         let directory = overflow::project(home, root).join("agent-sessions");
         Self { directory }
