@@ -21,6 +21,10 @@ pub(crate) enum OutputFormat {
 
 /// What the command line says.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct RunAgentOptions {
     pub(crate) prompt: Option<String>,
     pub(crate) model: Option<String>,
