@@ -212,6 +212,8 @@ pub struct ToolCall {
     pub request: CallRequest,
     /// The tool's kind; `None` where there is no such tool.
     pub kind: Option<Kind>,
+    /// The names of the arguments that the tool needs, in the order in which it declares them.
+    pub argument_order: Vec<String>,
     /// What the call does, in words, where that is known.
     pub description: Option<String>,
     /// Who decided, where a decision was needed.
@@ -243,6 +245,7 @@ impl ToolCall {
         Self {
             request,
             kind,
+            argument_order: Vec::new(),
             description: None,
             decision: None,
             refusal: None,

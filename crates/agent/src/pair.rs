@@ -50,6 +50,13 @@ impl DiscoveredTool {
         })
     }
 
+    /// The arguments that it needs, in the order in which they are declared.
+    pub fn needed(&self) -> Vec<String> {
+        let needed = self.schema.value()["required"].as_array();
+        let names = needed.into_iter().flatten().filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
+    }
+
     /// A call of it, as rules know it.
     pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
         // A stranger's tool may have the name of one of ours: its other names say nothing then,

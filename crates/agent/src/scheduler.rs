@@ -70,8 +70,11 @@ impl<'a> Scheduler<'a> {
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
             .map(|request| {
-                let kind = pair.get(&request.name).map(|tool| tool.kind);
-                ToolCall::new(request, kind)
+                let tool = pair.get(&request.name);
+                let order = tool.map(DiscoveredTool::needed).unwrap_or_default();
+                let mut call = ToolCall::new(request, tool.map(|tool| tool.kind));
+                call.argument_order = order;
+                call
             })
             .collect();
         // No call runs before all have been looked at.

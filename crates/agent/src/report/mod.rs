@@ -131,15 +131,42 @@ impl Cut {
     }
 }
 
-/// The beginning of arguments, for a call that was not asked what it would do. The shortest come
-/// first: a path tells more than the content of a file.
-fn brief(args: &Map<String, Value>) -> String {
+/// Arguments as JSON over several lines, in the order in which the tool declares them.
+fn in_order(args: &Map<String, Value>, order: &[String]) -> String {
+    if args.is_empty() {
+        return "{}".to_owned();
+    }
+    let mut pairs: Vec<_> = args.iter().collect();
+    pairs.sort_by_key(|(name, _)| declared(name, order));
+    let lines = pairs.into_iter().map(|(name, value)| {
+        let value = serde_json::to_string_pretty(value).unwrap_or_default();
+        // A line end in a text is written as two characters.
+        format!(
+            "  {}: {}",
+            Value::from(name.as_str()),
+            value.replace('\n', "\n  ")
+        )
+    });
+    let lines: Vec<String> = lines.collect();
+    format!("{{\n{}\n}}", lines.join(",\n"))
+}
+
+/// Where an argument is among those that are declared; others come last.
+fn declared(name: &str, order: &[String]) -> usize {
+    let place = order.iter().position(|declared| declared == name);
+    place.unwrap_or(order.len())
+}
+
+/// The beginning of arguments, for a call that was not asked what it would do: in the order in
+/// which they are declared, and of others the shortest first, because a path tells more than the
+/// content of a file.
+fn brief(args: &Map<String, Value>, order: &[String]) -> String {
     let shown = |value: &Value| match value.as_str() {
         Some(text) => text.to_owned(),
         None => value.to_string(),
     };
     let mut pairs: Vec<_> = args.iter().map(|(name, v)| (name, shown(v))).collect();
-    pairs.sort_by_key(|(_, value)| value.len());
+    pairs.sort_by_key(|(name, value)| (declared(name, order), value.len()));
     let mut text = String::new();
     for (name, value) in pairs {
         let separator = if text.is_empty() { "" } else { ", " };
@@ -214,10 +241,10 @@ impl ReportState {
         let Some(outcome) = call.outcome() else {
             return;
         };
-        let args = serde_json::to_string_pretty(&call.request.args).unwrap_or_default();
+        let args = in_order(&call.request.args, &call.argument_order);
         let description = match call.description.as_deref() {
             Some(description) if !description.trim().is_empty() => description.to_owned(),
-            _ => brief(&call.request.args),
+            _ => brief(&call.request.args, &call.argument_order),
         };
         let lines = outcome.diff_stat.as_ref().map(|stat| {
             let lines = |key: &str| stat[key].as_u64().unwrap_or_default();
@@ -457,6 +484,23 @@ mod tests {
             summary.contains("ä… <span") && summary.matches('ä').count() < 100,
             "{summary}"
         );
+    }
+
+    #[test]
+    fn arguments_are_in_the_order_in_which_they_are_declared() {
+        let order = ["path", "old", "new"].map(str::to_owned);
+        let args = json!({"a": 1, "new": "n", "old": {"x": [1, "l\nm"]}, "path": "p"});
+        let args = args.as_object().expect("an object");
+        let shown = super::in_order(args, &order);
+        assert_eq!(
+            shown,
+            "{\n  \"path\": \"p\",\n  \"old\": {\n    \"x\": [\n      1,\n      \"l\\nm\"\n    ]\n  },\n  \
+             \"new\": \"n\",\n  \"a\": 1\n}"
+        );
+        let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(read.as_object(), Some(args));
+        assert!(super::brief(args, &order).starts_with("path: p, old: {"));
+        assert_eq!(super::in_order(&serde_json::Map::new(), &order), "{}");
     }
 
     #[test]

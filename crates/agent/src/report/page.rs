@@ -126,7 +126,7 @@ fn totals(page: &mut String, kept: &ReportState, error: Option<&SessionError>, s
                 sum(|m| m.thoughts)
             ),
         ),
-        ("Tokens in all", sum(|m| m.total).to_string()),
+        ("Tokens in total", sum(|m| m.total).to_string()),
         (
             "Lines",
             format!(
