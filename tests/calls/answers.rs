@@ -426,7 +426,7 @@ fn help_has_examples() {
     assert_eq!(answer.status(), 0);
     answer.must_say(
         answer.text(),
-        &["call_tool", "--output", "--explain", "pattern="],
+        &["call_tool", "--output", "--explain", "file_path="],
     );
 }
 
