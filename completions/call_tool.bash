@@ -93,24 +93,41 @@ else
     complete -F _call_tool -o bashdefault -o default call_tool
 fi
 
-_call_tool_with_names() {
-    local word is_value=false has_name=false
+_call_tool_with_tools() {
+    local word name= is_value=false IFS=$' \t\n'
     _call_tool "$@"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if $is_value; then
-            is_value=false
+            [[ $word == '=' ]] || is_value=false
             continue
         fi
         case $word in
             -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root) is_value=true ;;
             -*) ;;
-            *) has_name=true ;;
+            *) name=${name:-$word} ;;
         esac
     done
-    if ! $is_value && ! $has_name; then
-        word=${COMP_WORDS[COMP_CWORD]}
-        COMPREPLY+=($(compgen -W "$(get_tools --format names 2>/dev/null)" -- "$word"))
+    ! $is_value || return 0
+    word=${COMP_LINE:0:COMP_POINT}
+    word=${word##*[[:space:]]}
+    if [[ -z $name ]]; then
+        COMPREPLY+=($(compgen -W "$(get_tools complete 2>/dev/null)" -- "$word"))
+    elif [[ $word == -* ]]; then
+        return 0
+    elif [[ $word == *:=* ]]; then
+        COMPREPLY=()
+        compopt +o default +o bashdefault 2>/dev/null
+    elif [[ $word == *=* ]]; then
+        local key=
+        [[ $COMP_WORDBREAKS == *=* ]] || key=${word%%=*}=
+        IFS=$'\n'
+        COMPREPLY=($(compgen -P "$key" -f -- "${word#*=}"))
+        compopt -o filenames 2>/dev/null
+    else
+        COMPREPLY=($(compgen -W "$(get_tools complete -- "$name" 2>/dev/null)" -- "$word"))
+        [[ ${#COMPREPLY[@]} -eq 0 ]] || compopt -o nospace 2>/dev/null
     fi
+    return 0
 }
 
-complete -F _call_tool_with_names -o nosort -o bashdefault -o default call_tool
+complete -F _call_tool_with_tools -o nosort -o bashdefault -o default call_tool

@@ -35,6 +35,26 @@ complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anyt
 complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
 complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
 complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
-complete -c call_tool -s h -l help -d 'Print help'
+complete -c call_tool -s h -l help -d 'Print help, about the tool where one is named'
 complete -c call_tool -s V -l version -d 'Print version'
-complete -c call_tool -n "__fish_is_first_arg" -f -a "(get_tools --format names 2>/dev/null)" -d 'Tool'
+
+function __call_tool_name
+    set -l is_value 0
+    for word in (commandline -opc)[2..]
+        if test $is_value = 1
+            set is_value 0
+            continue
+        end
+        switch $word
+            case -o --output --color --id --approval-mode --policy --from --root
+                set is_value 1
+            case '-*'
+            case '*'
+                echo $word
+                return 0
+        end
+    end
+    return 1
+end
+complete -c call_tool -n "not __call_tool_name >/dev/null" -f -a "(get_tools complete --describe 2>/dev/null)"
+complete -c call_tool -n "__call_tool_name >/dev/null" -a "(get_tools complete --describe -- (__call_tool_name) 2>/dev/null)"

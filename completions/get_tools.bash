@@ -31,6 +31,9 @@ _get_tools() {
             get_tools,lint)
                 cmd="get_tools__subcmd__lint"
                 ;;
+            get_tools,show)
+                cmd="get_tools__subcmd__show"
+                ;;
             get_tools,trust)
                 cmd="get_tools__subcmd__trust"
                 ;;
@@ -41,7 +44,7 @@ _get_tools() {
 
     case "${cmd}" in
         get_tools)
-            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --only --exclude --help --version config lint trust init doctor completions"
+            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --only --exclude --help --version config show lint trust init doctor completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -56,11 +59,11 @@ _get_tools() {
                     return 0
                     ;;
                 --only)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(_gemini_tools_list "${cur}"))
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(_gemini_tools_list "${cur}"))
                     return 0
                     ;;
                 *)
@@ -160,6 +163,20 @@ _get_tools() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        get_tools__subcmd__show)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         get_tools__subcmd__trust)
             opts="-y -h --yes --status --list --remove --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -186,3 +203,9 @@ if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERS
 else
     complete -F _get_tools -o bashdefault -o default get_tools
 fi
+
+_gemini_tools_list() {
+    local before=
+    [[ $1 != *,* ]] || before=${1%,*},
+    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+}

@@ -38,8 +38,8 @@ names\t''"
 complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When a list or table has colours [default: auto]' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c get_tools -n "__fish_get_tools_needs_command" -l only -d 'Only tools with such names (globs, separated by commas)' -r
-complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -d 'No tools with such names (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l only -f -a "(__gemini_tools_list)" -d 'Only tools with such names (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -f -a "(__gemini_tools_list)" -d 'No tools with such names (globs, separated by commas)' -r
 complete -c get_tools -n "__fish_get_tools_needs_command" -l pretty -d 'Indent the JSON'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l wrap -d 'Wrap the declarations as a request has them: [{"functionDeclarations":[…]}]'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l kinds -d 'Add each tool\'s kind (read, edit, execute, …), for hosts that decide by it'
@@ -48,6 +48,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'As --mc
 complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Print version'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Prints the settings and policy files in force, and what is left out'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "show" -d 'Shows what a tool does, what it takes, how to call it, and its errors'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or declarations in files'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Shows what the project brings that can run, and lets it'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
@@ -55,6 +56,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tri
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand show" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l dialect -d 'Whose declarations they are [default: as they look]' -r -f -a "gemini\t''
 openai\t''
 openai-responses\t''
@@ -91,3 +93,10 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'S
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"
+
+function __gemini_tools_list
+    set -l before (commandline -ct | string replace -rf '^(--[^=]*=)?(.*,)?.*$' '$2')
+    for name in (get_tools complete --describe 2>/dev/null)
+        echo $before$name
+    end
+end

@@ -50,7 +50,7 @@ _run_agent() {
                     return 0
                     ;;
                 --allowed-tools)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(_gemini_tools_list "${cur}"))
                     return 0
                     ;;
                 --policy)
@@ -116,3 +116,9 @@ if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERS
 else
     complete -F _run_agent -o bashdefault -o default run_agent
 fi
+
+_gemini_tools_list() {
+    local before=
+    [[ $1 != *,* ]] || before=${1%,*},
+    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+}

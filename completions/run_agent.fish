@@ -4,7 +4,7 @@ complete -c run_agent -l approval-mode -d 'Which calls need the user\'s approval
 auto_edit\t''
 yolo\t''
 plan\t''"
-complete -c run_agent -l allowed-tools -d 'Tools that need no approval, such as replace or \'run_shell_command(git)\'' -r
+complete -c run_agent -l allowed-tools -f -a "(__gemini_tools_list)" -d 'Tools that need no approval, such as replace or \'run_shell_command(git)\'' -r
 complete -c run_agent -l policy -d 'Policy files, or directories of such, instead of ~/.gemini/policies' -r
 complete -c run_agent -l discovery-command -d 'Prints the declarations of the tools' -r
 complete -c run_agent -l call-command -d 'Runs a call: its name as argument, its arguments on standard input' -r
@@ -27,3 +27,10 @@ complete -c run_agent -s c -l continue -d 'Go on with the newest session of this
 complete -c run_agent -l no-session -d 'Keep no session; without this, each is kept for a week below ~/.gemini/tmp'
 complete -c run_agent -s h -l help -d 'Print help'
 complete -c run_agent -s V -l version -d 'Print version'
+
+function __gemini_tools_list
+    set -l before (commandline -ct | string replace -rf '^(--[^=]*=)?(.*,)?.*$' '$2')
+    for name in (get_tools complete --describe 2>/dev/null)
+        echo $before$name
+    end
+end

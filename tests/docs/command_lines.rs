@@ -66,7 +66,7 @@ fn file_name(shell: Shell, command: &str) -> String {
     }
 }
 
-/// The completions as clap has them, and names of tools for `call_tool`.
+/// The completions as clap has them, with tools and their arguments.
 fn generated(shell: Shell, command: &mut Command) -> String {
     let name = command.get_name().to_owned();
     let mut bytes = Vec::new();
@@ -81,9 +81,7 @@ fn generated(shell: Shell, command: &mut Command) -> String {
         }
         _ => {}
     }
-    if name == "call_tool" {
-        text = with_names_of_tools(shell, command, text);
-    }
+    text = with_tools(shell, command, text);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     format!("{}\n", lines.join("\n").trim_end())
 }
@@ -120,61 +118,189 @@ fn with_values(command: &Command, text: &str) -> String {
     text
 }
 
-fn with_names_of_tools(shell: Shell, command: &Command, mut text: String) -> String {
-    match shell {
-        Shell::Zsh => {
-            let from = text.find("::NAME").expect("an argument NAME");
-            let to = from + text[from..].find(":_default").expect("what completes it");
-            text.replace_range(to..to + ":_default".len(), ":_call_tool_names");
-            let end = text.find("if [ \"$funcstack[1]\"").expect("the call");
-            let function = "_call_tool_names() {\n    local -a names\n    \
-                names=(${(f)\"$(get_tools --format names 2>/dev/null)\"})\n    \
-                _describe -t tools tool names\n}\n\n";
-            text.insert_str(end, function);
+/// Options that take names of tools, or a list of them.
+const NAMES_OF_TOOLS: [&str; 3] = ["only", "exclude", "allowed-tools"];
+
+/// The names of tools after the options that take such, and for `call_tool` also its arguments and files after
+/// `KEY=`: `get_tools complete` knows those of this project and of its MCP servers.
+fn with_tools(shell: Shell, command: &Command, mut text: String) -> String {
+    let lists = command.get_arguments().filter_map(clap::Arg::get_long);
+    let lists: Vec<&str> = lists.filter(|name| NAMES_OF_TOOLS.contains(name)).collect();
+    for name in &lists {
+        let (from, to) = match shell {
+            Shell::Bash => (
+                format!("--{name})\n                    COMPREPLY=($(compgen -f \"${{cur}}\"))"),
+                format!(
+                    "--{name})\n                    COMPREPLY=($(_gemini_tools_list \"${{cur}}\"))"
+                ),
+            ),
+            Shell::Zsh => (String::new(), String::new()),
+            _ => (
+                format!(" -l {name} "),
+                format!(" -l {name} -f -a \"(__gemini_tools_list)\" "),
+            ),
+        };
+        if shell == Shell::Zsh {
+            let option = format!("--{name}=[");
+            let start = text.find(&option).expect("the option");
+            let end = start + text[start..].find(":_default").expect("what completes it");
+            text.replace_range(end..end + ":_default".len(), ":_gemini_tools_list");
+        } else {
+            assert!(text.contains(&from), "{shell}: {from}");
+            text = text.replace(&from, &to);
         }
-        Shell::Fish => {
-            text.push_str(
-                "complete -c call_tool -n \"__fish_is_first_arg\" -f \
-                 -a \"(get_tools --format names 2>/dev/null)\" -d 'Tool'\n",
-            );
+    }
+    let is_call_tool = command.get_name() == "call_tool";
+    if shell == Shell::Zsh {
+        let mut functions = String::new();
+        if !lists.is_empty() {
+            functions.push_str(ZSH_LIST);
         }
-        _ => {
-            let mut with_values: Vec<String> = Vec::new();
-            for argument in command.get_arguments().filter(|a| !a.is_positional()) {
-                if argument.get_action().takes_values() {
-                    with_values.extend(argument.get_short().map(|c| format!("-{c}")));
-                    with_values.extend(argument.get_long().map(|l| format!("--{l}")));
-                }
+        if is_call_tool {
+            functions.push_str(ZSH_ARGUMENTS);
+            for (id, function) in [
+                ("::NAME", "_call_tool_names"),
+                ("::ARGUMENT", "_call_tool_arguments"),
+            ] {
+                let from = text.find(id).expect("an argument");
+                let to = from + text[from..].find(":_default").expect("what completes it");
+                text.replace_range(to..to + ":_default".len(), &format!(":{function}"));
             }
-            text.push_str(&BASH_NAMES.replace("OPTIONS", &with_values.join("|")));
         }
+        let end = text.find("if [ \"$funcstack[1]\"").expect("the call");
+        text.insert_str(end, &functions);
+        return text;
+    }
+    let (list, arguments, gap) = match shell {
+        Shell::Bash => (BASH_LIST, BASH_ARGUMENTS, "|"),
+        _ => (FISH_LIST, FISH_ARGUMENTS, " "),
+    };
+    if !lists.is_empty() {
+        text.push_str(list);
+    }
+    if is_call_tool {
+        let mut with_values: Vec<String> = Vec::new();
+        for argument in command.get_arguments().filter(|a| !a.is_positional()) {
+            if argument.get_action().takes_values() {
+                with_values.extend(argument.get_short().map(|c| format!("-{c}")));
+                with_values.extend(argument.get_long().map(|l| format!("--{l}")));
+            }
+        }
+        text.push_str(&arguments.replace("OPTIONS", &with_values.join(gap)));
     }
     text
 }
 
-/// Adds the names of tools where no word before can be one.
-const BASH_NAMES: &str = r#"
-_call_tool_with_names() {
-    local word is_value=false has_name=false
+const BASH_LIST: &str = r#"
+_gemini_tools_list() {
+    local before=
+    [[ $1 != *,* ]] || before=${1%,*},
+    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+}
+"#;
+
+/// What is after `=` is a word of its own for bash, so that the line says what is being typed.
+const BASH_ARGUMENTS: &str = r#"
+_call_tool_with_tools() {
+    local word name= is_value=false IFS=$' \t\n'
     _call_tool "$@"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if $is_value; then
-            is_value=false
+            [[ $word == '=' ]] || is_value=false
             continue
         fi
         case $word in
             OPTIONS) is_value=true ;;
             -*) ;;
-            *) has_name=true ;;
+            *) name=${name:-$word} ;;
         esac
     done
-    if ! $is_value && ! $has_name; then
-        word=${COMP_WORDS[COMP_CWORD]}
-        COMPREPLY+=($(compgen -W "$(get_tools --format names 2>/dev/null)" -- "$word"))
+    ! $is_value || return 0
+    word=${COMP_LINE:0:COMP_POINT}
+    word=${word##*[[:space:]]}
+    if [[ -z $name ]]; then
+        COMPREPLY+=($(compgen -W "$(get_tools complete 2>/dev/null)" -- "$word"))
+    elif [[ $word == -* ]]; then
+        return 0
+    elif [[ $word == *:=* ]]; then
+        COMPREPLY=()
+        compopt +o default +o bashdefault 2>/dev/null
+    elif [[ $word == *=* ]]; then
+        local key=
+        [[ $COMP_WORDBREAKS == *=* ]] || key=${word%%=*}=
+        IFS=$'\n'
+        COMPREPLY=($(compgen -P "$key" -f -- "${word#*=}"))
+        compopt -o filenames 2>/dev/null
+    else
+        COMPREPLY=($(compgen -W "$(get_tools complete -- "$name" 2>/dev/null)" -- "$word"))
+        [[ ${#COMPREPLY[@]} -eq 0 ]] || compopt -o nospace 2>/dev/null
     fi
+    return 0
 }
 
-complete -F _call_tool_with_names -o nosort -o bashdefault -o default call_tool
+complete -F _call_tool_with_tools -o nosort -o bashdefault -o default call_tool
+"#;
+
+const ZSH_LIST: &str = r#"_gemini_tools_list() {
+    local -a names
+    compset -P '*,'
+    names=(${(f)"$(get_tools complete --describe 2>/dev/null)"})
+    names=(${${names//:/\\:}//$'\t'/:})
+    _describe -t tools tool names
+}
+
+"#;
+
+const ZSH_ARGUMENTS: &str = r#"_call_tool_names() {
+    local -a names
+    names=(${(f)"$(get_tools complete --describe 2>/dev/null)"})
+    names=(${${names//:/\\:}//$'\t'/:})
+    _describe -t tools tool names
+}
+
+_call_tool_arguments() {
+    local -a keys
+    if compset -P 1 '*='; then
+        _files
+        return
+    fi
+    keys=(${(f)"$(get_tools complete --describe -- ${words[1]} 2>/dev/null)"})
+    keys=(${${keys//:/\\:}//$'\t'/:})
+    _describe -t arguments argument keys -S '' || _files
+}
+
+"#;
+
+const FISH_LIST: &str = r#"
+function __gemini_tools_list
+    set -l before (commandline -ct | string replace -rf '^(--[^=]*=)?(.*,)?.*$' '$2')
+    for name in (get_tools complete --describe 2>/dev/null)
+        echo $before$name
+    end
+end
+"#;
+
+const FISH_ARGUMENTS: &str = r#"
+function __call_tool_name
+    set -l is_value 0
+    for word in (commandline -opc)[2..]
+        if test $is_value = 1
+            set is_value 0
+            continue
+        end
+        switch $word
+            case OPTIONS
+                set is_value 1
+            case '-*'
+            case '*'
+                echo $word
+                return 0
+        end
+    end
+    return 1
+end
+complete -c call_tool -n "not __call_tool_name >/dev/null" -f -a "(get_tools complete --describe 2>/dev/null)"
+complete -c call_tool -n "__call_tool_name >/dev/null" -a "(get_tools complete --describe -- (__call_tool_name) 2>/dev/null)"
 "#;
 
 #[test]
@@ -233,7 +359,8 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
     }
     let bash = r#"
         source <(get_tools completions bash) || exit 1
-        read -ra COMP_WORDS <<< "$1"; [[ $1 != *' ' ]] || COMP_WORDS+=('')
+        read -ra COMP_WORDS <<< "$(sed -E 's/:=|=/ & /g' <<< "$1")"; [[ $1 != *' ' ]] || COMP_WORDS+=('')
+        COMP_LINE=$1; COMP_POINT=${#1}
         COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
         function=$(complete -p "${COMP_WORDS[0]}" | sed 's/.*-F \([^ ]*\).*/\1/')
         "$function" "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
@@ -270,9 +397,9 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
 
 #[track_caller]
 fn completes_options_values_and_tools(shell: &str) {
-    let ws = Workspace::new().home(
+    let ws = Workspace::new().file("notes.md", "").home(
         ".gemini/tools/reader.toml",
-        "description = \"d\"\ncommand = [\"true\"]\n",
+        "description = \"d\"\ncommand = [\"true\"]\nparams.size.type = \"integer\"\n",
     );
     for (line, wanted) in [
         (
@@ -284,6 +411,12 @@ fn completes_options_values_and_tools(shell: &str) {
                 "reader",
             ][..],
         ),
+        ("call_tool read_file abs", &["absolute_path="]),
+        ("call_tool --strict reader siz", &["size:="]),
+        ("call_tool search_file_content names", &["names_only:="]),
+        ("get_tools --only read_f", &["read_file"]),
+        ("get_tools --exclude glob,write_", &["glob,write_file"]),
+        ("run_agent --allowed-tools reade", &["reader"]),
         ("call_tool --fr", &["--from"]),
         ("call_tool --from an", &["anthropic"]),
         ("get_tools --format open", &["openai", "openai-responses"]),
@@ -296,9 +429,18 @@ fn completes_options_values_and_tools(shell: &str) {
         let Some(offered) = offered(shell, &ws, line) else {
             return;
         };
-        let wanted: BTreeSet<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
+        // zsh completes the last name of a list and leaves the others alone.
+        let last = |name: &str| name.strip_prefix("glob,").unwrap_or(name).to_owned();
+        let offered: BTreeSet<String> = offered.iter().map(|name| last(name)).collect();
+        let wanted: BTreeSet<String> = wanted.iter().map(|name| last(name)).collect();
         assert_eq!(offered, wanted, "{shell}: {line}");
     }
+    let file = offered(shell, &ws, "call_tool read_file absolute_path=notes").unwrap_or_default();
+    let is_file = |name: &String| name.trim_start_matches("absolute_path=") == "notes.md";
+    assert!(
+        file.iter().all(is_file) && file.len() == 1,
+        "{shell}: {file:?}"
+    );
     let second = offered(shell, &ws, "call_tool glob read").unwrap_or_default();
     assert!(!second.contains("read_file"), "{shell}: {second:?}");
 }

@@ -7,6 +7,7 @@ mod book_in_browser;
 mod command_lines;
 mod manual_pages;
 mod readme;
+mod tool_help;
 
 use std::fs;
 

@@ -198,10 +198,17 @@ impl Session {
 
     /// The tools of MCP servers that rules let a model be told of, sorted by name.
     pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
-        let mut tools = self
-            .mcp()
-            .map(|mcp| mcp.list(false, cancel))
-            .unwrap_or_default();
+        let tools = self.mcp().map(|mcp| mcp.list(false, cancel));
+        self.shown_among(tools.unwrap_or_default(), can_ask)
+    }
+
+    /// The same as far as it is known, without asking a server.
+    pub fn known_of_servers(&self, can_ask: bool) -> Vec<McpDeclaration> {
+        let tools = self.mcp().map(|mcp| mcp.known());
+        self.shown_among(tools.unwrap_or_default(), can_ask)
+    }
+
+    fn shown_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
         let args = Map::new();
         tools.retain(|tool| {
             self.gate

@@ -261,6 +261,35 @@ pub fn counted(n: usize, noun: &str) -> String {
     }
 }
 
+/// The first sentence of a description, on one line.
+pub fn first_sentence(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    match text.find(". ") {
+        Some(end) => text[..=end].to_owned(),
+        None => text,
+    }
+}
+
+/// The width where there is no terminal and no other is given.
+const USUAL_WIDTH: usize = 80;
+
+/// The characters that one line has room for: `COLUMNS`, or those of the terminal on standard
+/// output.
+pub fn width() -> usize {
+    let chosen = std::env::var("COLUMNS").ok();
+    let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
+    let of_terminal = || {
+        let stdout = gemini_tools_platform::stdio::stdout();
+        let size = gemini_tools_platform::termios::tcgetwinsize(stdout).ok()?;
+        Some(usize::from(size.ws_col))
+    };
+    chosen
+        .or_else(of_terminal)
+        .filter(|width| *width > 0)
+        .unwrap_or(USUAL_WIDTH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{

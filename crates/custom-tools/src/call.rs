@@ -12,7 +12,7 @@ use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, LiveOutput, Location, ResultError,
-    Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::capture::Capture;
 use gemini_tools_process::command::CommandOutcome;
@@ -66,6 +66,13 @@ impl Tool for CustomTool {
             checks_arguments: true,
             server: None,
             annotations: None,
+        }
+    }
+
+    fn usage(&self) -> Usage<'_> {
+        Usage {
+            file: Some(&self.listing.listed.file),
+            ..Usage::default()
         }
     }
 

@@ -87,6 +87,19 @@ pub struct McpDeclaration {
 }
 
 impl McpDeclaration {
+    /// The declaration as a value.
+    pub fn declaration(&self) -> Value {
+        serde_json::from_str(&format!("{}}}", self.text)).unwrap_or_default()
+    }
+
+    /// What the server says that the tool does.
+    pub fn description(&self) -> String {
+        self.declaration()["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
     /// A call of it as the rules of a policy see it, with the names by which it is known
     /// besides.
     pub fn to_call<'a>(
@@ -149,6 +162,11 @@ impl Mcp {
         for (at, reason) in self.ask_all(refresh, cancel) {
             self.note(at, &format!("it has no tools: {reason}."));
         }
+        self.known()
+    }
+
+    /// The tools that are known of all servers, sorted by name; none is asked.
+    pub fn known(&self) -> Vec<McpDeclaration> {
         let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
         let mut has_resources = false;
         for (at, server) in self.servers.iter().enumerate() {

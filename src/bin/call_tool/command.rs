@@ -50,9 +50,10 @@ pub(crate) fn command() -> Command {
         .about("Runs one call of a tool and prints its answer")
         .max_term_width(100)
         .after_help(EXAMPLES)
+        .disable_help_flag(true)
         .arg(
             Arg::new("NAME")
-                .required_unless_present_any(["batch", "from"])
+                .required_unless_present_any(["batch", "from", "help"])
                 .help("The tool's name (see get_tools)"),
         )
         .arg(
@@ -201,8 +202,8 @@ fn words_of_reports() -> [Arg; 3] {
     ]
 }
 
-/// Where a call works, and what the process ends with.
-fn place_and_status() -> [Arg; 2] {
+/// Where a call works, what the process ends with, and help.
+fn place_and_status() -> [Arg; 3] {
     [
         Arg::new("root")
             .long("root")
@@ -223,5 +224,6 @@ fn place_and_status() -> [Arg; 2] {
             "junit",
             "format",
         ]),
+        flag("help", "Print help, about the tool where one is named").short('h'),
     ]
 }

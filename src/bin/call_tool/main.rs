@@ -8,6 +8,7 @@ mod ci;
 mod command;
 mod dialect;
 mod explained;
+mod help;
 mod input;
 mod options;
 mod print;
@@ -43,6 +44,12 @@ fn run() -> u8 {
         Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
     };
+    if options.helps {
+        return help::run(options);
+    }
+    if let Some(status) = help::asked_by_name(options) {
+        return status;
+    }
     let cancel = cancellation();
     let watchdog = Arc::new(Watchdog::default());
     let is_command =

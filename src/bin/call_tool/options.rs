@@ -1,8 +1,9 @@
 //! What the command line of `call_tool` says.
 
 use crate::command::command;
+use crate::help;
 use crate::input::read_input;
-use crate::print::{print_json, warn};
+use crate::print::{Printed, Statuses, print, print_json, warn};
 use crate::propagate;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -40,6 +41,8 @@ pub(crate) struct CallToolOptions {
     pub(crate) stream: bool,
     /// Whether calls come as JSON lines.
     pub(crate) batch: bool,
+    /// Whether help is asked for.
+    pub(crate) helps: bool,
     /// Whether to end as the command of the call has ended.
     pub(crate) propagates_status: bool,
     /// Where to work, instead of the current directory.
@@ -131,6 +134,7 @@ impl CallToolOptions {
         self.rules.approval = text("approval-mode").and_then(|name| ApprovalMode::from_name(&name));
         let policy = matches.get_many::<String>("policy");
         self.rules.policy = policy.into_iter().flatten().cloned().collect();
+        self.helps = matches.get_flag("help");
         self.propagates_status = matches.get_flag("propagate-status");
         let roots = matches.get_many::<PathBuf>("root");
         self.roots = roots.into_iter().flatten().cloned().collect();
@@ -165,7 +169,16 @@ impl CallToolOptions {
 
 fn parse() -> Result<ArgMatches, u8> {
     command().try_get_matches_from(words()).map_err(|e| {
-        if e.use_stderr() {
+        if words().len() == 1 && std::io::stdout().is_terminal() {
+            print(
+                help::tools().as_bytes(),
+                Printed::Text,
+                Statuses {
+                    written: 2,
+                    unwritten: 2,
+                },
+            )
+        } else if e.use_stderr() {
             usage_error("", &unusable(&e))
         } else {
             printed(e.print())

@@ -33,6 +33,7 @@ Examples:
   get_tools --format openai          for OpenAI's API
   get_tools --mcp                    with MCP servers' tools
   get_tools --refresh                with servers asked anew
+  get_tools show read_file           help for one tool
 
 Without options a file or a pipe gets what Gemini CLI's tools.discoveryCommand reads, and a terminal a list. Tools that .gemini/settings.json \
 excludes (tools.core, tools.exclude) are left out. Your own tools are in ~/.gemini/tools and, in a trusted project, \
@@ -164,11 +165,22 @@ pub(crate) fn command() -> Command {
                 .about("Prints the settings and policy files in force, and what is left out")
                 .arg(flag("json", "Print JSON")),
         )
+        .subcommand(show_command())
         .subcommand(lint_command())
         .subcommand(trust_command())
         .subcommand(init_command())
         .subcommand(doctor_command())
         .subcommand(completions_command())
+}
+
+fn show_command() -> Command {
+    Command::new("show")
+        .about("Shows what a tool does, what it takes, how to call it, and its errors")
+        .arg(
+            Arg::new("NAME")
+                .required(true)
+                .help("The tool's name, as call_tool takes it"),
+        )
 }
 
 fn lint_command() -> Command {

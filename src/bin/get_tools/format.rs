@@ -1,11 +1,11 @@
 //! `get_tools --format`: the declarations as other APIs and people want them.
 
 use crate::list::ListOptions;
-use crate::table::{Column, cut_table, table, width};
+use crate::table::{Column, cut_table, table};
 use gemini_tools::builtin;
 use gemini_tools::colours::Look;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
-use gemini_tools::text::visible;
+use gemini_tools::text::{visible, width};
 use gemini_tools::tool::Kind;
 use serde_json::Value;
 use std::io::IsTerminal;

@@ -7,6 +7,7 @@ use gemini_tools::colours::ColourChoice;
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Decision, Extra, Mode, Policy, PolicyCall, mode_from_env};
+use gemini_tools::registry::nearest;
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
@@ -35,6 +36,8 @@ pub(crate) struct ListOptions {
     pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
     pub(crate) exclude: PatternSet,
+    /// The globs of both as they were typed, each with its option.
+    pub(crate) globs: Vec<(&'static str, String)>,
 }
 
 /// Prints the declarations.
@@ -67,6 +70,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         policy: &policy,
         mode: mode_from_env(),
         asking: RefCell::default(),
+        names: RefCell::default(),
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
     let with_kinds = options.kinds || !options.format.is_gemini();
@@ -91,6 +95,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
             add_mcp(&mut list, &shown, &mcp, &custom.names, with_kinds);
         }
     }
+    shown.warn_of_globs();
     let asks = |name: &str| shown.asking.borrow().contains(name);
     print(options.format.write(&list, options, &asks).as_bytes())
 }
@@ -102,9 +107,35 @@ struct Shown<'a> {
     mode: Mode,
     /// The tools whose calls need approval, where that is shown.
     asking: RefCell<HashSet<String>>,
+    /// The names of all tools that were looked at.
+    names: RefCell<Vec<String>>,
 }
 
 impl Shown<'_> {
+    /// Says which globs of the command line fit no tool. Both versions of Gemini CLI that we test
+    /// with overlook what a discovery command says on standard error as long as it succeeds.
+    fn warn_of_globs(&self) {
+        let names = self.names.borrow();
+        for (option, glob) in &self.options.globs {
+            let set = PatternSet::for_paths(glob, false).unwrap_or_default();
+            if names.iter().any(|name| set.matches(name.as_bytes(), 0)) {
+                continue;
+            }
+            let near = nearest(
+                glob,
+                names.iter().map(|name| (name.as_str(), name.as_str())),
+            );
+            let hint = match near.as_slice() {
+                [] => String::new(),
+                near => format!("; did you mean {}?", near.join(" or ")),
+            };
+            warn(&format!(
+                "get_tools: --{option} {}: no tool has such a name{hint}",
+                visible(glob)
+            ));
+        }
+    }
+
     fn keeps_ours(&self, name: &str, aliases: &[&str], kind: Kind) -> bool {
         let no_args = serde_json::Map::new();
         self.keeps(&PolicyCall {
@@ -114,6 +145,11 @@ impl Shown<'_> {
     }
 
     fn keeps(&self, call: &PolicyCall<'_>) -> bool {
+        if !self.options.globs.is_empty() {
+            let names = std::iter::once(&call.name).chain(call.aliases);
+            let names = names.map(|name| (*name).to_owned());
+            self.names.borrow_mut().extend(names);
+        }
         let listed = |set: &PatternSet| {
             let mut names = std::iter::once(&call.name).chain(call.aliases);
             names.any(|n| set.matches(n.as_bytes(), 0))

@@ -6,6 +6,7 @@
 #![cfg_attr(target_os = "linux", no_main)]
 
 mod command;
+mod complete;
 mod completions;
 mod config;
 mod confirm;
@@ -16,6 +17,7 @@ mod lint;
 mod list;
 mod options;
 mod print;
+mod show;
 mod style;
 mod table;
 mod trust;
@@ -34,6 +36,8 @@ fn run() -> u8 {
     }
     match options::parse() {
         Ok(Task::List(options)) => list::run(&options),
+        Ok(Task::Show(name)) => show::run(&name),
+        Ok(Task::Complete { tool, describes }) => complete::run(tool.as_deref(), describes),
         Ok(Task::Lint(task)) => lint::run(&task),
         Ok(Task::Config { json }) => config::run(json),
         Ok(Task::Doctor(task)) => doctor::run(&task),

@@ -7,6 +7,7 @@ use crate::init::InitTask;
 use crate::lint::{LintTask, Output};
 use crate::list;
 use crate::print::warn;
+use crate::show;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::colours::ColourChoice;
@@ -32,6 +33,13 @@ pub(crate) enum Task {
     Config { json: bool },
     /// Whether the project may say them.
     Trust(TrustTask),
+    /// Help for a tool.
+    Show(String),
+    /// What a shell offers.
+    Complete {
+        tool: Option<String>,
+        describes: bool,
+    },
     /// Completions for a shell, of one command or of all.
     Completions {
         shell: String,
@@ -41,14 +49,29 @@ pub(crate) enum Task {
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn parse() -> Result<Task, u8> {
-    let matches = command().try_get_matches_from(words()).map_err(|e| {
-        if e.use_stderr() {
-            warn(&usage_message("get_tools", &e.to_string()));
-            return 2;
+    if let Some(task) = complete() {
+        return Ok(task);
+    }
+    let matches = match command().try_get_matches_from(words()) {
+        Ok(matches) => matches,
+        Err(e) => {
+            let words: Vec<String> = words()
+                .into_iter()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            if let Some(task) = meant(&words) {
+                return task;
+            }
+            if e.use_stderr() {
+                warn(&usage_message("get_tools", &e.to_string()));
+                return Err(2);
+            }
+            return Err(printed(e.print()));
         }
-        printed(e.print())
-    })?;
+    };
     match matches.subcommand() {
+        Some(("show", matches)) => Ok(Task::Show(text(matches, "NAME").unwrap_or_default())),
         Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
@@ -61,6 +84,55 @@ pub(crate) fn parse() -> Result<Task, u8> {
         }),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
         _ => Ok(Task::List(list_options(&matches)?)),
+    }
+}
+
+/// `get_tools complete [--describe] [--] [NAME]`: for the completions of shells, which ask for it
+/// at each tab, and for nothing else, so that no help lists it.
+fn complete() -> Option<Task> {
+    let mut words = words().into_iter().skip(1);
+    if words.next()? != "complete" {
+        return None;
+    }
+    let (options, names): (Vec<_>, Vec<_>) = words
+        .filter_map(|word| word.into_string().ok())
+        .partition(|word| word.starts_with("--"));
+    Some(Task::Complete {
+        tool: names.into_iter().next(),
+        describes: options.iter().any(|option| option == "--describe"),
+    })
+}
+
+/// What a user wants who has typed something else than a subcommand: help, the list, or a tool.
+fn meant(words: &[String]) -> Option<Result<Task, u8>> {
+    let [first, rest @ ..] = words else {
+        return None;
+    };
+    let is_subcommand = |name: &str| command().find_subcommand(name).is_some();
+    match (first.as_str(), rest) {
+        ("help", []) => Some(Err(printed(command().print_help()))),
+        ("help", [name]) if is_subcommand(name) => {
+            let mut all = command();
+            all.build();
+            let found = all.find_subcommand_mut(name)?;
+            Some(Err(printed(found.print_help())))
+        }
+        ("help", [name]) => Some(Ok(Task::Show(name.clone()))),
+        ("list", []) => Some(Ok(Task::List(list::ListOptions {
+            format: Format::Table,
+            ..list::ListOptions::default()
+        }))),
+        (name, []) if !name.starts_with('-') => match show::of_tool(name) {
+            Ok(_) => Some(Ok(Task::Show(name.to_owned()))),
+            Err(e) => {
+                let hint = e.hint.filter(|hint| hint.starts_with("Did you mean"))?;
+                warn(&format!(
+                    "get_tools: there is no subcommand or tool {name:?}. {hint}"
+                ));
+                Some(Err(2))
+            }
+        },
+        _ => None,
     }
 }
 
@@ -186,5 +258,12 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         refresh: matches.get_flag("refresh"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),
+        globs: ["only", "exclude"]
+            .into_iter()
+            .flat_map(|id| {
+                let globs = matches.get_many::<String>(id).into_iter().flatten();
+                globs.map(move |glob| (id, glob.clone()))
+            })
+            .collect(),
     })
 }

@@ -3,24 +3,6 @@
 use gemini_tools::colours::Look;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The width where there is no terminal and no other is given.
-const USUAL_WIDTH: usize = 80;
-
-/// The characters that one line has room for: `COLUMNS`, or the terminal's.
-pub(crate) fn width() -> usize {
-    let chosen = std::env::var("COLUMNS").ok();
-    let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
-    let of_terminal = || {
-        let size =
-            gemini_tools::sys::termios::tcgetwinsize(gemini_tools::sys::stdio::stdout()).ok()?;
-        Some(usize::from(size.ws_col))
-    };
-    chosen
-        .or_else(of_terminal)
-        .filter(|width| *width > 0)
-        .unwrap_or(USUAL_WIDTH)
-}
-
 /// A column: its heading, and a text for each row.
 pub(crate) struct Column {
     heading: &'static str,

@@ -29,6 +29,7 @@ mod smart_edit;
 mod stop_background_process;
 mod undeclared;
 mod web_fetch;
+mod words;
 mod write_file;
 
 pub use confinement::sandbox;
@@ -284,9 +285,13 @@ impl Tool for Builtin {
     }
 
     fn usage(&self) -> Usage<'_> {
+        let words = words::words(self.name());
         Usage {
             renamed: self.spec.declaration.renamed,
             undeclared: self.spec.undeclared,
+            examples: words.examples,
+            errors: words.errors,
+            file: None,
         }
     }
 

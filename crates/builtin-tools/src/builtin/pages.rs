@@ -7,7 +7,7 @@
 use super::{
     ALL, READ_LIMIT_CHARS, Spec, glob, list_background_processes, read_background_output,
     read_file, read_many_files, run_shell_command, save_memory, search, search_file_content,
-    smart_edit, web_fetch, write_file,
+    smart_edit, web_fetch, words::words, write_file,
 };
 use gemini_tools_core::tool::{kind_of_parameter, parameters};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
@@ -220,7 +220,7 @@ fn yes(is: bool) -> &'static str {
 }
 
 /// All of a tool's page that comes from the code.
-fn page(spec: &Spec, cases: &[Value]) -> String {
+fn page(spec: &Spec) -> String {
     let declaration = spec.declaration;
     let name = declaration.name;
     let mut page = format!("# {name}\n\n{}\n", cell(declaration.description));
@@ -289,16 +289,18 @@ fn page(spec: &Spec, cases: &[Value]) -> String {
         .map(|(what, limit)| format!("| {what} | {limit} |"))
         .collect();
     section(&mut page, "Limits", "| What | Limit |", &rows);
-    let rows: Vec<String> = cases
-        .iter()
-        .filter(|case| case["tool"] == name)
-        .map(|case| {
-            let text = |key: &str| case[key].as_str().expect("text").to_owned();
-            format!("| `{}` | {} |", text("type"), text("when"))
-        })
-        .collect();
+    let words = words(name);
+    let errors = words.errors.iter().map(|(kind, when)| {
+        let kind = serde_json::json!(kind);
+        format!("| `{}` | {when} |", kind.as_str().unwrap_or_default())
+    });
+    let rows: Vec<String> = errors.collect();
     section(&mut page, "Errors", "| `errorType` | When |", &rows);
-    page.push_str(&format!("\n{MARK}\n"));
+    let examples = words.examples.join("\n");
+    page.push_str(&format!(
+        "\n## Calls\n\n`call_tool {name} --help` prints what this page says so far.\n\n\
+         ```sh\n{examples}\n```\n\n{MARK}\n"
+    ));
     page
 }
 
@@ -369,24 +371,38 @@ fn hold(file: &str, generated: &str) {
 
 #[test]
 fn tool_pages_are_current() {
-    let cases = cases();
     for spec in ALL {
         let file = format!("docs/tools/{}.md", spec.declaration.name);
-        hold(&file, &page(spec, &cases));
+        hold(&file, &page(spec));
     }
     hold("docs/tools/index.md", &overview(ALL));
 }
 
 #[test]
-fn tool_pages_tell_of_errors_of_every_tool_that_takes_arguments() {
+fn every_error_of_tool_pages_has_a_case_that_provokes_it() {
     let cases = cases();
     for spec in ALL {
         let name = spec.declaration.name;
-        let has_errors = cases.iter().any(|case| case["tool"] == name);
-        assert_eq!(has_errors, name != "list_background_processes", "{name}");
+        let provoked = cases.iter().filter(|case| case["tool"] == name);
+        let provoked: Vec<Value> = provoked.map(|case| case["type"].clone()).collect();
+        let errors = words(name).errors.iter();
+        let said: Vec<Value> = errors.map(|(kind, _)| serde_json::json!(kind)).collect();
+        assert_eq!(said, provoked, "{name}");
+        assert_eq!(
+            said.is_empty(),
+            name == "list_background_processes",
+            "{name}"
+        );
     }
     for case in cases {
         let is_known = ALL.iter().any(|spec| case["tool"] == spec.declaration.name);
         assert!(is_known, "{case}");
+    }
+}
+
+#[test]
+fn every_tool_has_two_examples() {
+    for spec in ALL {
+        assert_eq!(words(spec.declaration.name).examples.len(), 2);
     }
 }

@@ -10,6 +10,7 @@ mod context;
 mod equal;
 mod error;
 mod execute;
+mod help;
 mod kind;
 pub mod named;
 mod parameters;
@@ -27,6 +28,7 @@ pub use context::{
 };
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
+pub use help::help;
 pub use kind::Kind;
 pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{

@@ -10,6 +10,7 @@ use crate::json::parse_json;
 use crate::registry::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// What a tool takes besides the parameters of its schema, and what helps to use it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,6 +19,12 @@ pub struct Usage<'a> {
     pub renamed: &'a [(&'a str, &'a str)],
     /// Arguments that are understood but not declared.
     pub undeclared: &'a [Undeclared],
+    /// Lines of shell that call it; where there are none they are made of the schema.
+    pub examples: &'a [&'a str],
+    /// The tool's own errors, and when it gives each, in markdown.
+    pub errors: &'a [(ErrorKind, &'a str)],
+    /// The file that makes the tool, of a user or a project.
+    pub file: Option<&'a Path>,
 }
 
 /// An argument that is understood but not declared.
@@ -479,6 +486,7 @@ mod tests {
                     kind: "boolean",
                     meaning: "Takes all.",
                 }],
+                ..Usage::default()
             }
         }
         fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

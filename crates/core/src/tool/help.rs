@@ -1,0 +1,249 @@
+//! The help for one tool: what it does, what it takes, two examples, how it fails. Built-in tools
+//! bring words of their own along ([`Usage`]); of all others the declaration says enough.
+
+use super::usage::obvious_parameter;
+use super::{Parameter, Tool, parameters};
+use crate::text::visible;
+use serde_json::{Map, Value};
+
+/// How far texts are indented below a name, in characters.
+const INDENT: usize = 6;
+
+/// The narrowest text, in characters.
+const NARROWEST: usize = 40;
+
+/// The exit statuses of `call_tool`.
+const STATUSES: &str = "Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable \
+    arguments, 3 refused by policy, 124 out of time, 130 and 143 interrupted.";
+
+/// The help for a tool, in lines of up to `width` characters.
+pub fn help(tool: &dyn Tool, width: usize) -> String {
+    let width = width.max(NARROWEST);
+    let (info, usage) = (tool.info(), tool.usage());
+    let mut page = Page {
+        width,
+        text: String::new(),
+    };
+    page.paragraph("", tool.description());
+    page.heading("Usage");
+    page.example(&synopsis(tool));
+    let schema = tool.parameters().value();
+    let all = parameters(schema);
+    if all.is_empty() {
+        page.paragraph("", "It has no parameters.");
+    } else {
+        page.heading("Parameters");
+        for parameter in &all {
+            page.parameter(parameter);
+        }
+    }
+    if !usage.undeclared.is_empty() || !usage.renamed.is_empty() {
+        page.heading("Understood as well");
+        for (other, name) in usage.renamed {
+            page.item(other, &format!("the same as {name}"), "");
+        }
+        for more in usage.undeclared {
+            page.item(more.name, more.kind, more.meaning);
+        }
+    }
+    page.heading("Examples");
+    let made;
+    let examples: &[&str] = match usage.examples {
+        [] => {
+            made = made_examples(tool);
+            &made.iter().map(String::as_str).collect::<Vec<_>>()
+        }
+        given => given,
+    };
+    for example in examples {
+        page.example(example);
+    }
+    if !usage.errors.is_empty() {
+        page.heading("Errors");
+        for (kind, when) in usage.errors {
+            let kind = serde_json::to_value(kind).unwrap_or_default();
+            page.item(kind.as_str().unwrap_or_default(), "", when);
+        }
+    }
+    page.text.push('\n');
+    page.paragraph("", STATUSES);
+    let kind = serde_json::to_value(info.kind).unwrap_or_default();
+    let mut about = format!("Kind: {}.", kind.as_str().unwrap_or_default());
+    if !info.aliases.is_empty() {
+        about.push_str(&format!(" Other names: {}.", info.aliases.join(", ")));
+    }
+    if let Some((server, name)) = info.server {
+        about.push_str(&format!(
+            " From the MCP server {server}, which calls it {name}."
+        ));
+    }
+    if let Some(file) = usage.file {
+        about.push_str(&format!(" From {}.", crate::text::show_path(file)));
+    }
+    page.paragraph("", &about);
+    page.text
+}
+
+/// How a call of the tool is typed.
+fn synopsis(tool: &dyn Tool) -> String {
+    let name = tool.name();
+    let schema = tool.parameters();
+    if schema.value()["properties"]
+        .as_object()
+        .is_none_or(Map::is_empty)
+    {
+        return format!("call_tool {name}");
+    }
+    match obvious_parameter(schema) {
+        Some((parameter, property)) => {
+            let more = if property["type"] == "array" {
+                "..."
+            } else {
+                ""
+            };
+            let value = format!("{}{more}", visible(parameter).to_uppercase());
+            let is_required = parameters(schema.value())
+                .first()
+                .is_some_and(|first| first.is_required);
+            if is_required {
+                format!("call_tool {name} {value} [KEY=VALUE] [KEY:=JSON]")
+            } else {
+                format!("call_tool {name} [{value}] [KEY=VALUE] [KEY:=JSON]")
+            }
+        }
+        None => format!("call_tool {name} KEY=VALUE [KEY:=JSON]"),
+    }
+}
+
+/// A call with what is required, typed and as JSON.
+fn made_examples(tool: &dyn Tool) -> Vec<String> {
+    let schema = tool.parameters();
+    let properties = &schema.value()["properties"];
+    let name = tool.name();
+    let mut all = parameters(schema.value());
+    all.retain(|parameter| !parameter.name.contains('.'));
+    let required = all.iter().filter(|parameter| parameter.is_required).count();
+    all.truncate(required.max(1));
+    let mut typed = format!("call_tool {name}");
+    let mut json = Map::new();
+    for parameter in &all {
+        let value = sample(&properties[&parameter.name]);
+        let key = visible(&parameter.name);
+        typed.push_str(&match &value {
+            Value::String(text) => format!(" {key}={text}"),
+            other => format!(" {key}:={}", quoted(&other.to_string())),
+        });
+        json.insert(parameter.name.clone(), value);
+    }
+    let json = quoted(&visible(&Value::Object(json).to_string()));
+    vec![typed, format!("echo {json} | call_tool {name}")]
+}
+
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A value that a parameter may have.
+fn sample(schema: &Value) -> Value {
+    if let Some(default) = schema.get("default") {
+        return default.clone();
+    }
+    if let Some(first) = schema["enum"].as_array().and_then(|all| all.first()) {
+        return first.clone();
+    }
+    let least = schema.get("minimum").cloned();
+    match schema["type"].as_str() {
+        Some("integer" | "number") => least.unwrap_or_else(|| 1.into()),
+        Some("boolean") => true.into(),
+        Some("array") => Value::Array(vec![sample(&schema["items"])]),
+        Some("object") => Value::Object(Map::new()),
+        _ => "VALUE".into(),
+    }
+}
+
+struct Page {
+    width: usize,
+    text: String,
+}
+
+impl Page {
+    fn heading(&mut self, heading: &str) {
+        self.text.push_str(&format!("\n{heading}:\n"));
+    }
+
+    /// A line to copy, which is never broken.
+    fn example(&mut self, line: &str) {
+        self.text.push_str(&format!("  {}\n", visible(line)));
+    }
+
+    fn parameter(&mut self, parameter: &Parameter<'_>) {
+        let mut kind = parameter.kind.clone();
+        if parameter.is_required {
+            kind.push_str(", required");
+        }
+        if let Some(default) = parameter.default {
+            kind.push_str(&format!(", default {default}"));
+        }
+        self.item(&parameter.name, &kind, parameter.description);
+    }
+
+    /// A name with what it is, and below it what it means.
+    fn item(&mut self, name: &str, kind: &str, meaning: &str) {
+        let head = format!("  {}  {}", visible(name), visible(kind));
+        self.text.push_str(head.trim_end());
+        self.text.push('\n');
+        if !meaning.is_empty() {
+            self.paragraph(&" ".repeat(INDENT), meaning);
+        }
+    }
+
+    /// A text in lines, each after `indent`; an empty line in it stays one.
+    fn paragraph(&mut self, indent: &str, text: &str) {
+        // Marks of markdown are for pages.
+        let text = text.replace('`', "");
+        for part in text.trim().split("\n\n") {
+            let mut used = 0;
+            for word in part.split_whitespace() {
+                let word = visible(word);
+                let wide = word.chars().count();
+                if used > 0 && indent.len() + used + 1 + wide > self.width {
+                    self.text.push('\n');
+                    used = 0;
+                }
+                self.text.push_str(if used == 0 { indent } else { " " });
+                used += wide + usize::from(used > 0);
+                self.text.push_str(&word);
+            }
+            self.text.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{made_examples, quoted, sample};
+    use serde_json::json;
+
+    #[test]
+    fn a_sample_fits_its_schema() {
+        for (schema, value) in [
+            (json!({"type": "string"}), json!("VALUE")),
+            (json!({"type": "string", "default": "x"}), json!("x")),
+            (json!({"type": "string", "enum": ["a", "b"]}), json!("a")),
+            (json!({"type": "integer", "minimum": 3}), json!(3)),
+            (
+                json!({"type": "array", "items": {"type": "number"}}),
+                json!([1]),
+            ),
+            (json!({"type": "boolean"}), json!(true)),
+        ] {
+            assert_eq!(sample(&schema), value, "{schema}");
+        }
+        assert_eq!(quoted("a-b"), "a-b");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,85 @@
+//! `get_tools complete`: what a shell offers while a call is being typed. The scripts in
+//! `completions/` ask for it at each tab: no server is asked, and what is wrong is left out.
+
+use crate::print::print;
+use gemini_tools::session::{PolicyOptions, Session};
+use gemini_tools::text::{first_sentence, visible};
+use gemini_tools::tool::{Cancellation, Context, Undeclared, parameters};
+use serde_json::Value;
+
+/// Prints a line for each tool, or for each argument of `tool`; with what it means after a tab
+/// where `describes`.
+pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
+    let root = std::env::current_dir().unwrap_or_default();
+    let Ok(session) = Session::open(&root, &[], &PolicyOptions::default()) else {
+        return 0;
+    };
+    let offered = match tool {
+        None => tools(&session),
+        Some(tool) => arguments(&session, tool),
+    };
+    let mut text = String::new();
+    for (word, meaning) in offered {
+        // A shell would take it apart.
+        if word.contains(char::is_whitespace) || visible(&word) != word {
+            continue;
+        }
+        text.push_str(&word);
+        if describes {
+            text.push('\t');
+            text.push_str(&visible(&meaning).replace('`', ""));
+        }
+        text.push('\n');
+    }
+    print(text.as_bytes())
+}
+
+fn tools(session: &Session) -> Vec<(String, String)> {
+    let ours = session.shown(true).into_iter();
+    let ours = ours.map(|tool| (tool.name().to_owned(), first_sentence(tool.description())));
+    let theirs = session.known_of_servers(true).into_iter().map(|tool| {
+        let description = first_sentence(&tool.description());
+        (tool.name, description)
+    });
+    let mut all: Vec<_> = ours.chain(theirs).collect();
+    all.sort();
+    all
+}
+
+fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
+    if session.is_registered(name) {
+        let cx = Context::new(Cancellation::default(), false);
+        let found = session.with_tool(name, &cx, |tool| {
+            of_schema(tool.parameters().value(), tool.usage().undeclared)
+        });
+        return found.unwrap_or_default();
+    }
+    let known = session.known_of_servers(true);
+    let tool = known
+        .iter()
+        .find(|tool| tool.name == name || tool.alias == name);
+    tool.map(|tool| of_schema(&tool.declaration()["parametersJsonSchema"], &[]))
+        .unwrap_or_default()
+}
+
+/// The arguments with what follows them: `=` where a text does, else `:=`.
+fn of_schema(schema: &Value, undeclared: &[Undeclared]) -> Vec<(String, String)> {
+    let word = |name: &str, kind: &str| {
+        let is_text = kind.starts_with("string") || kind == "any";
+        format!("{name}{}", if is_text { "=" } else { ":=" })
+    };
+    let declared = parameters(schema);
+    let declared = declared
+        .iter()
+        .filter(|parameter| !parameter.name.contains('.'));
+    let declared = declared.map(|parameter| {
+        (
+            word(&parameter.name, &parameter.kind),
+            first_sentence(parameter.description),
+        )
+    });
+    let more = undeclared
+        .iter()
+        .map(|more| (word(more.name, more.kind), first_sentence(more.meaning)));
+    declared.chain(more).collect()
+}
