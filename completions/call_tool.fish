@@ -46,7 +46,7 @@ function __call_tool_name
             continue
         end
         switch $word
-            case -o --output --color --id --approval-mode --policy --from --root
+            case -o --output --color --id --approval-mode --policy --from --format --rule-id --message --level --root
                 set is_value 1
             case '-*'
             case '*'

@@ -308,3 +308,31 @@ fn a_faulty_call_is_answered_with_its_id() {
         .collect();
     assert_eq!(ids, [json!("a"), json!("7")]);
 }
+
+#[test]
+fn a_line_that_is_not_a_call_is_named_by_its_number() {
+    let ws = Workspace::new().file("a", "x\n");
+    let lines = "{\"name\":\"read_file\",\"arguments\":{\"absolute_path\":\"a\"}}\n\n\
+                 {\"name\": read_file}\n{\"name\":5}\n\
+                 {\"id\":\"b\",\"name\":\"read_file\",\"args\":{},\"arguments\":{}}\n";
+    let answer = ws.call_tool(&["--batch"]).input(lines).run();
+    let errors: Vec<String> = answer
+        .text()
+        .lines()
+        .filter(|line| !line.contains("\"output\":\"x\\n\""))
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            let response = &line["functionResponse"]["response"];
+            response["error"].as_str().expect("an error").to_owned()
+        })
+        .collect();
+    let said = [
+        "Line 3 is not a call: it is not valid JSON: line 3, column 10: ",
+        "Line 4 is not a call: \"name\" must be a string",
+        "Line 5 is not a call: \"args\" and \"arguments\" are given",
+    ];
+    assert_eq!(errors.len(), said.len(), "{}", answer.shown());
+    for (error, said) in errors.iter().zip(said) {
+        assert!(error.starts_with(said), "{error}");
+    }
+}

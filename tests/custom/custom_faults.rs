@@ -531,3 +531,19 @@ fn what_is_no_file_is_told_of_where_tools_lie() {
         ],
     );
 }
+
+#[test]
+fn a_type_of_a_programming_language_is_told_as_one_of_json_schema() {
+    for (wrong, right) in [
+        ("int", "integer"),
+        ("str", "string"),
+        ("bool", "boolean"),
+        ("list", "array"),
+    ] {
+        let manifest =
+            format!("description = \"d\"\ncommand = [\"true\"]\nparams.n.type = \"{wrong}\"\n");
+        let ws = Workspace::new().home(".gemini/tools/odd.toml", manifest);
+        let answer = ws.get_tools(&["lint"]).run();
+        answer.must_say(answer.text(), &[&format!("Did you mean \"{right}\"?")]);
+    }
+}

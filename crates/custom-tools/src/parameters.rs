@@ -140,7 +140,10 @@ fn parameter(
                 |v| format!("It is {}", kind_of(v)),
             );
             let name = other.and_then(Value::as_str).unwrap_or_default();
-            let near = super::reader::near(name, TYPES.into_iter());
+            let near = match json_type(name) {
+                Some(meant) => format!(" Did you mean \"{meant}\"?"),
+                None => super::reader::near(name, TYPES.into_iter()),
+            };
             reader.report(
                 &format!("{place}.type"),
                 format!("{what}; it must be one of {}.{near}", TYPES.join(", ")),
@@ -162,6 +165,19 @@ fn parameter(
         );
     }
     Some((Value::Object(schema), is_required))
+}
+
+/// The type of JSON Schema that a type of a programming language is.
+fn json_type(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "int" | "i64" | "long" => "integer",
+        "str" | "text" => "string",
+        "bool" => "boolean",
+        "float" | "double" | "f64" => "number",
+        "list" | "tuple" => "array",
+        "dict" | "map" | "table" => "object",
+        _ => return None,
+    })
 }
 
 /// Reports defaults that the schema itself refuses, and patterns that are not valid.

@@ -56,10 +56,11 @@ struct Own {
 }
 
 impl Own {
-    /// Reads a line; the error says whose call it is, where that is known, and what is wrong
-    /// with it.
-    fn parse(line: &[u8]) -> Result<Self, (Option<String>, String)> {
-        let value = parse_json(line).map_err(|e| (None, format!("it is not valid JSON: {e}")))?;
+    /// Reads the line with this number; the error says whose call it is, where that is known, and
+    /// what is wrong with it.
+    fn parse(line: &[u8], number: usize) -> Result<Self, (Option<String>, String)> {
+        let value = parse_json(line)
+            .map_err(|e| (None, format!("it is not valid JSON: {}", e.in_line(number))))?;
         let Value::Object(mut map) = value else {
             return Err((None, "it is not an object".to_owned()));
         };
@@ -77,7 +78,16 @@ impl Own {
                 return Err((id, wrong));
             }
         };
-        match (take("name"), take("args")) {
+        // MCP and OpenAI's API write the second.
+        let args = match (take("args"), take("arguments")) {
+            (args, Value::Null) => args,
+            (Value::Null, args) => args,
+            _ => {
+                let wrong = "\"args\" and \"arguments\" are given, which mean the same";
+                return Err((id, wrong.to_owned()));
+            }
+        };
+        match (take("name"), args) {
             (Value::String(name), args) => Ok(Self {
                 id,
                 name,
@@ -177,6 +187,7 @@ impl Batch {
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
         let mut is_too_long = false;
+        let mut number = 1;
         while self.is_wanted() {
             match gemini_tools::sys::io::read(stdin, &mut buffer) {
                 Ok(0) => break,
@@ -189,7 +200,8 @@ impl Batch {
                             line = Vec::new();
                         }
                         if piece.ends_with(b"\n") {
-                            self.take(&line, is_too_long);
+                            self.take(&line, number, is_too_long);
+                            number += 1;
                             line.clear();
                             is_too_long = false;
                         }
@@ -205,7 +217,7 @@ impl Batch {
             }
         }
         if !line.is_empty() || is_too_long {
-            self.take(&line, is_too_long);
+            self.take(&line, number, is_too_long);
         }
         self.start();
         self.wait_for(Awaited::Rest);
@@ -228,9 +240,9 @@ impl Batch {
 
     /// Takes one line, and lets the call wait for a worker, and the next line for the call where
     /// that has to run alone.
-    fn take(self: &Arc<Self>, line: &[u8], is_too_long: bool) {
+    fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
         if is_too_long {
-            let reason = format!("A line is longer than {MAX_BYTES} bytes.");
+            let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
             return self.refuse(None, &reason);
         }
         let line = line.trim_ascii();
@@ -246,11 +258,11 @@ impl Batch {
                     return write(&to_line(&refusal.to_value()));
                 }
             },
-            None => match Own::parse(line) {
+            None => match Own::parse(line, number) {
                 Ok(own) => Request::Own(own),
                 Err((id, e)) => {
                     let reason = format!(
-                        "The line is not a call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
+                        "Line {number} is not a call: {e}. Give {{\"id\":…,\"name\":…,\"args\":{{…}}}}."
                     );
                     return self.refuse(id.as_deref(), &reason);
                 }
