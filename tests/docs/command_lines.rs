@@ -271,14 +271,14 @@ _call_tool_arguments() {
 
 "#;
 
-const FISH_LIST: &str = r#"
+const FISH_LIST: &str = r"
 function __gemini_tools_list
     set -l before (commandline -ct | string replace -rf '^(--[^=]*=)?(.*,)?.*$' '$2')
     for name in (get_tools complete --describe 2>/dev/null)
         echo $before$name
     end
 end
-"#;
+";
 
 const FISH_ARGUMENTS: &str = r#"
 function __call_tool_name

@@ -79,13 +79,9 @@ impl Own {
             }
         };
         // MCP and OpenAI's API write the second.
-        let args = match (take("args"), take("arguments")) {
-            (args, Value::Null) => args,
-            (Value::Null, args) => args,
-            _ => {
-                let wrong = "\"args\" and \"arguments\" are given, which mean the same";
-                return Err((id, wrong.to_owned()));
-            }
+        let ((args, Value::Null) | (Value::Null, args)) = (take("args"), take("arguments")) else {
+            let wrong = "\"args\" and \"arguments\" are given, which mean the same";
+            return Err((id, wrong.to_owned()));
         };
         match (take("name"), args) {
             (Value::String(name), args) => Ok(Self {

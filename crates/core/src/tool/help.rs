@@ -225,7 +225,7 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::{made_examples, quoted, sample};
+    use super::{quoted, sample};
     use serde_json::json;
 
     #[test]
