@@ -197,7 +197,7 @@ fn the_archive_works_below_an_empty_prefix() {
     let (_out, files) = packages(from.path(), &["--no-deb"]);
     let prefix = TempDir::new().expect("a directory");
     let mut tar = Command::new("tar");
-    tar.arg("-xzf").arg(ending(&files, ".tar.gz"));
+    tar.arg("-xzf").arg(ending(&files, "-linux.tar.gz"));
     output(tar.arg("--strip-components=1").arg("-C").arg(prefix.path()));
     for file in [
         "bin/mcp_client",
@@ -233,11 +233,34 @@ fn the_archive_works_below_an_empty_prefix() {
 }
 
 #[test]
+fn the_licences_are_those_beside_the_executable_and_a_missing_file_is_named() {
+    let prefix = TempDir::new().expect("a directory");
+    let bin = prefix.path().join("bin");
+    let doc = prefix.path().join("share/doc/gemini-tools");
+    fs::create_dir_all(&bin).expect("a directory");
+    fs::create_dir_all(&doc).expect("a directory");
+    fs::copy(executable("get_tools"), bin.join("get_tools")).expect("a copy");
+    let ws = Workspace::new();
+    let licences = || ws.program(&bin.join("get_tools"), &["--licenses"]).run();
+    let missing = licences();
+    assert_eq!(missing.status(), 1, "{}", missing.shown());
+    let name = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
+    assert!(
+        missing.shown().to_string().contains(name),
+        "{}",
+        missing.shown()
+    );
+    fs::write(doc.join("THIRD-PARTY-LICENSES.txt"), "all of them\n").expect("written");
+    assert_eq!(licences().text(), "all of them\n");
+}
+
+#[test]
 fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     let from = small_ones();
     let (out, first) = packages(from.path(), &["--no-deb"]);
     let (_other, second) = packages(from.path(), &["--no-deb"]);
-    assert_eq!(first.len(), 2, "{first:?}");
+    // Of each kind one, and the checksums.
+    assert_eq!(first.len(), 6, "{first:?}");
     for (name, path) in &first {
         let same = fs::read(path).expect("a file") == fs::read(&second[name]).expect("a file");
         assert!(same, "{name}");
@@ -246,8 +269,8 @@ fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     check
         .args(["-c", "--strict", "SHA256SUMS"])
         .current_dir(out.path());
-    assert_eq!(output(&mut check).lines().count(), 1);
-    fs::write(ending(&first, ".tar.gz"), "something else").expect("written");
+    assert_eq!(output(&mut check).lines().count(), 5);
+    fs::write(ending(&first, "-linux.tar.gz"), "something else").expect("written");
     assert!(!check.output().expect("it runs").status.success());
 }
 
@@ -445,7 +468,7 @@ fn what_is_installed_below_a_prefix_is_that_of_the_archive() {
     let (_out, files) = packages(from.path(), &["--no-deb"]);
     let unpacked = TempDir::new().expect("a directory");
     let mut tar = Command::new("tar");
-    tar.arg("-xzf").arg(ending(&files, ".tar.gz"));
+    tar.arg("-xzf").arg(ending(&files, "-linux.tar.gz"));
     output(
         tar.arg("--strip-components=1")
             .arg("-C")

@@ -158,6 +158,13 @@ pub(crate) fn command() -> Command {
             "exclude",
             "No tools with such names (globs, separated by commas)",
         ))
+        .arg(
+            flag(
+                "licenses",
+                "Print the licences of all that is linked into the executables",
+            )
+            .exclusive(true),
+        )
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
         .subcommand(

@@ -13,6 +13,7 @@ mod confirm;
 mod doctor;
 mod format;
 mod init;
+mod licenses;
 mod lint;
 mod list;
 mod options;
@@ -39,6 +40,7 @@ fn run() -> u8 {
         Ok(Task::Show(name)) => show::run(&name),
         Ok(Task::Complete { tool, describes }) => complete::run(tool.as_deref(), describes),
         Ok(Task::Lint(task)) => lint::run(&task),
+        Ok(Task::Licenses) => licenses::run(),
         Ok(Task::Config { json }) => config::run(json),
         Ok(Task::Doctor(task)) => doctor::run(&task),
         Ok(Task::Init(task)) => init::run(&task),

@@ -29,6 +29,8 @@ pub(crate) enum Task {
     List(list::ListOptions),
     /// What is wrong with custom tools, or with declarations.
     Lint(LintTask),
+    /// The licences of what is linked.
+    Licenses,
     /// The settings.
     Config { json: bool },
     /// Whether the project may say them.
@@ -83,6 +85,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
             command: text(matches, "COMMAND"),
         }),
         Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
+        _ if matches.get_flag("licenses") => Ok(Task::Licenses),
         _ => Ok(Task::List(list_options(&matches)?)),
     }
 }

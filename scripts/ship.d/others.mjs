@@ -1,0 +1,88 @@
+// Owns what installs without npm: the wheel, the archive and the Debian package.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { addToPath, makeRoom, ok, which } from './room.mjs';
+import { installs } from './works.mjs';
+
+/** Copies a package to where the user's browser has put it. */
+function download(room, file) {
+  fs.copyFileSync(file, path.join(room.downloads, path.basename(file)));
+}
+
+/** A script in the place of a program of the room's. */
+function script(room, name, text) {
+  fs.writeFileSync(path.join(room.bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+}
+
+export async function checkWheel({ report, base, find, table }) {
+  const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
+  const wheel = find(/\.whl$/);
+  const variables = { UV_FIND_LINKS: path.dirname(wheel), UV_OFFLINE: '1', UV_NO_CONFIG: '1', UV_PYTHON_DOWNLOADS: 'never', UV_LINK_MODE: 'copy' };
+  const uv = path.join(process.env.GEMINI_TOOLS_UV, 'bin');
+  const room = makeRoom(base, 'wheel', { tools: [['python3', python], ['uv', path.join(uv, 'uv')], ['uvx', path.join(uv, 'uvx')]], variables });
+  await installs(report, room, table.get('uv'), { after: () => addToPath(room, path.join(room.home, '.local', 'bin')) });
+  await report.claim('uvx_runs_a_command_of_it', async () => {
+    assert.match(await ok(room, 'uvx --from gemini-tools get_tools --format names'), /^read_file$/m);
+  });
+  await report.claim('pip_installs_it_with_its_manual_pages', async () => {
+    const prefix = path.join(room.root, 'prefix');
+    execFileSync(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--root-user-action=ignore', '--no-index', '--prefix', prefix, wheel], {
+      env: { ...room.environment, PIP_CONFIG_FILE: '/dev/null' },
+    });
+    assert.match(await ok(room, `'${prefix}/bin/get_tools' --format names`), /^read_file$/m);
+    assert.ok(fs.existsSync(path.join(prefix, 'share/man/man1/get_tools.1')));
+  });
+  await report.claim('uv_takes_it_away_again', async () => {
+    await ok(room, 'uv tool uninstall gemini-tools');
+    assert.ok(!fs.existsSync(path.join(room.home, '.local/bin/get_tools')));
+  });
+}
+
+export async function checkArchive({ report, base, checkout, find, table }) {
+  const room = makeRoom(base, 'archive', { tools: ['tar', 'gzip'] });
+  download(room, find(/^gemini-tools-[\d.]+-\w+-linux\.tar\.gz$/));
+  // It exists where programs are installed for a user.
+  fs.mkdirSync(path.join(room.home, '.local'));
+  await installs(report, room, table.get('no package manager'), {
+    cwd: room.downloads,
+    after: () => addToPath(room, path.join(room.home, '.local', 'bin')),
+  });
+  await report.claim('cargo_binstall_is_told_the_name_of_the_archive_and_of_its_files', async () => {
+    const manifest = fs.readFileSync(path.join(checkout, 'Cargo.toml'), 'utf8').split('[package.metadata.binstall]')[1];
+    const archive = path.basename(find(/^gemini-tools-[\d.]+-\w+-linux\.tar\.gz$/));
+    const [, version, machine] = /^gemini-tools-([\d.]+)-(\w+)-linux/.exec(archive);
+    const value = (key) => {
+      const known = { repo: 'https://host.invalid', version, 'target-arch': machine, bin: 'call_tool', 'binary-ext': '' };
+      return new RegExp(`^${key} = "(.*)"$`, 'm').exec(manifest)[1].replace(/\{ ([\w-]+) \}/g, (_, name) => known[name]);
+    };
+    assert.equal(value('pkg-url'), `https://host.invalid/releases/download/v${version}/${archive}`);
+    assert.ok((await ok(room, `tar -tzf '${path.join(room.downloads, archive)}'`)).split('\n').includes(value('bin-dir')));
+  });
+  await report.claim('scripts_uninstall_takes_it_away_again', () => {
+    execFileSync(path.join(checkout, 'scripts/uninstall'), { env: { HOME: room.home, PATH: process.env.PATH } });
+    const left = fs.readdirSync(path.join(room.home, '.local'), { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory());
+    assert.deepEqual(left.map((entry) => entry.name), []);
+  });
+}
+
+export async function checkDebian({ report, base, find, table }) {
+  const root = path.join(base, 'debian root');
+  for (const directory of ['var/lib/dpkg/info', 'var/lib/dpkg/updates']) fs.mkdirSync(path.join(root, directory), { recursive: true });
+  fs.writeFileSync(path.join(root, 'var/lib/dpkg/status'), '');
+  const room = makeRoom(base, 'debian', { tools: ['dpkg-deb', 'tar', 'rm', 'dpkg-split', 'uname'] });
+  // dpkg is the machine's, and works on the system of the room: without what other packages are there, and without the
+  // directories of the machine's administrator, it still unpacks, configures and removes.
+  const dpkg = `PATH=${path.dirname(which('dpkg'))}:/usr/sbin:/sbin:/bin exec ${which('dpkg')} --root='${root}' --force-depends --log=/dev/null "$@"`;
+  script(room, 'dpkg', process.getuid() === 0 ? dpkg : dpkg.replace('exec ', `exec ${which('unshare')} --map-root-user `));
+  script(room, 'sudo', 'exec "$@"');
+  download(room, find(/\.deb$/));
+  await installs(report, room, table.get('Debian, Ubuntu'), { cwd: room.downloads, after: () => addToPath(room, path.join(root, 'usr', 'bin')) });
+  await report.claim('dpkg_takes_it_away_again', async () => {
+    await ok(room, 'sudo dpkg --remove gemini-tools');
+    assert.ok(!fs.existsSync(path.join(root, 'usr/bin/get_tools')));
+  });
+}

@@ -1,0 +1,33 @@
+//! `get_tools --licenses`: the licences of what is linked into the executables. The text is beside them and not in them:
+//! it is longer than most calls read.
+
+use crate::print::{print, warn};
+use gemini_tools::text::show_path;
+use std::path::PathBuf;
+
+/// Beside the directory of the executables, in every package.
+const PLACE: &str = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
+
+/// Prints them; the exit status is 1 where they are not there.
+pub(crate) fn run() -> u8 {
+    let Some(file) = file() else {
+        warn("get_tools: its own path is not known, and so neither where the licences are");
+        return 1;
+    };
+    match std::fs::read(&file) {
+        Ok(text) => print(&text),
+        Err(e) => {
+            warn(&format!(
+                "get_tools: can't read {}: {e}. Packages have this file; in a checkout, scripts/third-party prints it.",
+                show_path(&file)
+            ));
+            1
+        }
+    }
+}
+
+fn file() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let own = gemini_tools::sys::canonicalize(&own).ok()?;
+    Some(own.parent()?.parent()?.join(PLACE))
+}
