@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --version"
+            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --path --merge --json --all --prune-history --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -77,6 +77,26 @@ _call_tool() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --history)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --undo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -102,7 +122,7 @@ _call_tool_with_tools() {
             continue
         fi
         case $word in
-            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root) is_value=true ;;
+            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root|--history|--undo|--since|--session|--path) is_value=true ;;
             -*) ;;
             *) name=${name:-$word} ;;
         esac

@@ -90,6 +90,8 @@ pub use gemini_tools_dialects as dialect;
 pub use gemini_tools_gemini_api as genai;
 #[cfg(feature = "web")]
 pub use gemini_tools_guarded_http as net;
+#[cfg(feature = "session")]
+pub use gemini_tools_journal as journal;
 #[cfg(feature = "lint")]
 pub use gemini_tools_lint::{self as lint, ci};
 #[cfg(feature = "mcp")]

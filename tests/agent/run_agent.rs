@@ -142,6 +142,45 @@ fn calls_of_a_turn_are_answered_by_one_message_in_their_order() {
 }
 
 #[test]
+fn the_report_says_how_the_changes_of_a_session_are_undone_and_that_undoes_them() {
+    let script = json!({"turns": [[
+        call("w", "write_file", json!({"file_path": "new.txt", "content": "new\n"})),
+        call("r", "replace", json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new()
+        .file("a.txt", "old\n")
+        .file("b.txt", "old\n");
+    let mine = json!({"file_path": "b.txt", "old_string": "old", "new_string": "mine"});
+    ws.tool("replace")
+        .arguments(&mine)
+        .unwatched()
+        .run()
+        .output();
+    let report = [
+        "Play",
+        "--approval-mode",
+        "auto_edit",
+        "--report",
+        "report.html",
+    ];
+    said(&agent(&ws, &api, &report).run());
+    let page = fs::read_to_string(ws.path("report.html")).expect("a report");
+    let command = page
+        .split("<code>call_tool ")
+        .nth(1)
+        .and_then(|rest| rest.split("</code>").next());
+    let words: Vec<&str> = command.expect("a command").split(' ').collect();
+    let answer = ws.call_tool(&words).unwatched().run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(fs::read(ws.path("a.txt")).expect("a file"), b"old\n");
+    assert_eq!(fs::read(ws.path("b.txt")).expect("a file"), b"mine\n");
+    assert!(!ws.dir().join("new.txt").exists());
+}
+
+#[test]
 fn media_stand_beside_the_response() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
     let script = json!({"turns": [[

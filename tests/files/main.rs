@@ -18,4 +18,6 @@ mod replace_properties;
 mod search_file_content;
 mod smart_edit;
 mod smart_edit_cases;
+mod undo;
+mod undo_durability;
 mod write_file;

@@ -102,6 +102,14 @@ impl Stats {
         own.latency += took;
     }
 
+    /// Whether a call was done of a built-in tool that changes files, which
+    /// `call_tool --undo` takes back.
+    pub fn has_changed_files(&self) -> bool {
+        let tools = ["replace", "smart_edit", "write_file", "save_memory"];
+        let mut all = tools.iter().filter_map(|name| self.by_name.get(*name));
+        all.any(|tool| tool.successes > 0)
+    }
+
     /// Counts a call that is over.
     pub fn count_call(&mut self, call: &ToolCall) {
         if let Some(why) = call.refusal {

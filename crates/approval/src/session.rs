@@ -5,7 +5,7 @@ use crate::approval::{
 };
 use gemini_tools_answers::answer::to_line;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
-use gemini_tools_config::settings::{Settings, home};
+use gemini_tools_config::settings::{Settings, UndoSettings, home};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::Judged;
 use gemini_tools_core::registry::ToolRegistry;
@@ -15,9 +15,11 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_custom_tools as custom;
 use gemini_tools_dialects::restore;
+use gemini_tools_journal::{Journal, Limits};
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
 use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::keep::Keeper;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
@@ -88,6 +90,7 @@ pub struct Session {
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
     gate: Gate,
+    journal: Option<Arc<Journal>>,
 }
 
 impl fmt::Debug for Session {
@@ -124,6 +127,7 @@ impl Session {
             &settings.sandbox.allowed_paths,
             home.as_deref(),
         )?);
+        let journal = journal(&workspace, &settings.undo);
         let mut registry = ToolRegistry::default();
         let tool_env = ToolEnv::new(workspace, settings);
         builtin::register(&mut registry, &tool_env)?;
@@ -135,6 +139,7 @@ impl Session {
             registry,
             mcp: OnceLock::new(),
             gate: Gate::new(policy, rules.approval),
+            journal,
         })
     }
 
@@ -157,6 +162,12 @@ impl Session {
     /// What the tools work with.
     pub fn tool_env(&self) -> &ToolEnv {
         &self.tool_env
+    }
+
+    /// What keeps the old contents of files that tools change; `None` where the settings switch it
+    /// off, or there is no home directory.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
     }
 
     /// What is wrong with settings and rules, and what of the project is left out; for a person.
@@ -442,6 +453,17 @@ impl Session {
         }
         Ok(result)
     }
+}
+
+/// Has what tools change kept, where the user wants that.
+fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
+    let home = workspace.home().filter(|_| wanted.enabled)?;
+    let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
+    let roots = workspace.roots().map(Path::to_owned).collect();
+    let journal = Journal::new(home.to_owned(), roots, limits, &wanted.exclude);
+    let journal = Arc::new(journal);
+    workspace.keep_changes(Arc::clone(&journal) as Arc<dyn Keeper>);
+    Some(journal)
 }
 
 /// A call before the gate.

@@ -43,7 +43,7 @@
 //!
 //! - [`resolve`]: paths beneath a root, links followed as long as they stay inside;
 //! - [`write`](mod@write): new content in the place of old, all or nothing; [`flush`] has the disk
-//!   keep up with a server;
+//!   keep up with a server, and [`keep`] hands over what a write takes away;
 //! - [`edit`] and [`line_endings`]: replacing a text in a file, every byte outside of it as it was;
 //! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
 //! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
@@ -91,6 +91,7 @@ pub mod file_owner;
 pub mod flush;
 mod git_config;
 pub mod ignore;
+pub mod keep;
 pub mod line_endings;
 pub mod lines;
 pub mod media;
@@ -126,6 +127,7 @@ use gemini_tools_platform::fd::OwnedFd;
 use gemini_tools_platform::fs::{FileType, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_platform::links;
+use keep::Keeper;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -156,6 +158,8 @@ pub struct Workspace {
     home: Option<PathBuf>,
     /// Unset where each write is flushed before its answer.
     behind: OnceLock<Arc<FlushBehind>>,
+    /// Unset where nothing is kept of what writes take away.
+    keeper: OnceLock<Arc<dyn Keeper>>,
 }
 
 /// An open file and what is known of it.
@@ -227,6 +231,7 @@ impl Workspace {
             refused: Vec::new(),
             home: home.map(Path::to_owned),
             behind: OnceLock::new(),
+            keeper: OnceLock::new(),
         };
         workspace.add_roots(more, writable, false);
         Ok(workspace)
@@ -289,6 +294,12 @@ impl Workspace {
     pub fn flush_behind(&self, behind: Arc<FlushBehind>) {
         // The first caller had the same right.
         let _ = self.behind.set(behind);
+    }
+
+    /// From now on has what tools' writes take away kept.
+    pub fn keep_changes(&self, keeper: Arc<dyn Keeper>) {
+        // The first caller had the same right.
+        let _ = self.keeper.set(keeper);
     }
 
     /// The first root: relative paths start here.
@@ -360,6 +371,17 @@ impl Workspace {
         gemini_tools_platform::check_names(&path).map_err(unusable_name)?;
         self.locate_path(&path)
             .ok_or_else(|| self.outside(argument))
+    }
+
+    /// [`Workspace::locate`] for an absolute path that is not an argument: nothing in it stands for
+    /// anything else.
+    ///
+    /// # Errors
+    ///
+    /// `path_not_in_workspace` for one outside all roots.
+    pub fn locate_exactly(&self, path: &Path) -> Result<WorkspacePath, ToolError> {
+        self.locate_path(path)
+            .ok_or_else(|| self.outside(&path.display().to_string()))
     }
 
     fn locate_path(&self, path: &Path) -> Option<WorkspacePath> {

@@ -33,6 +33,7 @@ impl Workspace {
             refused: Vec::new(),
             home: None,
             behind: OnceLock::new(),
+            keeper: OnceLock::new(),
         })
     }
 

@@ -76,6 +76,7 @@ impl Workspace {
             refused: Vec::new(),
             home: None,
             behind: OnceLock::new(),
+            keeper: OnceLock::new(),
         };
         Ok((workspace, place))
     }

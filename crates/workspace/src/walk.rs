@@ -1054,7 +1054,7 @@ fn slashed(place: &WorkspacePath) -> Vec<u8> {
 }
 
 /// Where an open file or directory really lies.
-fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
+pub(super) fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;

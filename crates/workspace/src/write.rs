@@ -9,6 +9,7 @@
 //! back where it is another.
 
 use super::flush::{self, FlushBehind};
+use super::keep::{ChangeOrigin, Keeping, Kept};
 use super::resolve::{Entry, WorkspacePath};
 use super::stamp::Stamp;
 use super::{OpenFile, Workspace, access, io_error, system_error};
@@ -42,6 +43,8 @@ pub struct Target {
     behind: Option<Arc<FlushBehind>>,
     /// The call's cancellation: when it is over, nothing is put in place any more.
     cancel: Cancellation,
+    /// Who keeps what is taken away.
+    kept: Option<Kept>,
 }
 
 impl Workspace {
@@ -108,6 +111,27 @@ impl Workspace {
         }
     }
 
+    /// Removes up to `count` directories above a place, as long as they are empty.
+    pub fn remove_empty_directories(&self, place: &WorkspacePath, count: usize) {
+        let (rel, path) = (place.rel(), place.path());
+        for (rel, path) in rel.ancestors().zip(path.ancestors()).skip(1).take(count) {
+            let place = WorkspacePath::new(place.root, rel.to_owned(), path.to_owned());
+            let Ok(Entry {
+                dir,
+                missing,
+                name: Some(name),
+                ..
+            }) = self.entry(&place)
+            else {
+                return;
+            };
+            let remove = || gemini_tools_platform::fs::unlinkat(&dir, &name, AtFlags::REMOVEDIR);
+            if !missing.is_empty() || remove().is_err() {
+                return;
+            }
+        }
+    }
+
     fn target_at(&self, entry: Entry, current: Option<OpenFile>, cancel: &Cancellation) -> Target {
         let now = std::time::SystemTime::now();
         let restless = current
@@ -128,6 +152,7 @@ impl Workspace {
             digest,
             current,
             behind: self.behind.get().cloned(),
+            kept: None,
         }
     }
 }
@@ -185,6 +210,64 @@ fn is_unchanged(before: &Stat, now: &Stat) -> bool {
 }
 
 impl Target {
+    /// Has what the write takes away kept, by the keeper of `workspace`, in which `place` lies.
+    #[must_use]
+    pub fn kept(
+        mut self,
+        workspace: &Workspace,
+        place: &WorkspacePath,
+        origin: ChangeOrigin,
+    ) -> Self {
+        self.kept = Kept::of(workspace, None, place, origin);
+        self
+    }
+
+    /// The same for a file of the user's own, which lies in `own`
+    /// ([`Workspace::for_user_file`]) and is kept by the keeper of `workspace`.
+    #[must_use]
+    pub fn kept_for_user(
+        mut self,
+        workspace: &Workspace,
+        own: &Workspace,
+        place: &WorkspacePath,
+        origin: ChangeOrigin,
+    ) -> Self {
+        self.kept = Kept::of(workspace, Some(own), place, origin);
+        self
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; nothing was changed then.
+    pub fn remove(self, place: &WorkspacePath) -> Result<(), ToolError> {
+        let path = place.path();
+        let name = self.entry.name.clone().unwrap_or_default();
+        let fail = |e: Errno| system_error(e, &path.display().to_string());
+        let Some(current) = &self.current else {
+            return Err(fail(Errno::NOENT));
+        };
+        let dir = &self.entry.dir;
+        let mut must_copy = false;
+        loop {
+            let kept = self.kept.as_ref();
+            let keeping =
+                kept.and_then(|kept| kept.prepare(&self.entry, Some(current), None, must_copy));
+            check_unchanged(dir, &name, current, self.digest)
+                .map_err(|unplaced| unplaced.into_error(path, true))?;
+            let _acting = self.cancel.acting()?;
+            let mut outcome = Ok(());
+            undivided(0, &mut || {
+                outcome = take_away(dir, &name, current, keeping.as_ref());
+            });
+            match outcome {
+                Err(Unplaced::Unmovable) if !must_copy => must_copy = true,
+                other => return other.map_err(|unplaced| unplaced.into_error(path, true)),
+            }
+        }
+    }
+
     /// Writes the new content and puts it in place. `produce` may be called twice.
     ///
     /// # Errors
@@ -247,7 +330,6 @@ fn within(
 
 /// A finished file that has no place yet.
 struct Finished<'a> {
-    #[cfg_attr(windows, expect(dead_code, reason = "it is renamed by its name there"))]
     file: &'a File,
     /// The directory that it is in: the nearest to its place that exists.
     dir: &'a OwnedFd,
@@ -264,6 +346,9 @@ enum Unplaced {
     Late(ToolError),
     /// Another program has changed what was there.
     Changed,
+    /// The old file can't be moved to where it is kept.
+    #[cfg_attr(windows, expect(dead_code, reason = "it is copied there"))]
+    Unmovable,
     System(Errno),
 }
 
@@ -284,6 +369,7 @@ fn publish(
         digest,
         behind,
         cancel,
+        kept,
     } = target;
     let replaces = current.is_some();
     let fail = |e: Errno| system_error(e, &path.display().to_string());
@@ -302,7 +388,7 @@ fn publish(
             is_nameless: true,
             cancel: &cancel,
         };
-        match finished.put(&entry, &mut current, digest) {
+        match finished.put_kept(&entry, &mut current, digest, kept.as_ref()) {
             Ok(()) => {
                 if let Some(behind) = behind {
                     behind.push(for_reading(file), path);
@@ -318,7 +404,8 @@ fn publish(
     let temporary = temporary_name();
     #[cfg(target_os = "linux")]
     let _sweeper = super::commit_child::Sweeper::of(entry.dir.as_fd(), &temporary);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Read by who keeps what is taken away.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd =
         gemini_tools_platform::fs::openat(&entry.dir, &temporary, flags, creation_mode(replaces))
             .map_err(fail)?;
@@ -335,7 +422,7 @@ fn publish(
         cancel: &cancel,
     };
     let result = filled.and_then(|()| {
-        let put = finished.put(&entry, &mut current, digest);
+        let put = finished.put_kept(&entry, &mut current, digest, kept.as_ref());
         put.map_err(|unplaced| unplaced.into_error(path, replaces))
     });
     if result.is_err() || !replaces {
@@ -350,7 +437,7 @@ impl Unplaced {
     fn into_error(self, path: &Path, replaces: bool) -> ToolError {
         match self {
             Self::Late(error) => error,
-            Self::Changed => changed_meanwhile(path),
+            Self::Changed | Self::Unmovable => changed_meanwhile(path),
             Self::System(Errno::EXIST) if !replaces => created_meanwhile(path),
             Self::System(errno) => system_error(errno, &path.display().to_string()),
         }
@@ -362,6 +449,81 @@ impl Finished<'_> {
     fn acting(&self) -> Result<Acting<'_>, Unplaced> {
         self.cancel.acting().map_err(Unplaced::Late)
     }
+
+    /// Puts the file where it belongs, and has what was there kept.
+    fn put_kept(
+        &self,
+        entry: &Entry,
+        current: &mut Option<OpenFile>,
+        digest: Option<u64>,
+        kept: Option<&Kept>,
+    ) -> Result<(), Unplaced> {
+        let prepare = |old: Option<&OpenFile>, must_copy| {
+            kept.and_then(|kept| kept.prepare(entry, old, Some(self.file), must_copy))
+        };
+        let keeping = prepare(current.as_ref(), false);
+        if keeping.is_some() {
+            // The next writer of this file waits, and so writes down its change after this one.
+            let _ = gemini_tools_platform::fs::flock(
+                self.file,
+                FlockOperation::NonBlockingLockExclusive,
+            );
+        }
+        match self.put(entry, current, digest, keeping.as_ref()) {
+            Err(Unplaced::Unmovable) => {
+                drop(keeping);
+                let keeping = prepare(current.as_ref(), true);
+                self.put(entry, current, digest, keeping.as_ref())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Removes a file, or moves it to where it is kept. System calls only.
+#[cfg(unix)]
+fn take_away(
+    dir: &OwnedFd,
+    name: &OsStr,
+    current: &OpenFile,
+    keeping: Option<&Keeping>,
+) -> Result<(), Unplaced> {
+    use gemini_tools_platform::fs::{linkat, unlinkat};
+    let is_moved = keeping.is_some_and(|keeping| keeping.take(dir.as_fd(), name, &current.file));
+    if !is_moved {
+        if keeping.is_some_and(|keeping| keeping.moved_to.is_some()) {
+            return Err(Unplaced::Unmovable);
+        }
+        unlinkat(dir, name, AtFlags::empty())?;
+    } else if let Some((to, kept)) = keeping.and_then(|keeping| keeping.moved_to.as_ref()) {
+        let came_out =
+            gemini_tools_platform::fs::statat(to, kept.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+        if !came_out.is_ok_and(|came_out| is_same_content(&current.stat, &came_out)) {
+            // Another program was faster. Its file goes back, unless there is yet another by now.
+            let _ = linkat(to, kept.as_str(), dir, name, AtFlags::empty());
+            let _ = unlinkat(to, kept.as_str(), AtFlags::empty());
+            return Err(Unplaced::Changed);
+        }
+    }
+    if let Some(keeping) = keeping {
+        keeping.record();
+    }
+    Ok(())
+}
+
+/// Removes a file.
+#[cfg(windows)]
+fn take_away(
+    dir: &OwnedFd,
+    name: &OsStr,
+    _: &OpenFile,
+    keeping: Option<&Keeping>,
+) -> Result<(), Unplaced> {
+    gemini_tools_platform::fs::unlinkat(dir, name, AtFlags::empty())?;
+    if let Some(keeping) = keeping {
+        keeping.record();
+    }
+    Ok(())
 }
 
 /// The same file, open for reading only: who keeps it open for writing would seem to change it.
@@ -384,16 +546,22 @@ impl Finished<'_> {
         entry: &Entry,
         current: &mut Option<OpenFile>,
         digest: Option<u64>,
+        keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
         let name = entry.name.as_deref().unwrap_or_default();
         match current {
-            Some(current) => self.put_over(name, current, digest),
-            None => self.put_new(&entry.missing, name),
+            Some(current) => self.put_over(name, current, digest, keeping),
+            None => self.put_new(&entry.missing, name, keeping),
         }
     }
 
     /// Gives the file its name, which none may have, in directories that are still to be made.
-    fn put_new(&self, missing: &[OsString], name: &OsStr) -> Result<(), Unplaced> {
+    fn put_new(
+        &self,
+        missing: &[OsString],
+        name: &OsStr,
+        keeping: Option<&Keeping>,
+    ) -> Result<(), Unplaced> {
         let _acting = self.acting()?;
         let source = self.source();
         let mut link = |dir: BorrowedFd<'_>| {
@@ -402,9 +570,13 @@ impl Finished<'_> {
             source.as_deref().map_or_else(
                 || linkat(self.dir, temporary, dir, name, AtFlags::empty()),
                 |source| linkat(CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW),
-            )
+            )?;
+            if let Some(keeping) = keeping {
+                keeping.record();
+            }
+            Ok(())
         };
-        if missing.is_empty() {
+        if missing.is_empty() && keeping.is_none() {
             return Ok(link(self.dir.as_fd())?);
         }
         let mut outcome = Err(Errno::IO);
@@ -426,7 +598,7 @@ impl Finished<'_> {
 use super::commit_child::take as undivided;
 
 /// Takes steps that a kill might interrupt here.
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 fn undivided(_: usize, steps: &mut dyn FnMut()) {
     steps();
 }
@@ -439,16 +611,35 @@ impl Finished<'_> {
         name: &OsStr,
         current: &OpenFile,
         digest: Option<u64>,
+        keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
         check_unchanged(self.dir, name, current, digest)?;
         let _acting = self.acting()?;
-        Ok(gemini_tools_platform::fs::renameat(
-            self.dir,
-            self.temporary.as_str(),
-            self.dir,
-            name,
-        )?)
+        replace(self.dir.as_fd(), &self.temporary, name, keeping)
     }
+}
+
+/// Gives a file the name of another, which goes. System calls only.
+#[cfg(unix)]
+fn replace(
+    dir: BorrowedFd<'_>,
+    temporary: &str,
+    name: &OsStr,
+    keeping: Option<&Keeping>,
+) -> Result<(), Unplaced> {
+    if let Some(keeping) = keeping {
+        keeping.link(dir, name).map_err(|_| Unplaced::Unmovable)?;
+    }
+    if let Err(errno) = gemini_tools_platform::fs::renameat(dir, temporary, dir, name) {
+        if let Some(keeping) = keeping {
+            keeping.unlink();
+        }
+        return Err(errno.into());
+    }
+    if let Some(keeping) = keeping {
+        keeping.record();
+    }
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]
@@ -460,6 +651,7 @@ impl Finished<'_> {
         name: &OsStr,
         current: &OpenFile,
         digest: Option<u64>,
+        keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
         let lease = super::commit_child::Lease::of(&current.file);
         check_unchanged(self.dir, name, current, digest)?;
@@ -467,10 +659,12 @@ impl Finished<'_> {
         let source = self.source();
         let mut outcome = Err(Unplaced::System(Errno::IO));
         undivided(0, &mut || {
-            outcome = self.change_places(source.as_deref(), name, &|came_out: &Stat| {
+            let is_as_read = |came_out: &Stat| {
                 is_same_content(&current.stat, came_out)
                     && lease.as_ref().is_none_or(|lease| !lease.is_challenged())
-            });
+            };
+            let kept = keeping.map(|keeping| (keeping, &current.file));
+            outcome = self.change_places(source.as_deref(), name, &is_as_read, kept);
         });
         outcome
     }
@@ -481,10 +675,9 @@ impl Finished<'_> {
         source: Option<&str>,
         name: &OsStr,
         is_as_read: &dyn Fn(&Stat) -> bool,
+        kept: Option<(&Keeping, &File)>,
     ) -> Result<(), Unplaced> {
-        use gemini_tools_platform::fs::{
-            CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat,
-        };
+        use gemini_tools_platform::fs::{CWD, RenameFlags, linkat, renameat_with, unlinkat};
         let (dir, temporary) = (self.dir, self.temporary.as_str());
         if let Some(source) = source {
             linkat(CWD, source, dir, temporary, AtFlags::SYMLINK_FOLLOW)?;
@@ -494,11 +687,15 @@ impl Finished<'_> {
             Ok(()) => {}
             // Not on this file system, or not for us.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
-                let renamed = renameat(dir, temporary, dir, name);
-                if renamed.is_err() {
+                let keeping = kept.map(|(keeping, _)| keeping);
+                let replaced = replace(dir.as_fd(), temporary, name, keeping);
+                // One that is to be tried again keeps the name that it has.
+                if replaced.is_err()
+                    && (source.is_some() || !matches!(replaced, Err(Unplaced::Unmovable)))
+                {
                     let _ = remove();
                 }
-                return Ok(renamed?);
+                return replaced;
             }
             Err(errno) => {
                 let _ = remove();
@@ -511,7 +708,14 @@ impl Finished<'_> {
         }
         let came_out = gemini_tools_platform::fs::statat(dir, temporary, AtFlags::SYMLINK_NOFOLLOW);
         if came_out.is_ok_and(|came_out| is_as_read(&came_out)) {
-            let _ = remove();
+            let is_moved =
+                kept.is_some_and(|(keeping, old)| keeping.take(dir.as_fd(), temporary, old));
+            if !is_moved {
+                let _ = remove();
+            }
+            if let Some((keeping, _)) = kept {
+                keeping.record();
+            }
             return Ok(());
         }
         self.put_back(name);
@@ -556,8 +760,14 @@ impl Finished<'_> {
         entry: &Entry,
         current: &mut Option<OpenFile>,
         digest: Option<u64>,
+        keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
         const ATTEMPTS: u32 = 6;
+        let record = |()| {
+            if let Some(keeping) = keeping {
+                keeping.record();
+            }
+        };
         let name = entry.name.as_deref().unwrap_or_default();
         let rename = |dir: BorrowedFd<'_>, replaces| {
             let from = self.temporary.as_str();
@@ -566,7 +776,7 @@ impl Finished<'_> {
         let Some(old) = current.take() else {
             let _acting = self.acting()?;
             let mut name = |dir: BorrowedFd<'_>| rename(dir, false);
-            return Ok(within(self.dir.as_fd(), &entry.missing, &mut name)?);
+            return Ok(within(self.dir.as_fd(), &entry.missing, &mut name).map(record)?);
         };
         check_unchanged(self.dir, name, &old, digest)?;
         let _acting = self.acting()?;
@@ -583,7 +793,7 @@ impl Finished<'_> {
             }));
             outcome = rename(self.dir.as_fd(), true);
         }
-        Ok(outcome?)
+        Ok(outcome.map(record)?)
     }
 }
 

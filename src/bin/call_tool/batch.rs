@@ -441,6 +441,7 @@ impl Batch {
         if form == Form::Result {
             cx.places = Places::Matches;
         }
+        cx.call_id.clone_from(&id);
         if options.stream {
             let (id, watchdog) = (id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {

@@ -25,6 +25,8 @@ Examples:
   call_tool --from openai < call.json    from another API
   call_tool search_file_content TODO --fail-on-match --sarif
   call_tool search_file_content TODO --format github --level warning
+  call_tool --history src          what tools have changed
+  call_tool --undo --since 10m     takes it back
 
 Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tools; get_tools lint checks them.
 
@@ -32,7 +34,7 @@ Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or ca
 time, 130 and 143 interrupted. With --fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above not \
 searched. With --propagate-status: the command's own, 128 and more by a signal, 125 where call_tool failed.
 
-Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
+Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_SESSION (for --history), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
 colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, \
 for commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write), GEMINI_TOOLS_POLICY (as --policy, separated \
 by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not public), GEMINI_TOOLS_DNS \
@@ -42,6 +44,44 @@ by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch th
 fn flag(id: &'static str, help: &'static str) -> Arg {
     Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
 }
+
+/// The option by which what is over the limits is removed from the journal.
+pub(crate) const PRUNE: &str = "prune-history";
+
+/// A span such as `10m`, in milliseconds.
+fn span(text: &str) -> Result<u64, String> {
+    let complaint = || {
+        format!("{text:?} is not a span of time; give a number and s, m, h, d or w, such as 10m.")
+    };
+    let unit = match text.chars().next_back() {
+        Some('s') => 1,
+        Some('m') => 60,
+        Some('h') => 60 * 60,
+        Some('d') => 24 * 60 * 60,
+        Some('w') => 7 * 24 * 60 * 60,
+        _ => return Err(complaint()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| complaint())?;
+    number.checked_mul(unit * 1000).ok_or_else(complaint)
+}
+
+/// What a call is made by, which the options for the journal have no use for.
+const CALLS: [&str; 14] = [
+    "NAME",
+    "batch",
+    "from",
+    "output",
+    "text",
+    "id",
+    "strict",
+    "stream",
+    "fail-on-match",
+    "sarif",
+    "junit",
+    "format",
+    "propagate-status",
+    "ARGUMENT",
+];
 
 /// The command line of `call_tool`.
 pub(crate) fn command() -> Command {
@@ -53,7 +93,7 @@ pub(crate) fn command() -> Command {
         .disable_help_flag(true)
         .arg(
             Arg::new("NAME")
-                .required_unless_present_any(["batch", "from", "help"])
+                .required_unless_present_any(["batch", "from", "help", "history", "undo", PRUNE])
                 .help("The tool's name (see get_tools)"),
         )
         .arg(
@@ -142,7 +182,7 @@ pub(crate) fn command() -> Command {
 
 /// Adds what makes a search a check for CI.
 fn with_reports(command: Command) -> Command {
-    command
+    let command = command
         .arg(
             flag(
                 "fail-on-match",
@@ -173,7 +213,8 @@ fn with_reports(command: Command) -> Command {
         )
         .group(ArgGroup::new("report").args(["sarif", "junit", "format"]))
         .args(words_of_reports())
-        .args(place_and_status())
+        .args(place_and_status());
+    with_journal(command)
 }
 
 /// What a report says of each match.
@@ -226,4 +267,77 @@ fn place_and_status() -> [Arg; 3] {
         ]),
         flag("help", "Print help, about the tool where one is named").short('h'),
     ]
+}
+
+/// Adds what there is instead of calls: listing and taking back what they have changed.
+fn with_journal(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("history")
+                .long("history")
+                .value_name("PATH")
+                .num_args(0..=1)
+                .conflicts_with_all(CALLS)
+                .help("List what tools have changed in this project, or below PATH, newest first"),
+        )
+        .arg(
+            Arg::new("undo")
+                .long("undo")
+                .value_name("ID")
+                .num_args(0..)
+                .conflicts_with_all(CALLS)
+                .conflicts_with("history")
+                .help("Take back these changes, or the last one; with --explain only show"),
+        )
+        .arg(
+            Arg::new("since")
+                .long("since")
+                .value_name("SPAN")
+                .value_parser(span)
+                .requires("journal")
+                .conflicts_with_all(CALLS)
+                .help("With --history or --undo: only changes of the last 10m, 2h, 3d, ..."),
+        )
+        .arg(
+            Arg::new("session")
+                .long("session")
+                .value_name("ID")
+                .requires("journal")
+                .conflicts_with_all(CALLS)
+                .help("With --history or --undo: only changes of this session"),
+        )
+        .arg(
+            Arg::new("path")
+                .long("path")
+                .value_name("PATH")
+                .requires("undo")
+                .conflicts_with_all(CALLS)
+                .help("With --undo: only changes of this file, or below this directory"),
+        )
+        .arg(
+            flag(
+                "merge",
+                "With --undo: keep what was changed since, where it is apart",
+            )
+            .requires("undo")
+            .conflicts_with_all(CALLS),
+        )
+        .arg(
+            flag("json", "With --history or --undo: print JSON lines")
+                .requires("journal")
+                .conflicts_with_all(CALLS),
+        )
+        .arg(
+            flag("all", "With --history: list the changes in all projects")
+                .requires("history")
+                .conflicts_with_all(CALLS),
+        )
+        .arg(
+            flag(
+                PRUNE,
+                "Remove what is over the journal's limits, as calls do by themselves",
+            )
+            .conflicts_with_all(CALLS),
+        )
+        .group(ArgGroup::new("journal").args(["history", "undo"]))
 }

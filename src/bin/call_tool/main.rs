@@ -9,6 +9,7 @@ mod command;
 mod dialect;
 mod explained;
 mod help;
+mod history;
 mod input;
 mod options;
 mod print;
@@ -51,6 +52,9 @@ fn run() -> u8 {
         return status;
     }
     let cancel = cancellation();
+    if let Some(wanted) = &options.history {
+        return history::run(options, wanted, &cancel);
+    }
     let watchdog = Arc::new(Watchdog::default());
     let is_command =
         options.name == "run_shell_command" && !options.batch && options.from.is_none();
@@ -176,6 +180,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         _ => Places::Unwanted,
     };
     cx.wants_looks = form == Form::Text && shows_colours(options);
+    cx.call_id.clone_from(&options.id);
     if options.stream {
         cx = cx.with_live_output(print_live);
     }
@@ -186,6 +191,9 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
             cx.limit_chars = session.tool_env().settings.limit_chars();
         }
         let args = arguments(options, session, &input, &cx)?;
+        if let Some(journal) = session.journal() {
+            journal.leave_pruning_to_caller();
+        }
         ci::check_tool(options, session)?;
         propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
@@ -200,7 +208,11 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     for remark in &message.remarks {
         warn(&format!("call_tool: {remark}"));
     }
-    print(&message.text, message.printed, message.statuses(options))
+    let status = print(&message.text, message.printed, message.statuses(options));
+    if let Some(session) = &session {
+        history::prune_behind(session);
+    }
+    status
 }
 
 /// Whether the text of an answer has colours.

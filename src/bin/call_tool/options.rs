@@ -1,7 +1,8 @@
 //! What the command line of `call_tool` says.
 
-use crate::command::command;
+use crate::command::{PRUNE, command};
 use crate::help;
+use crate::history::HistoryOptions;
 use crate::input::read_input;
 use crate::print::{Printed, Statuses, print, print_json, warn};
 use crate::propagate;
@@ -55,6 +56,8 @@ pub(crate) struct CallToolOptions {
     pub(crate) fail_on_match: bool,
     /// What a search finds, for CI.
     pub(crate) report: Option<CiFormat>,
+    /// What is asked of the journal, where there is no call.
+    pub(crate) history: Option<HistoryOptions>,
     /// What such a report says of each match.
     pub(crate) check: Check,
 }
@@ -164,7 +167,27 @@ impl CallToolOptions {
         };
         let colours = text("color").and_then(|name| ColourChoice::from_name(&name));
         self.colours = colours.unwrap_or_default();
+        self.history = history(matches);
     }
+}
+
+fn history(matches: &ArgMatches) -> Option<HistoryOptions> {
+    let text = |id: &str| matches.get_one::<String>(id).cloned();
+    let prunes = matches.get_flag(PRUNE);
+    let undo = matches.get_many::<String>("undo");
+    if !prunes && undo.is_none() && !matches.contains_id("history") {
+        return None;
+    }
+    Some(HistoryOptions {
+        undo: undo.map(|ids| ids.cloned().collect()),
+        path: text("history").or_else(|| text("path")),
+        session: text("session"),
+        since: matches.get_one("since").copied(),
+        merges: matches.get_flag("merge"),
+        json: matches.get_flag("json"),
+        all: matches.get_flag("all"),
+        prunes,
+    })
 }
 
 fn parse() -> Result<ArgMatches, u8> {

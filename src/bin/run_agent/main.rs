@@ -80,6 +80,7 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let ended = session.run(&prompt.text, parts).map(drop);
     let refused = &session.stats().refused;
     show::refused(options, refused);
+    show::undo(session.stats(), setup.journal_session());
     let is_failure = options.fail_on_refusal && !refused.is_empty();
     ended.map(|()| if is_failure { REFUSED } else { 0 })
 }

@@ -15,6 +15,7 @@ use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{ApprovalPrompt, Gate};
 use gemini_tools::builtin::{self, ToolEnv};
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
+use gemini_tools::journal::SESSION;
 use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::registry::{hint, nearest};
@@ -198,6 +199,12 @@ impl Setup {
         }
     }
 
+    /// By what the changes of this run are listed, where they are kept.
+    pub(crate) fn journal_session(&self) -> Option<&str> {
+        let is_kept = self.settings().undo.enabled && self.home.is_some();
+        is_kept.then_some(self.id.as_str())
+    }
+
     /// What both commands get besides the environment.
     fn environment(&self, options: &RunAgentOptions) -> Vec<(String, String)> {
         let mut added = Vec::new();
@@ -213,6 +220,7 @@ impl Setup {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
         }
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
+        added.push((SESSION.to_owned(), self.id.clone()));
         added.push((
             "GEMINI_TOOLS_APPROVAL_MODE".to_owned(),
             options.approval.name().to_owned(),
@@ -350,7 +358,7 @@ impl Setup {
                     Box::new(terminal.with_signals(Arc::clone(signals)));
                 asker
             }),
-            observers: show::observers(options, kept.go_on),
+            observers: show::observers(options, kept.go_on, self.journal_session()),
             record: kept.file,
             cancel: signals.cancellation().clone(),
         };

@@ -75,6 +75,7 @@ impl Write for ReportingStdout {
 pub(crate) fn observers(
     options: &RunAgentOptions,
     go_on: Option<String>,
+    journal_session: Option<&str>,
 ) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
     observers.push(if is_watched(options) {
@@ -87,7 +88,9 @@ pub(crate) fn observers(
         observers.push(Box::new(Telemetry::new(config, warn)));
     }
     if let Some(path) = &options.report {
-        observers.push(Box::new(HtmlReport::new(path.clone(), unwritten)));
+        let session = journal_session.map(str::to_owned);
+        let report = HtmlReport::new(path.clone(), unwritten).with_journal_session(session);
+        observers.push(Box::new(report));
     }
     if is_watched(options) && is_live() {
         let has_text = stdout().is_terminal();
@@ -137,6 +140,18 @@ fn columns() -> usize {
         .ok()
         .filter(|columns| *columns > 0)
         .unwrap_or(COLUMNS)
+}
+
+/// Tells a person how to take back what the session has changed.
+pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
+    if let Some(session) = journal_session
+        && stats.has_changed_files()
+        && stderr().is_terminal()
+    {
+        warn(&format!(
+            "to undo the changes to files: call_tool --undo --session {session}"
+        ));
+    }
 }
 
 /// Names the calls that the rules have refused, where the terminal has not shown each of them.

@@ -9,9 +9,10 @@ use std::time::SystemTime;
 /// Up to this size a file is compared by its content, beyond it by size and time of modification.
 const COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The scratch directory that the tools keep for themselves, and git's configuration places.
-const HOUSEKEEPING: [&str; 4] = [
+/// The scratch directory and the journal that the tools keep for themselves, and git's configuration places.
+const HOUSEKEEPING: [&str; 5] = [
     "home/.gemini/tmp",
+    "home/.gemini/tools_journal",
     "home/.config",
     "home/.cache",
     "home/.local",

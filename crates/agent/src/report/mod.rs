@@ -63,6 +63,8 @@ struct ReportState {
     left_out: u64,
     /// The room that is left.
     room: usize,
+    /// By what the session's changes are listed.
+    journal_session: Option<String>,
 }
 
 #[derive(Debug)]
@@ -183,6 +185,7 @@ fn brief(args: &Map<String, Value>, order: &[String]) -> String {
 impl Default for ReportState {
     fn default() -> Self {
         Self {
+            journal_session: None,
             started: None,
             session: Cut::default(),
             model: Cut::default(),
@@ -290,6 +293,14 @@ impl<F: FnMut(&str)> HtmlReport<F> {
             now: SystemTime::now,
             kept: ReportState::default(),
         }
+    }
+
+    /// The same, where changes are listed by this session, so that the page can say how they are
+    /// taken back.
+    #[must_use]
+    pub fn with_journal_session(mut self, session: Option<String>) -> Self {
+        self.kept.journal_session = session;
+        self
     }
 }
 

@@ -136,6 +136,14 @@ fn totals(page: &mut String, kept: &ReportState, error: Option<&SessionError>, s
             ),
         ),
     ];
+    if let Some(session) = kept
+        .journal_session
+        .as_ref()
+        .filter(|_| stats.has_changed_files())
+    {
+        let command = format!("call_tool --undo --session {session}");
+        rows.push(("Undo", format!("<code>{}</code>", escaped(&command))));
+    }
     rows.retain(|(_, value)| !value.is_empty());
     list(page, &rows);
 }

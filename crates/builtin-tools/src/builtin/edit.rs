@@ -2,7 +2,7 @@
 //! another. How the place is found is theirs.
 
 use super::nearest::{NearMatch, nearest};
-use super::placeholder;
+use super::{Declaration, placeholder};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
@@ -367,6 +367,7 @@ impl Edit {
         &self,
         plan: Plan,
         target: Target,
+        declaration: &Declaration,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let tier = match &plan {
@@ -379,6 +380,8 @@ impl Edit {
             None
         };
         cx.cancel.check()?;
+        let origin = super::origin(declaration, cx);
+        let target = target.kept(&self.workspace, &self.place, origin);
         let result = match plan {
             Plan::Create => {
                 target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;

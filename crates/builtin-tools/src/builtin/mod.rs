@@ -34,6 +34,7 @@ mod write_file;
 
 pub use confinement::sandbox;
 pub use list_directory::push_collation_key;
+pub use save_memory::memory_file;
 
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
@@ -44,6 +45,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_network_link::{Helper, Network};
 use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
 use std::sync::Arc;
@@ -330,6 +332,15 @@ fn more_links(reports: &[WalkReport]) -> Option<(&'static str, &'static str)> {
         "some links were not followed",
         "the pattern names more than 1,000 links to directories",
     ))
+}
+
+/// Whose change a tool's write is, for who keeps what it takes away.
+fn origin(declaration: &Declaration, cx: &Context) -> ChangeOrigin {
+    ChangeOrigin {
+        tool: declaration.name.to_owned(),
+        call: cx.call_id.clone(),
+        ..ChangeOrigin::default()
+    }
 }
 
 /// Says of a file that is to be replaced that it has other names, which keep the old content.

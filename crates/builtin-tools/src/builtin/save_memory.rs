@@ -21,6 +21,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A longer fact is a text that belongs elsewhere.
@@ -68,6 +69,8 @@ pub(super) struct Params {
 }
 
 struct Call {
+    /// Whose keeper keeps what was there.
+    workspace: Arc<Workspace>,
     /// As the user knows it: links are followed when the call runs.
     path: PathBuf,
     fact: Fact,
@@ -93,11 +96,19 @@ fn build(
         ToolError::invalid("\"fact\" is blank.").with_hint("Say in a sentence what to remember.")
     })?;
     let path = memory_file(workspace, settings).map_err(failure)?;
-    Ok(Box::new(Call { path, fact }))
+    Ok(Box::new(Call {
+        workspace: Arc::clone(workspace),
+        path,
+        fact,
+    }))
 }
 
 /// The memory file, by the home directory and the settings.
-fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf, ToolError> {
+///
+/// # Errors
+///
+/// `memory_tool_execution_error` where there is no home directory, or the settings name a path.
+pub fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf, ToolError> {
     let home = workspace.home().ok_or_else(|| {
         ToolError::new(
             ErrorKind::MemoryToolExecutionError,
@@ -136,6 +147,8 @@ fn failure(e: ToolError) -> ToolError {
 
 /// The file as it is and as it will be.
 struct Plan {
+    /// Where the file lies.
+    own: Workspace,
     target: Target,
     place: WorkspacePath,
     old: Vec<u8>,
@@ -161,6 +174,7 @@ impl Call {
             [before, insertion.text.as_bytes(), after].concat()
         });
         Ok(Plan {
+            own: workspace,
             target,
             place,
             old,
@@ -200,7 +214,11 @@ impl Call {
                 return Ok((false, None));
             };
             let others = super::other_names(&plan.target);
-            let written = plan.target.commit(&plan.place, |file| file.write_all(&new));
+            let origin = super::origin(&DECLARATION, cx);
+            let target = plan
+                .target
+                .kept_for_user(&self.workspace, &plan.own, &plan.place, origin);
+            let written = target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
                 other => return other.map(|()| (true, others)),

@@ -436,6 +436,6 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
         let plan = self.corrected_plan(&target, cx)?;
-        self.edit.carry_out(plan, target, cx)
+        self.edit.carry_out(plan, target, &DECLARATION, cx)
     }
 }

@@ -197,7 +197,13 @@ impl ToolInvocation for Call {
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
         let others = super::other_names(&target);
-        target.commit(&self.place, |file| file.write_all(&plan.bytes))?;
+        target
+            .kept(
+                &self.workspace,
+                &self.place,
+                super::origin(&DECLARATION, cx),
+            )
+            .commit(&self.place, |file| file.write_all(&plan.bytes))?;
         let done = if is_new {
             "created and wrote to new file"
         } else {

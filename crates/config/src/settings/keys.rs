@@ -34,6 +34,10 @@ keys! {
     SANDBOX_PATHS = "tools.sandboxAllowedPaths", Rule::Own;
     FETCH_HOSTS = "tools.webFetch.allowedHosts", Rule::Own;
     NO_CORRECTION = "tools.disableLLMCorrection", Rule::Switch;
+    UNDO = "tools.undo.enabled", Rule::Own;
+    UNDO_AGE = "tools.undo.maxAgeDays", Rule::Own;
+    UNDO_SIZE = "tools.undo.maxMegabytes", Rule::Own;
+    UNDO_EXCLUDE = "tools.undo.exclude", Rule::Own;
     DIRECTORIES = "context.includeDirectories" since "includeDirectories", Rule::Own;
     FILE_NAME = "context.fileName" since "contextFileName", Rule::PlainNames;
     MODEL = "model.name" since "model", Rule::Trusted;
@@ -78,6 +82,7 @@ impl Reader<'_> {
         self.read_limits();
         self.read_context(home);
         self.read_sandbox(home);
+        self.read_undo();
         self.read_policy(home);
         self.read_mcp();
     }
@@ -208,6 +213,25 @@ impl Reader<'_> {
         if let Some(hosts) = self.list(FETCH_HOSTS) {
             self.into.fetch_hosts = hosts;
             self.replaces(FETCH_HOSTS);
+        }
+    }
+
+    fn read_undo(&mut self) {
+        if let Some(enabled) = self.flag(UNDO) {
+            self.into.undo.enabled = enabled;
+            self.replaces(UNDO);
+        }
+        if let Some(days) = self.count(UNDO_AGE) {
+            self.into.undo.max_age_days = days;
+            self.replaces(UNDO_AGE);
+        }
+        if let Some(megabytes) = self.count(UNDO_SIZE) {
+            self.into.undo.max_megabytes = megabytes;
+            self.replaces(UNDO_SIZE);
+        }
+        if let Some(exclude) = self.restrictions(UNDO_EXCLUDE) {
+            self.into.undo.exclude.extend(exclude);
+            self.adds(UNDO_EXCLUDE);
         }
     }
 

@@ -20,6 +20,7 @@ mod sandbox;
 mod source;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 pub use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
 pub use in_force::InForce;
@@ -28,6 +29,7 @@ pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use source::Scope;
 pub use source::system_directory;
+pub use undo::UndoSettings;
 
 use crate::trust::ProjectTrust;
 use file::{Parsed, expand_all};
@@ -64,6 +66,8 @@ pub struct Settings {
     pub context_file_names: Vec<String>,
     /// What commands may do.
     pub sandbox: SandboxSettings,
+    /// What is kept of files that tools change (`tools.undo`), of all files but the project's.
+    pub undo: UndoSettings,
     /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
     /// they are not public.
     pub fetch_hosts: Vec<String>,

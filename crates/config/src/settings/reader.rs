@@ -179,6 +179,12 @@ impl<'a> Reader<'a> {
         self.typed(key, "true or false", Value::as_bool)
     }
 
+    /// A number of things, from nothing on.
+    pub(super) fn count(&mut self, key: Key) -> Option<u32> {
+        let count = |value: &Value| u32::try_from(value.as_u64()?).ok();
+        self.typed(key, "a whole number, not negative", count)
+    }
+
     /// A limit that counts: `now` is the one of the files before.
     pub(super) fn limit(
         &mut self,

@@ -1,7 +1,7 @@
 //! What the files say when they are read together.
 
 use super::file::Parsed;
-use super::{McpSettings, SandboxSettings, Scope, Settings, keys};
+use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
 use crate::trust::{ProjectTrust, Trust, TrustedBy, Untrusted};
 use gemini_tools_sandbox::Mode;
 use proptest::prelude::*;
@@ -255,6 +255,7 @@ fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
         context_file_name,
         context_file_names,
         sandbox,
+        undo,
         fetch_hosts,
         disable_llm_correction,
         commands,
@@ -337,6 +338,7 @@ fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
             *allowed_paths == before.sandbox.allowed_paths,
         ),
         ("sandbox.network", *network == before.sandbox.network),
+        ("undo", *undo == before.undo),
         ("fetch_hosts", *fetch_hosts == before.fetch_hosts),
         (
             "disable_llm_correction",
@@ -498,6 +500,31 @@ proptest! {
             (Scope::System, &system),
         ];
         check_that_it_restricts(&others, &project);
+    }
+}
+
+#[test]
+fn what_is_kept_for_undo_is_the_users_word_alone() {
+    let user =
+        r#"{"tools": {"undo": {"maxAgeDays": 3, "maxMegabytes": 1.5, "exclude": ["*.pem"]}}}"#;
+    let project = r#"{"tools": {"undo": {"enabled": false, "maxAgeDays": 0, "exclude": ["*"]}}}"#;
+    for settings in [load(user, project), load_trusted(user, project)] {
+        assert_eq!(
+            settings.undo,
+            UndoSettings {
+                max_age_days: 3,
+                exclude: vec!["*.pem".to_owned()],
+                ..UndoSettings::default()
+            }
+        );
+        let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+        for key in ["enabled", "maxAgeDays", "maxMegabytes", "exclude"] {
+            let key = format!("tools.undo.{key}");
+            assert!(
+                notes.iter().any(|note| note.contains(&key)),
+                "{key}: {notes:?}"
+            );
+        }
     }
 }
 

@@ -398,6 +398,8 @@ pub struct Context {
     pub limit_chars: Option<usize>,
     /// The line of shell that was judged, in the place of the one that the arguments hold.
     pub line: Option<String>,
+    /// The call's id, where the caller has given it one.
+    pub call_id: Option<String>,
     output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
 }
 
@@ -410,6 +412,7 @@ impl Default for Context {
             wants_looks: false,
             limit_chars: None,
             line: None,
+            call_id: None,
             output: None,
         }
     }
@@ -434,6 +437,7 @@ impl Context {
             wants_looks: false,
             limit_chars: None,
             line: None,
+            call_id: None,
             output: None,
         }
     }

@@ -1,0 +1,205 @@
+//! What tools have changed, and taking it back.
+//!
+//! How it works: each write of a tool asks the journal first (`keeper`, by
+//! [`Keeper`](gemini_tools_workspace::keep::Keeper)), and in the very step in which the new file gets its name, the old
+//! one is renamed into the journal and a line is appended to its log: no content is copied, and a
+//! kill leaves both or neither. A line says whose change it was and what the file was before and after; it has
+//! the difference between the two contents where both are small. Nothing is ever rewritten: hours are
+//! directories, and go as a whole (`prune`). To take changes back (`undo`) is to follow the lines of a file from the
+//! present content backwards, as long as each one left what is there, and to write what the last
+//! one found by the workspace's own way of writing, which is journalled like any other.
+//!
+//! # What it owns
+//!
+//! - [`Journal`]: the keeper for a workspace, and its limits;
+//! - [`History`]: the entries, and which of them still stand;
+//! - [`Undo`]: taking changes back, with a three-way [merge] where files were changed since;
+//! - [`prune()`]: keeping age and size within the limits;
+//! - where all of that lies (`place`).
+//!
+//! Who may be shown or asked what, settings and the command line are up to the callers. Paths are
+//! those of the workspace, which refuses what lies outside of it.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_core::tool::Cancellation;
+//! use gemini_tools_journal::{Filter, History, Journal, Limits, Undo};
+//! use gemini_tools_workspace::{Workspace, keep::ChangeOrigin};
+//! use std::io::Write;
+//! use std::sync::Arc;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let (home, root) = (dir.path().join("home"), dir.path().join("project"));
+//! std::fs::create_dir(&root)?;
+//! let root = root.canonicalize()?;
+//! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
+//! let roots = vec![root.clone()];
+//! let journal = Journal::new(home.clone(), roots, Limits::default(), &[]);
+//! workspace.keep_changes(Arc::new(journal));
+//!
+//! std::fs::write(root.join("a.txt"), "one\n")?;
+//! let place = workspace.locate("a.txt")?;
+//! let cancel = Cancellation::default();
+//! let origin = ChangeOrigin { tool: "write_file".to_owned(), ..ChangeOrigin::default() };
+//! let target = workspace.target(&place, &cancel)?.kept(&workspace, &place, origin);
+//! target.commit(&place, |file| file.write_all(b"two\n"))?;
+//!
+//! let log = History::load(&home)?;
+//! let history = log.history();
+//! let chosen = history.chosen(&Filter::default());
+//! let undo = Undo { workspace: &workspace, memory: None, merges: false, is_explained: false, cancel };
+//! let outcomes = undo.take_back(&home, &history, &chosen);
+//! assert_eq!(outcomes[0].undone, chosen);
+//! assert_eq!(std::fs::read_to_string(root.join("a.txt"))?, "one\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod entry;
+mod history;
+mod keeper;
+pub mod merge;
+mod place;
+mod prune;
+mod undo;
+
+pub use entry::{Entry, FileState, Kept, Stamp};
+pub use history::{Filter, History, Log};
+pub use prune::prune;
+pub use undo::{FileOutcome, Refused, UNDO, Undo};
+
+use gemini_tools_process::identity::Identity;
+use gemini_tools_workspace::pattern::PatternSet;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The variable that names the session that calls belong to.
+pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
+
+/// How long and how much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Older changes are removed, in milliseconds.
+    pub max_age_millis: u64,
+    /// The oldest changes are removed where more is kept, in bytes.
+    pub max_bytes: u64,
+}
+
+impl Limits {
+    /// Limits of days, of 24 hours each, and of megabytes, of 1024 × 1024 bytes each.
+    pub fn new(days: u32, megabytes: u32) -> Self {
+        Self {
+            max_age_millis: u64::from(days) * 24 * place::HOUR_MILLIS,
+            max_bytes: u64::from(megabytes) * 1024 * 1024,
+        }
+    }
+}
+
+impl Default for Limits {
+    /// A week, and 256 MiB.
+    fn default() -> Self {
+        Self::new(7, 256)
+    }
+}
+
+/// Keeps what the writes of a workspace take away.
+#[derive(Debug)]
+pub struct Journal {
+    home: PathBuf,
+    roots: Vec<PathBuf>,
+    limits: Limits,
+    exclude: PatternSet,
+    /// Whether the caller removes what is over the limits.
+    is_pruned_by_caller: AtomicBool,
+    is_prune_due: AtomicBool,
+    host: OnceLock<Host>,
+}
+
+impl Journal {
+    /// A journal below the home directory `home`, for a workspace with the directories `roots`, in
+    /// which it puts nothing. `exclude` has globs as in `.gitignore`: files by these names, or below
+    /// directories by these names, are not kept.
+    pub fn new(home: PathBuf, roots: Vec<PathBuf>, limits: Limits, exclude: &[String]) -> Self {
+        let mut patterns = PatternSet::default();
+        for pattern in exclude {
+            let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+            match PatternSet::for_names_or_paths(pattern, false) {
+                Ok(more) => patterns.extend(more),
+                // One that can't be understood must not have secrets kept.
+                Err(_) => {
+                    patterns.extend(PatternSet::for_names_or_paths("*", false).unwrap_or_default());
+                }
+            }
+        }
+        Self {
+            home,
+            roots,
+            limits,
+            exclude: patterns,
+            is_pruned_by_caller: AtomicBool::new(false),
+            is_prune_due: AtomicBool::new(false),
+            host: OnceLock::new(),
+        }
+    }
+
+    /// Leaves it to the caller to remove what is over the limits, who asks
+    /// [`Journal::is_prune_due`] at the end. A process that lives on needs not do that: a thread
+    /// does it.
+    pub fn leave_pruning_to_caller(&self) {
+        self.is_pruned_by_caller.store(true, Ordering::Relaxed);
+    }
+
+    /// What the journal is kept to.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether something may be over the limits, since this was last asked.
+    pub fn is_prune_due(&self) -> bool {
+        self.is_prune_due.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Who has changes made.
+#[derive(Debug)]
+struct Host {
+    by: String,
+    session: String,
+}
+
+impl Host {
+    /// By what the caller says in the environment, and else by the process that has started this one.
+    fn find() -> Self {
+        let own = || {
+            let program = std::env::current_exe().ok();
+            let name = program.as_deref().and_then(std::path::Path::file_stem);
+            let name = name.map(|name| name.to_string_lossy().into_owned());
+            (i32::try_from(std::process::id()).unwrap_or(0), name)
+        };
+        let (pid, name) = parent().unwrap_or_else(own);
+        let by = name.unwrap_or_else(|| "unknown".to_owned());
+        let chosen = std::env::var(SESSION).ok().filter(|id| !id.is_empty());
+        let session = chosen.unwrap_or_else(|| {
+            let start = Identity::of(pid).map_or(0, |identity| identity.start_time);
+            format!("{by}-{pid}-{start}")
+        });
+        Self { by, session }
+    }
+}
+
+/// The process that has started this one, and its name.
+#[cfg(target_os = "linux")]
+fn parent() -> Option<(i32, Option<String>)> {
+    let pid = gemini_tools_platform::process::getppid()?
+        .as_raw_nonzero()
+        .get();
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some((pid, Some(name.trim_end().to_owned())))
+}
+
+/// The process that has started this one, where that can be found out.
+#[cfg(not(target_os = "linux"))]
+fn parent() -> Option<(i32, Option<String>)> {
+    None
+}

@@ -1,0 +1,488 @@
+//! `--history` and `--undo`: what tools have changed, and taking it back.
+
+use crate::command::PRUNE;
+use crate::options::CallToolOptions;
+use crate::print::{Printed, Statuses, print, warn};
+use gemini_tools::builtin::memory_file;
+use gemini_tools::colours;
+use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Kept, Undo, prune};
+use gemini_tools::session::Session;
+use gemini_tools::settings::home;
+use gemini_tools::text::{counted, harmless_lines, visible};
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools::workspace::show_path;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the command line says of the journal.
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct HistoryOptions {
+    /// What is to be taken back; `None` where it is only listed.
+    pub(crate) undo: Option<Vec<String>>,
+    pub(crate) path: Option<String>,
+    pub(crate) session: Option<String>,
+    /// Milliseconds before now.
+    pub(crate) since: Option<u64>,
+    pub(crate) merges: bool,
+    pub(crate) json: bool,
+    /// Whether other projects are listed too.
+    pub(crate) all: bool,
+    /// Whether to remove what is over the limits, and nothing else.
+    pub(crate) prunes: bool,
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Lists the journal, or takes back what is in it.
+pub(crate) fn run(options: &CallToolOptions, wanted: &HistoryOptions, cancel: &Cancellation) -> u8 {
+    match answer(options, wanted, cancel) {
+        Ok(status) => status,
+        Err(error) => {
+            warn(&format!("call_tool: {}", visible(&error.to_string())));
+            if matches!(error.kind, ErrorKind::InvalidToolParams) {
+                2
+            } else {
+                1
+            }
+        }
+    }
+}
+
+fn answer(
+    options: &CallToolOptions,
+    wanted: &HistoryOptions,
+    cancel: &Cancellation,
+) -> Result<u8, ToolError> {
+    let no_home = || {
+        ToolError::new(
+            ErrorKind::ExecutionFailed,
+            "There is no home directory with a journal.",
+        )
+        .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
+    };
+    let home = home().ok_or_else(no_home)?;
+    let session = crate::open_session(options)?;
+    if let Some(journal) = session.journal() {
+        journal.leave_pruning_to_caller();
+        if wanted.prunes {
+            prune(&home, journal.limits());
+        }
+    }
+    if wanted.prunes {
+        return Ok(0);
+    }
+    let unreadable = |e: io::Error| {
+        let why = format!(
+            "The journal in {} can't be read: {e}.",
+            show_path(&home.join(".gemini/tools_journal"))
+        );
+        ToolError::new(ErrorKind::ReadContentFailure, why)
+            .with_hint("It must be a directory of yours that no other user may read (mode 700).")
+    };
+    let log = History::load(&home).map_err(unreadable)?;
+    let history = log.history();
+    let shown = Shown {
+        session: &session,
+        history: &history,
+        json: wanted.json,
+        has_colours: crate::shows_colours(options),
+    };
+    let chosen = history.chosen(&filter(wanted, &session)?);
+    match &wanted.undo {
+        None => Ok(shown.list(&chosen)),
+        Some(ids) => {
+            unknown_ids(&history, ids, &chosen)?;
+            shown.take_back(options, wanted, &home, &chosen, cancel)
+        }
+    }
+}
+
+/// Which entries the command line means.
+fn filter(wanted: &HistoryOptions, session: &Session) -> Result<Filter, ToolError> {
+    let workspace = &session.tool_env().workspace;
+    let mut ids = wanted.undo.clone().unwrap_or_default();
+    let names_last = ids.iter().any(|id| id == "last");
+    let narrows = wanted.session.is_some() || wanted.since.is_some() || wanted.path.is_some();
+    let is_last = wanted.undo.is_some() && (names_last || ids.is_empty() && !narrows);
+    ids.retain(|id| id != "last");
+    if names_last && !ids.is_empty() {
+        return Err(ToolError::invalid(
+            "\"last\" and the ids of changes can't be given together.",
+        ));
+    }
+    let path = wanted.path.as_ref();
+    let path = path.map(|path| real_path(&workspace.root().join(path)));
+    let roots = if wanted.all {
+        Vec::new()
+    } else {
+        workspace.roots().map(Path::to_owned).collect()
+    };
+    Ok(Filter {
+        ids,
+        session: wanted.session.clone(),
+        since: wanted.since.map(|span| now().saturating_sub(span)),
+        path,
+        roots,
+        is_last,
+    })
+}
+
+/// A path without links, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    for existing in path.ancestors() {
+        if let Ok(real) = gemini_tools::sys::canonicalize(existing) {
+            return rest
+                .iter()
+                .rev()
+                .fold(real, |path: PathBuf, name| path.join(name));
+        }
+        rest.extend(existing.file_name());
+    }
+    path.to_owned()
+}
+
+/// Refuses ids that no entry has.
+fn unknown_ids(history: &History<'_>, ids: &[String], chosen: &[usize]) -> Result<(), ToolError> {
+    let is_known = |id: &String| {
+        let mut entries = chosen.iter().map(|index| &history.entries[*index]);
+        id == "last" || entries.any(|entry| entry.id == *id || entry.call.as_deref() == Some(id))
+    };
+    match ids.iter().find(|id| !is_known(id)) {
+        Some(id) => Err(ToolError::invalid(format!(
+            "There is no change with the id {id:?} in this project."
+        ))
+        .with_hint("call_tool --history lists them.")),
+        None => Ok(()),
+    }
+}
+
+/// The history as it is shown.
+struct Shown<'a> {
+    session: &'a Session,
+    history: &'a History<'a>,
+    json: bool,
+    has_colours: bool,
+}
+
+/// Prints, and gives the status; 1 where it can't be printed.
+fn printed(text: &str, printed: Printed, status: u8) -> u8 {
+    let statuses = Statuses {
+        written: status,
+        unwritten: 1,
+    };
+    print(text.as_bytes(), printed, statuses)
+}
+
+impl Shown<'_> {
+    fn display<'p>(&self, path: &'p Path) -> Cow<'p, str> {
+        show_path(self.session.tool_env().workspace.display(path))
+    }
+
+    /// A diff, which commands no terminal.
+    fn shown_diff(&self, diff: &str) -> String {
+        if !io::stdout().is_terminal() {
+            return diff.to_owned();
+        }
+        let diff = harmless_lines(diff);
+        if self.has_colours {
+            colours::diff(&diff)
+        } else {
+            diff
+        }
+    }
+
+    fn list(&self, chosen: &[usize]) -> u8 {
+        let mut text = String::with_capacity(chosen.len() * if self.json { 400 } else { 100 });
+        let now = now();
+        for index in chosen {
+            let entry = &self.history.entries[*index];
+            if self.json {
+                let line = serde_json::to_string(&self.entry_json(*index, entry));
+                text.push_str(&line.unwrap_or_default());
+            } else {
+                self.push_line(&mut text, *index, entry, now);
+            }
+            text.push('\n');
+        }
+        if text.is_empty() {
+            if !self.json {
+                warn("call_tool: No tool has changed anything here that is still kept.");
+            }
+            return 0;
+        }
+        printed(
+            &text,
+            if self.json {
+                Printed::Json
+            } else {
+                Printed::Text
+            },
+            0,
+        )
+    }
+
+    fn push_line(&self, text: &mut String, index: usize, entry: &Entry<'_>, now: u64) {
+        use std::fmt::Write;
+        let path = entry.path();
+        let _ = write!(
+            text,
+            "{}  {:>7}  {:<12}  {:<11}  {}  {}",
+            visible(&entry.id),
+            age(now.saturating_sub(entry.at)),
+            visible(&entry.by),
+            visible(&entry.tool),
+            entry.change(),
+            self.display(&path)
+        );
+        if let Some(by) = self.history.undone_by(index) {
+            let _ = write!(text, "  (undone by {})", visible(&by.id));
+        } else if let (Kept::Lost(reason), Some(_)) = (&entry.kept, &entry.before) {
+            let _ = write!(text, "  (can't be undone: {})", visible(reason));
+        }
+    }
+
+    fn entry_json<'s>(&'s self, index: usize, entry: &'s Entry<'_>) -> EntryJson<'s> {
+        let not_kept = match (&entry.kept, &entry.before) {
+            (Kept::Lost(reason), Some(_)) => Some(&**reason),
+            _ => None,
+        };
+        EntryJson {
+            id: &entry.id,
+            time: iso(entry.at),
+            by: &entry.by,
+            session: &entry.session,
+            tool: &entry.tool,
+            call: entry.call.as_deref(),
+            change: entry.change(),
+            path: entry.shown_path(),
+            before: entry.before.as_ref().map(StateJson::of),
+            after: entry.after.as_ref().map(StateJson::of),
+            undoes: &entry.undoes,
+            undone_by: self.history.undone_by(index).map(|by| &*by.id),
+            not_kept,
+        }
+    }
+
+    fn take_back(
+        &self,
+        options: &CallToolOptions,
+        wanted: &HistoryOptions,
+        home: &Path,
+        chosen: &[usize],
+        cancel: &Cancellation,
+    ) -> Result<u8, ToolError> {
+        if chosen.is_empty() {
+            return Err(ToolError::new(
+                ErrorKind::ExecutionFailed,
+                "There is nothing to undo in this project.",
+            )
+            .with_hint("call_tool --history --all lists the changes in all projects."));
+        }
+        let tool_env = self.session.tool_env();
+        let undo = Undo {
+            workspace: &tool_env.workspace,
+            memory: memory_file(&tool_env.workspace, &tool_env.settings).ok(),
+            merges: wanted.merges,
+            is_explained: options.explain,
+            cancel: cancel.clone(),
+        };
+        let outcomes = undo.take_back(home, self.history, chosen);
+        let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
+        let status = u8::from(is_refused);
+        if self.json {
+            let mut text = String::new();
+            for outcome in &outcomes {
+                text.push_str(&self.outcome_json(outcome).to_string());
+                text.push('\n');
+            }
+            return Ok(printed(&text, Printed::Json, status));
+        }
+        let mut text = String::new();
+        for outcome in &outcomes {
+            if !outcome.diff.is_empty() {
+                text.push_str(&self.shown_diff(&outcome.diff));
+            }
+        }
+        for outcome in outcomes.iter().filter(|outcome| !outcome.undone.is_empty()) {
+            text.push_str(&self.summary(outcome, options.explain));
+        }
+        let first = outcomes.iter().find_map(|outcome| outcome.id.as_deref());
+        if let Some(id) = first {
+            text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
+        }
+        if !text.is_empty() {
+            printed(&text, Printed::Text, status);
+        }
+        self.complain(&outcomes, wanted);
+        Ok(status)
+    }
+
+    fn ids(&self, indices: impl Iterator<Item = usize>) -> String {
+        let ids: Vec<Cow<'_, str>> = indices
+            .map(|index| visible(&self.history.entries[index].id))
+            .collect();
+        ids.join(", ")
+    }
+
+    fn summary(&self, outcome: &FileOutcome, is_explained: bool) -> String {
+        let count = counted(outcome.undone.len(), "change");
+        let done = match (is_explained, &outcome.id) {
+            (true, _) => "Would undo",
+            (_, Some(_)) => "Undid",
+            (_, None) => "Is already as before",
+        };
+        let ids = self.ids(outcome.undone.iter().copied());
+        format!(
+            "{done} {count} of {} ({ids})\n",
+            self.display(&outcome.path)
+        )
+    }
+
+    fn complain(&self, outcomes: &[FileOutcome], wanted: &HistoryOptions) {
+        let mut could_merge = false;
+        for outcome in outcomes {
+            for refused in &outcome.refused {
+                let entry = &self.history.entries[refused.index];
+                could_merge |= refused.reason == "was changed since" && entry.before.is_some();
+                warn(&format!(
+                    "call_tool: {} {}; not undone: {} ({})",
+                    self.display(&outcome.path),
+                    visible(&refused.reason),
+                    visible(&entry.id),
+                    visible(&entry.tool)
+                ));
+            }
+        }
+        if could_merge && !wanted.merges {
+            warn(
+                "call_tool: With --merge the changes are undone and those made since are kept, where they are apart.",
+            );
+        }
+    }
+
+    fn outcome_json(&self, outcome: &FileOutcome) -> Value {
+        let id = |index: &usize| &self.history.entries[*index].id;
+        let refused = outcome
+            .refused
+            .iter()
+            .map(|refused| json!({ "id": id(&refused.index), "reason": refused.reason }));
+        json!({
+            "path": outcome.path.to_string_lossy(),
+            "undone": outcome.undone.iter().map(id).collect::<Vec<_>>(),
+            "refused": refused.collect::<Vec<_>>(),
+            "diff": outcome.diff,
+            "undo": outcome.id,
+        })
+    }
+}
+
+/// A change as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryJson<'a> {
+    id: &'a str,
+    time: String,
+    by: &'a str,
+    session: &'a str,
+    tool: &'a str,
+    call: Option<&'a str>,
+    change: &'a str,
+    path: Cow<'a, str>,
+    before: Option<StateJson>,
+    after: Option<StateJson>,
+    undoes: &'a [Cow<'a, str>],
+    undone_by: Option<&'a str>,
+    not_kept: Option<&'a str>,
+}
+
+/// A file before or after a change as JSON.
+#[derive(Serialize)]
+struct StateJson {
+    bytes: u64,
+    mode: String,
+}
+
+impl StateJson {
+    fn of(state: &FileState<'_>) -> Self {
+        Self {
+            bytes: state.stamp.size,
+            mode: format!("{:04o}", state.mode),
+        }
+    }
+}
+
+/// How long ago, in few characters.
+fn age(millis: u64) -> String {
+    let secs = millis / 1000;
+    match secs {
+        0..60 => format!("{secs}s ago"),
+        60..3600 => format!("{}m ago", secs / 60),
+        3600..86400 => format!("{}h ago", secs / 3600),
+        _ => format!("{}d ago", secs / 86400),
+    }
+}
+
+/// A moment in UTC, as JavaScript writes it.
+fn iso(millis: u64) -> String {
+    let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
+    // The civil calendar in eras of 400 years that begin with March, by Howard Hinnant's
+    // "chrono-Compatible Low-Level Date Algorithms".
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (secs, millis) = (rest / 1000, rest % 1000);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{millis:03}Z",
+        secs / 3600,
+        secs / 60 % 60,
+        secs % 60
+    )
+}
+
+/// Has what is over the limits removed by a process that the caller does not wait for.
+pub(crate) fn prune_behind(session: &Session) {
+    if !session
+        .journal()
+        .is_some_and(gemini_tools::journal::Journal::is_prune_due)
+    {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--{PRUNE}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    gemini_tools::sys::unix_process::CommandExt::process_group(&mut command, 0);
+    // Where it can't be started, a later call does it.
+    let _ = command.spawn();
+}

@@ -1,0 +1,725 @@
+//! What tools have changed is kept, listed, and taken back only where it is as they left it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::answer::Answer;
+use crate::harness::client::Server;
+use crate::harness::{Workspace, running_as_root, set_age, set_mode, skipped};
+
+fn journal(ws: &Workspace) -> PathBuf {
+    ws.root().join("home/.gemini/tools_journal")
+}
+
+fn edit(ws: &Workspace, name: &str, old: &str, new: &str) {
+    let arguments = json!({"file_path": ws.path(name), "old_string": old, "new_string": new});
+    ws.tool("replace")
+        .arguments(&arguments)
+        .unwatched()
+        .run()
+        .output();
+}
+
+fn create(ws: &Workspace, name: &str, content: &str) {
+    let arguments = json!({"file_path": ws.path(name), "content": content});
+    ws.tool("write_file")
+        .arguments(&arguments)
+        .unwatched()
+        .run()
+        .output();
+}
+
+fn undo(ws: &Workspace, args: &[&str]) -> Answer {
+    let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
+    ws.call_tool(&args).unwatched().run()
+}
+
+/// The entries as JSON, newest first.
+fn history(ws: &Workspace, args: &[&str]) -> Vec<Value> {
+    let args: Vec<&str> = ["--history"]
+        .iter()
+        .chain(args)
+        .chain(&["--json"])
+        .copied()
+        .collect();
+    let answer = ws.call_tool(&args).run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let lines = answer.text().lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+fn text(ws: &Workspace, name: &str) -> String {
+    fs::read_to_string(ws.path(name)).expect("text")
+}
+
+fn id(entry: &Value) -> &str {
+    entry["id"].as_str().expect("an id")
+}
+
+#[test]
+fn every_change_is_listed_newest_first_with_what_was_there_and_what_is() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\ntwo\n")
+        .mode("a.txt", 0o640);
+    edit(&ws, "a.txt", "two", "three");
+    let arguments = json!({"file_path": ws.path("a.txt"), "instruction": "x", "old_string": "one", "new_string": "1"});
+    ws.tool("smart_edit")
+        .arguments(&arguments)
+        .flags(&["--id", "call-7"])
+        .unwatched()
+        .run()
+        .output();
+    create(&ws, "b/c.txt", "new");
+    ws.tool("save_memory")
+        .arguments(&json!({"fact": "Likes tea."}))
+        .unwatched()
+        .run()
+        .output();
+    let entries = history(&ws, &[]);
+    let shown: Vec<[&str; 2]> = entries
+        .iter()
+        .map(|entry| ["tool", "change"].map(|key| entry[key].as_str().expect("text")))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ["save_memory", "created"],
+            ["write_file", "created"],
+            ["smart_edit", "changed"],
+            ["replace", "changed"]
+        ]
+    );
+    let smart = &entries[2];
+    assert_eq!(smart["call"], "call-7");
+    assert_eq!(smart["path"], ws.path("a.txt"));
+    assert_eq!(smart["before"], json!({"bytes": 10, "mode": "0640"}));
+    assert_eq!(smart["after"], json!({"bytes": 8, "mode": "0640"}));
+    assert_eq!(smart["notKept"], Value::Null);
+    assert_eq!(entries[1]["before"], Value::Null);
+    for key in ["by", "session"] {
+        assert!(!smart[key].as_str().expect("text").is_empty(), "{smart}");
+        assert_eq!(smart[key], entries[3][key], "one caller, one session");
+    }
+    // A person gets the same as lines, and may narrow them down.
+    let answer = ws.call_tool(&["--history", "a.txt"]).run();
+    let lines: Vec<&str> = answer.text().lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines[0].starts_with(id(smart)) && lines[0].ends_with("smart_edit   changed  a.txt"),
+        "{lines:?}"
+    );
+    assert_eq!(history(&ws, &["b"]).len(), 1);
+    assert_eq!(history(&ws, &["--since", "0s"]).len(), 0);
+    assert_eq!(history(&ws, &["--since", "1h"]).len(), 4);
+}
+
+#[test]
+fn changes_of_batches_and_of_a_server_are_kept_like_others() {
+    let ws = Workspace::new().file("a.txt", "one");
+    let call = json!({"id": "b-1", "name": "replace",
+        "args": {"file_path": "a.txt", "old_string": "one", "new_string": "two"}});
+    ws.call_tool(&["--batch"])
+        .input(format!("{call}\n"))
+        .unwatched()
+        .run()
+        .text();
+    let mut server = Server::greeted(&ws, &[], &json!({}));
+    server.call(
+        "replace",
+        &json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"}),
+    );
+    server.hang_up();
+    server.status();
+    let entries = history(&ws, &[]);
+    assert_eq!(entries.len(), 2, "{entries:?}");
+    assert_eq!(entries[1]["call"], "b-1");
+    let answer = undo(&ws, &[id(&entries[0]), id(&entries[1])]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(text(&ws, "a.txt"), "one");
+}
+
+#[test]
+fn undo_shows_the_diff_and_goes_back_step_by_step() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\ntwo\n")
+        .mode("a.txt", 0o755);
+    edit(&ws, "a.txt", "one", "ONE");
+    edit(&ws, "a.txt", "two", "TWO");
+    let explained = undo(&ws, &["--explain"]);
+    explained.must_say(
+        explained.text(),
+        &["-TWO", "+two", "Would undo 1 change of a.txt"],
+    );
+    assert_eq!(text(&ws, "a.txt"), "ONE\nTWO\n");
+    let first = undo(&ws, &[]);
+    first.must_say(
+        first.text(),
+        &["--- a.txt", "-TWO", "+two", "Undid 1 change of a.txt"],
+    );
+    assert_eq!(text(&ws, "a.txt"), "ONE\ntwo\n");
+    // The last change that still stands.
+    undo(&ws, &["last"]).text();
+    assert_eq!(text(&ws, "a.txt"), "one\ntwo\n");
+    let metadata = fs::metadata(ws.path("a.txt")).expect("a file");
+    assert_eq!(metadata.permissions().mode() & 0o7777, 0o755);
+    let none = undo(&ws, &[]);
+    assert_eq!(none.status(), 1);
+    none.must_say(
+        &none.errors(),
+        &["There is nothing to undo in this project."],
+    );
+}
+
+#[test]
+fn an_undo_is_an_entry_and_is_undone_by_its_id() {
+    let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
+    edit(&ws, "a.txt", "a", "A");
+    edit(&ws, "b.txt", "b", "B");
+    create(&ws, "made/here/c.txt", "C");
+    let answer = undo(&ws, &["--since", "1h"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert!(
+        !Path::new(&ws.path("made")).exists(),
+        "the directories that were made are gone, too"
+    );
+    assert_eq!(
+        (text(&ws, "a.txt"), text(&ws, "b.txt")),
+        ("a".to_owned(), "b".to_owned())
+    );
+    let last = answer.text().lines().last().expect("a line");
+    let id = last
+        .strip_prefix("To take this back: call_tool --undo ")
+        .expect("how");
+    for entry in history(&ws, &[])
+        .iter()
+        .filter(|entry| entry["tool"] != "undo")
+    {
+        assert!(entry["undoneBy"].is_string(), "{entry}");
+    }
+    let again = undo(&ws, &[id]);
+    assert_eq!(again.status(), 0, "{}", again.shown());
+    assert_eq!(
+        (text(&ws, "a.txt"), text(&ws, "b.txt")),
+        ("A".to_owned(), "B".to_owned())
+    );
+    assert_eq!(text(&ws, "made/here/c.txt"), "C");
+    // Now they stand again, and are undone once more.
+    let once_more = undo(&ws, &[]);
+    assert_eq!(once_more.status(), 0, "{}", once_more.shown());
+    assert!(!Path::new(&ws.path("made")).exists());
+}
+
+#[test]
+fn a_file_that_was_changed_since_is_refused_and_named_and_others_are_not() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "one\n")
+        .file("c.txt", "one\n");
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        edit(&ws, name, "one", "two");
+    }
+    fs::write(ws.path("a.txt"), "tw0\n").expect("written");
+    fs::remove_file(ws.path("b.txt")).expect("removed");
+    let entries = history(&ws, &[]);
+    let answer = undo(&ws, &["--since", "1h"]);
+    assert_eq!(answer.status(), 1);
+    let lines = [
+        format!(
+            "a.txt was changed since; not undone: {} (replace)",
+            id(&entries[2])
+        ),
+        format!(
+            "b.txt was removed since; not undone: {} (replace)",
+            id(&entries[1])
+        ),
+    ];
+    answer.must_say(&answer.errors(), &[&lines[0], &lines[1], "With --merge"]);
+    assert_eq!(
+        (text(&ws, "a.txt"), text(&ws, "c.txt")),
+        ("tw0\n".to_owned(), "one\n".to_owned())
+    );
+    assert!(!Path::new(&ws.path("b.txt")).exists());
+    // What was undone once isn't again.
+    let again = undo(&ws, &[id(&entries[0])]);
+    assert_eq!(again.status(), 1);
+    again.must_say(&again.errors(), &["is as it was before already"]);
+}
+
+#[test]
+fn a_file_that_was_only_touched_or_written_anew_with_the_same_content_is_undone() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("new.txt", "")
+        .file("big.txt", "x".repeat(300_000));
+    fs::remove_file(ws.path("new.txt")).expect("removed");
+    edit(&ws, "a.txt", "one", "two");
+    create(&ws, "new.txt", "new\n");
+    let big = json!({"file_path": ws.path("big.txt"), "content": "y".repeat(300_000)});
+    ws.tool("write_file")
+        .arguments(&big)
+        .unwatched()
+        .run()
+        .output();
+    fs::write(ws.path("a.txt"), "two\n").expect("written");
+    for name in ["new.txt", "big.txt"] {
+        set_age(Path::new(&ws.path(name)), 1000);
+    }
+    let answer = undo(&ws, &["--since", "1h", "--json"]);
+    assert_eq!(answer.status(), 1);
+    assert_eq!(text(&ws, "a.txt"), "one\n");
+    assert!(!Path::new(&ws.path("new.txt")).exists());
+    // The content of a large file is not known, so that its time has to do.
+    assert_eq!(text(&ws, "big.txt"), "y".repeat(300_000));
+    let refused: Value =
+        serde_json::from_str(answer.text().lines().next().expect("a line")).expect("JSON");
+    assert_eq!(refused["path"], ws.path("big.txt"));
+    assert_eq!(refused["refused"][0]["reason"], "was changed since");
+}
+
+#[test]
+fn large_files_go_back_over_several_changes_and_forth() {
+    let content = |word: &str| format!("{word}{}", "a line of text\n".repeat(30_000));
+    let ws = Workspace::new().file("big.txt", content("one"));
+    edit(&ws, "big.txt", "one", "two");
+    edit(&ws, "big.txt", "two", "three");
+    undo(&ws, &[]).text();
+    assert!(text(&ws, "big.txt") == content("two"));
+    undo(&ws, &[]).text();
+    assert!(text(&ws, "big.txt") == content("one"));
+    let entries = history(&ws, &[]);
+    let back = undo(&ws, &[id(&entries[0]), id(&entries[1])]);
+    assert_eq!(back.status(), 0, "{}", back.shown());
+    assert!(text(&ws, "big.txt") == content("three"));
+    let all = undo(&ws, &["--since", "1h"]);
+    assert_eq!(all.status(), 0, "{}", all.shown());
+    assert!(text(&ws, "big.txt") == content("one"));
+}
+
+#[test]
+fn changes_made_since_are_kept_by_a_merge_where_they_are_apart() {
+    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n{last}\n");
+    let ws = Workspace::new()
+        .file("a.txt", lines("1", "8"))
+        .file("b.txt", lines("1", "8"));
+    for name in ["a.txt", "b.txt"] {
+        edit(&ws, name, "1\n", "one\n");
+    }
+    fs::write(ws.path("a.txt"), lines("one", "eight")).expect("written");
+    fs::write(ws.path("b.txt"), lines("uno", "8")).expect("written");
+    let answer = undo(&ws, &["--since", "1h", "--merge"]);
+    assert_eq!(answer.status(), 1);
+    assert_eq!(text(&ws, "a.txt"), lines("1", "eight"));
+    assert_eq!(text(&ws, "b.txt"), lines("uno", "8"));
+    answer.must_say(
+        &answer.errors(),
+        &["b.txt was changed since in the same lines, so that it can't be merged"],
+    );
+    // What a merge has done is taken back as well.
+    undo(&ws, &[id(&history(&ws, &["a.txt"])[0])]).text();
+    assert_eq!(text(&ws, "a.txt"), lines("one", "eight"));
+}
+
+#[test]
+fn a_merge_knows_larger_changes_too_and_a_whole_session_of_them() {
+    let body = |word: &str| crate::harness::lines(200, |n| format!("{word} {n}\n"));
+    let ws = Workspace::new().file("a.txt", format!("{}end\n", body("old")));
+    create(&ws, "a.txt", &format!("{}end\n", body("new")));
+    edit(&ws, "a.txt", "new 7\n", "seven\n");
+    let now = text(&ws, "a.txt").replace("end\n", "end\nmine\n");
+    fs::write(ws.path("a.txt"), now).expect("written");
+    let answer = undo(&ws, &["--path", "a.txt", "--merge"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(text(&ws, "a.txt"), format!("{}end\nmine\n", body("old")));
+}
+
+#[test]
+fn an_old_file_with_other_names_is_copied_so_that_they_do_not_change_it() {
+    let ws = Workspace::new().file("a.txt", "one");
+    fs::hard_link(ws.path("a.txt"), ws.path("b.txt")).expect("a link");
+    edit(&ws, "a.txt", "one", "two");
+    assert_eq!(
+        fs::metadata(ws.path("b.txt")).expect("a file").nlink(),
+        1,
+        "the journal has no name of it"
+    );
+    fs::write(ws.path("b.txt"), "changed").expect("written");
+    undo(&ws, &[]).text();
+    assert_eq!(text(&ws, "a.txt"), "one");
+    assert_eq!(text(&ws, "b.txt"), "changed");
+}
+
+#[test]
+fn an_old_file_that_was_written_to_afterwards_is_not_put_back() {
+    let ws = Workspace::new().file("a.txt", "one");
+    let mut open = fs::OpenOptions::new()
+        .append(true)
+        .open(ws.path("a.txt"))
+        .expect("open");
+    edit(&ws, "a.txt", "one", "two");
+    open.write_all(b" more").expect("written");
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1);
+    answer.must_say(
+        &answer.errors(),
+        &["a.txt was written to by another program after it had been replaced"],
+    );
+    assert_eq!(text(&ws, "a.txt"), "two");
+}
+
+#[test]
+fn what_the_user_does_not_want_kept_is_not() {
+    let settings =
+        json!({"tools": {"undo": {"exclude": ["*.pem", "/private/", "keys/*.txt"]}}}).to_string();
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", settings)
+        .file(".geminiignore", "closed\n");
+    for name in [
+        "a.pem",
+        "b/c.pem",
+        "private/x/y",
+        "keys/k.txt",
+        "closed",
+        "kept.txt",
+        "b/private",
+    ] {
+        create(&ws, name, "secret");
+        create(&ws, name, "other");
+    }
+    let kept: Vec<String> = history(&ws, &[])
+        .iter()
+        .map(|entry| entry["path"].as_str().expect("text").to_owned())
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            ws.path("b/private"),
+            ws.path("b/private"),
+            ws.path("kept.txt"),
+            ws.path("kept.txt")
+        ]
+    );
+    let off = json!({"tools": {"undo": {"enabled": false}}}).to_string();
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", off)
+        .file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    assert!(!journal(&ws).exists());
+    let answer = ws.call_tool(&["--history"]).run();
+    assert_eq!((answer.status(), answer.text()), (0, ""));
+}
+
+#[test]
+fn a_project_has_no_say_in_what_is_kept() {
+    let settings = json!({"tools": {"undo": {"enabled": false, "exclude": ["*"], "maxAgeDays": 0, "maxMegabytes": 0}}});
+    let ws = Workspace::new()
+        .file(".gemini/settings.json", settings.to_string())
+        .file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    assert_eq!(history(&ws, &[]).len(), 1);
+    assert_eq!(ws.call_tool(&["--prune-history"]).run().status(), 0);
+    undo(&ws, &[]).text();
+    assert_eq!(text(&ws, "a.txt"), "one");
+}
+
+#[test]
+fn the_journal_is_the_users_alone_and_is_not_used_where_it_is_not() {
+    let ws = Workspace::new().file("a.txt", "one").mode("a.txt", 0o666);
+    edit(&ws, "a.txt", "one", "two");
+    let mut waiting = vec![journal(&ws)];
+    let mut files = 0;
+    while let Some(path) = waiting.pop() {
+        let metadata = fs::symlink_metadata(&path).expect("an entry");
+        assert_eq!(
+            metadata.permissions().mode() & 0o077,
+            0,
+            "{}",
+            path.display()
+        );
+        if metadata.is_dir() {
+            waiting.extend(
+                fs::read_dir(&path)
+                    .expect("a directory")
+                    .map(|entry| entry.expect("entry").path()),
+            );
+        } else {
+            files += 1;
+        }
+    }
+    assert_eq!(files, 5, "the log, the old file, and what hides them");
+    // Others may have put something there.
+    set_mode(&journal(&ws), 0o755);
+    edit(&ws, "a.txt", "two", "three");
+    let answer = ws.call_tool(&["--history"]).run();
+    assert_eq!(answer.status(), 1);
+    answer.must_say(&answer.errors(), &["can't be read", "mode 700"]);
+    set_mode(&journal(&ws), 0o700);
+    assert_eq!(history(&ws, &[]).len(), 1);
+    // Nor does a link lead anywhere.
+    let elsewhere = ws.root().join("out/journal");
+    fs::rename(journal(&ws), &elsewhere).expect("moved");
+    symlink(&elsewhere, journal(&ws)).expect("a link");
+    edit(&ws, "a.txt", "three", "four");
+    assert_eq!(fs::read_dir(&elsewhere).expect("it").count(), 4);
+    assert_eq!(ws.call_tool(&["--history"]).run().status(), 1);
+}
+
+#[test]
+fn undo_writes_nowhere_that_tools_may_not() {
+    let ws = Workspace::new()
+        .file("a.txt", "one")
+        .outside("b.txt", "two")
+        .directory("d");
+    edit(&ws, "a.txt", "one", "two");
+    let mut log = fs::read_dir(journal(&ws))
+        .expect("the journal")
+        .flatten()
+        .map(|hour| hour.path().join("log"));
+    let log = log.find(|log| log.exists()).expect("a log");
+    let line = fs::read_to_string(&log).expect("text");
+    fs::write(
+        &log,
+        line.replace(&ws.path("a.txt"), &ws.outside_path("b.txt")),
+    )
+    .expect("written");
+    let answer = undo(&ws, &["--path", &ws.outside_path("b.txt")]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    // As the memory file it must be that.
+    let memory = line
+        .replace(&ws.path("a.txt"), &ws.outside_path("b.txt"))
+        .replace("\"before\"", "\"memory\":true,\"before\"");
+    fs::write(&log, memory).expect("written");
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(&answer.errors(), &["is not in the workspace"]);
+    // A link in the way leads nowhere.
+    symlink(ws.root().join("out"), ws.path("way")).expect("a link");
+    fs::write(&log, line.replace("a.txt", "way/b.txt")).expect("written");
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    assert_eq!(
+        fs::read_to_string(ws.outside_path("b.txt")).expect("text"),
+        "two"
+    );
+}
+
+#[test]
+fn a_line_that_was_cut_hides_no_other() {
+    let ws = Workspace::new().file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    let hour = fs::read_dir(journal(&ws))
+        .expect("the journal")
+        .flatten()
+        .find(|entry| entry.path().is_dir());
+    let log = hour.expect("an hour").path().join("log");
+    let mut open = fs::OpenOptions::new()
+        .append(true)
+        .open(log)
+        .expect("the log");
+    open.write_all(b"\n{\"id\":\"cut").expect("written");
+    edit(&ws, "a.txt", "two", "three");
+    assert_eq!(history(&ws, &[]).len(), 2);
+    undo(&ws, &["--path", "a.txt"]).text();
+    assert_eq!(text(&ws, "a.txt"), "one");
+}
+
+#[test]
+fn sessions_are_told_apart_by_the_environment() {
+    let ws = Workspace::new().file("a.txt", "0");
+    for (session, old, new) in [("s-1", "0", "1"), ("s-2", "1", "2"), ("s-1", "2", "3")] {
+        let arguments = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+        ws.tool("replace")
+            .arguments(&arguments)
+            .env("GEMINI_TOOLS_SESSION", session)
+            .unwatched()
+            .run()
+            .output();
+    }
+    assert_eq!(history(&ws, &["--session", "s-1"]).len(), 2);
+    let answer = undo(&ws, &["--session", "s-1"]);
+    // The first change was changed by the other session.
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    assert_eq!(text(&ws, "a.txt"), "2");
+    let answer = undo(&ws, &["--session", "s-2"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let answer = undo(&ws, &["--session", "s-1"]);
+    assert_eq!(text(&ws, "a.txt"), "0", "{}", answer.shown());
+}
+
+#[test]
+fn the_memory_file_and_files_behind_links_are_undone() {
+    let ws = Workspace::new()
+        .file("real/a.txt", "one")
+        .link("link", "real")
+        .home(".gemini/GEMINI.md", "# Mine\n");
+    edit(&ws, "link/a.txt", "one", "two");
+    assert_eq!(
+        history(&ws, &["real/a.txt"])[0]["path"],
+        ws.path("real/a.txt")
+    );
+    ws.tool("save_memory")
+        .arguments(&json!({"fact": "Likes tea."}))
+        .unwatched()
+        .run()
+        .output();
+    undo(&ws, &["--since", "1h"]).text();
+    assert_eq!(text(&ws, "real/a.txt"), "one");
+    let memory = ws.root().join("home/.gemini/GEMINI.md");
+    assert_eq!(fs::read_to_string(memory).expect("text"), "# Mine\n");
+}
+
+#[test]
+fn git_sees_an_undo_as_any_other_edit() {
+    let ws = Workspace::new().file("a.txt", "one\n").git();
+    for args in [["add", "a.txt"], ["commit", "-qmone"]] {
+        ws.git_command(&args);
+    }
+    edit(&ws, "a.txt", "one", "two");
+    ws.git_command(&["add", "a.txt"]);
+    create(&ws, "b.txt", "new");
+    ws.git_command(&["add", "b.txt"]);
+    let before = crate::harness::tree::Tree::of(&ws.dir().join(".git"));
+    let answer = undo(&ws, &["--since", "1h"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let changes = before.changes(&crate::harness::tree::Tree::of(&ws.dir().join(".git")));
+    assert!(changes.is_empty(), "{changes:?}");
+    assert_eq!(text(&ws, "a.txt"), "one\n");
+}
+
+#[test]
+fn a_project_at_home_shows_nothing_of_the_journal() {
+    let ws = Workspace::new().file("a.txt", "needle");
+    let home = ws.path("");
+    let at_home = |tool: &str, arguments: &Value| {
+        ws.tool(tool)
+            .arguments(arguments)
+            .env("HOME", &home)
+            .unwatched()
+            .run()
+            .output()
+    };
+    at_home(
+        "replace",
+        &json!({"file_path": "a.txt", "old_string": "needle", "new_string": "other"}),
+    );
+    assert!(ws.dir().join(".gemini/tools_journal").is_dir());
+    let found = at_home("search_file_content", &json!({"pattern": "needle"}));
+    assert!(found.starts_with("No matches found"), "{found}");
+    let log = ws.dir().join(".gemini/tools_journal/.gitignore");
+    let answer = ws
+        .tool("read_file")
+        .arguments(&json!({"absolute_path": log}))
+        .env("HOME", &home)
+        .unwatched()
+        .run();
+    answer.error("permission_denied", 1);
+    let found = at_home("glob", &json!({"pattern": ".gemini/**/*"}));
+    assert!(!found.contains("log"), "{found}");
+}
+
+#[test]
+fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
+    let settings = json!({"tools": {"undo": {"maxMegabytes": 1, "maxAgeDays": 2}}}).to_string();
+    let ws = Workspace::new().home(".gemini/settings.json", settings);
+    let content = |n: u32| format!("{n}{}", "x".repeat(200_000));
+    for n in 0..9 {
+        create(&ws, "a.txt", &content(n));
+    }
+    create(&ws, "b.txt", "small");
+    let old = journal(&ws).join("400000");
+    fs::create_dir(&old).expect("made");
+    for name in ["log", "abc"] {
+        fs::write(old.join(name), "x").expect("written");
+    }
+    assert_eq!(ws.call_tool(&["--prune-history"]).run().status(), 0);
+    assert!(!old.exists());
+    let kept: u64 = fs::read_dir(journal(&ws))
+        .expect("the journal")
+        .flatten()
+        .filter(|hour| hour.path().is_dir())
+        .flat_map(|hour| fs::read_dir(hour.path()).expect("an hour").flatten())
+        .map(|entry| entry.metadata().expect("a file").len())
+        .sum();
+    assert!((600_000..1024 * 1024).contains(&kept), "{kept} bytes");
+    // The newest are there, the oldest are not.
+    let entries = history(&ws, &["a.txt"]);
+    let changed: Vec<&str> = entries
+        .iter()
+        .filter(|entry| entry["change"] == "changed")
+        .map(id)
+        .collect();
+    let answer = undo(&ws, &changed);
+    assert_eq!(answer.status(), 1);
+    assert!(
+        answer
+            .errors()
+            .contains("a.txt is not in the journal any more"),
+        "{}",
+        answer.errors()
+    );
+    let now = text(&ws, "a.txt");
+    let n: u32 = now[..1].parse().expect("a number");
+    assert!((2..7).contains(&n), "{n}");
+    // That the file was made needs no content.
+    let answer = undo(&ws, &["--path", "a.txt"]);
+    assert_eq!(answer.status(), 0, "{}", answer.errors());
+    assert!(!Path::new(&ws.path("a.txt")).exists());
+}
+
+#[test]
+fn a_file_too_large_for_the_journal_is_listed_and_says_so() {
+    let settings = json!({"tools": {"undo": {"maxMegabytes": 1}}}).to_string();
+    let content = format!("one{}", "x".repeat(2 * 1024 * 1024));
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", settings)
+        .file("a.txt", content);
+    edit(&ws, "a.txt", "one", "two");
+    let reason = "it is larger than all that is kept";
+    assert_eq!(history(&ws, &[])[0]["notKept"], reason);
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1);
+    answer.must_say(&answer.errors(), &["a.txt was not kept", reason]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_stops_no_edit() {
+    if running_as_root() {
+        return skipped("a user who is not root");
+    }
+    let ws = Workspace::new().file("a.txt", "one").home(".gemini/x", "");
+    set_mode(&ws.root().join("home/.gemini"), 0o500);
+    edit(&ws, "a.txt", "one", "two");
+    assert_eq!(text(&ws, "a.txt"), "two");
+    set_mode(&ws.root().join("home/.gemini"), 0o700);
+}
+
+#[test]
+fn command_lines_that_make_no_sense_are_refused() {
+    let ws = Workspace::new().file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    for (args, words) in [
+        (
+            &["--undo", "nosuchid00"][..],
+            "There is no change with the id \"nosuchid00\" in this project.",
+        ),
+        (&["--undo", "last", "nosuchid00"], "can't be given together"),
+        (&["--undo", "--since", "10"], "is not a span of time"),
+        (&["--undo", "--since", "ten m"], "is not a span of time"),
+        (&["--merge", "read_file"], "cannot be used with"),
+        (&["--history", "--undo"], "cannot be used with"),
+        (&["--history", "--batch"], "cannot be used with"),
+        (&["--since", "10m", "read_file"], "cannot be used with"),
+        (&["--since", "10m"], "--history"),
+    ] {
+        let answer = ws.call_tool(args).run();
+        assert_eq!(answer.status(), 2, "{args:?}: {}", answer.shown());
+        let said = format!("{}{}", answer.text(), answer.errors()).replace("\\\"", "\"");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    assert_eq!(text(&ws, "a.txt"), "two");
+}
