@@ -311,6 +311,7 @@ fn long_answer_to(stdout: OwnedFd, reader: impl Read) -> (String, bool) {
     (output.expect("a text").to_owned(), text.is_ascii())
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_long_answer_reaches_a_host_with_each_character_whole_and_unescaped() {
     // As node starts programs.
