@@ -6,20 +6,21 @@
 //! once is one of our pieces. Where the system doesn't say what has been read, JSON is written in
 //! ASCII, with `\u` escapes, which cost a model several tokens for each character.
 
-use gemini_tools_platform::event::{PollFd, PollFlags, Timespec, poll};
+use gemini_tools_platform::event::{PollFd, PollFlags, poll};
 use gemini_tools_platform::fd::BorrowedFd;
 use gemini_tools_platform::io::Errno;
 use gemini_tools_platform::stdio::stdout;
 use gemini_tools_platform::unread::{Reader, WatchedStream, reader};
 use std::borrow::Cow;
 use std::io;
+use std::time::Duration;
 
 /// Up to this size a text is written at once: a host reads that much in one piece, and a caller
 /// that waits for the end before it reads finds room for it in a pipe.
 const AT_ONCE_BYTES: usize = 60_000;
 
-/// How long to wait before asking anew what has been read, at first and at most, in nanoseconds.
-const PAUSE_NANOS: (i64, i64) = (20_000, 2_000_000);
+/// How long to wait before asking anew what has been read, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
 
 /// Writes all of a text to standard output, at once and without a buffer in between.
 ///
@@ -84,9 +85,16 @@ fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
                 // An interruption makes it try again, which is right.
                 let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
             }
-            // The reader of a socket has gone away before it had read all.
-            Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
-            Err(e) => return Err(e.into()),
+            Err(e) => {
+                let e = io::Error::from(e);
+                // The reader of a socket has gone away before it had read all.
+                let is_gone = e.kind() == io::ErrorKind::ConnectionReset;
+                return Err(if is_gone {
+                    io::ErrorKind::BrokenPipe.into()
+                } else {
+                    e
+                });
+            }
         }
     }
     Ok(())
@@ -117,15 +125,9 @@ fn piece_end(text: &[u8], most: usize) -> usize {
 /// Waits until all that was written has been read, or the reader is gone, which the next write
 /// tells.
 fn wait_until_read(stream: &WatchedStream<'_>) {
-    let (mut pause, longest) = PAUSE_NANOS;
+    let (mut pause, longest) = PAUSES;
     while stream.unread_bytes().is_some_and(|bytes| bytes > 0) {
-        let fd = stream.fd();
-        let mut gone = [PollFd::new(&fd, PollFlags::empty())];
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: pause,
-        };
-        if poll(&mut gone, Some(&limit)).is_ok_and(|count| count > 0) {
+        if stream.is_abandoned_after(pause) {
             return;
         }
         pause = (pause * 2).min(longest);

@@ -7,6 +7,7 @@
 //! end that writes nothing: then the reader is not watched.
 
 use crate::fd::BorrowedFd;
+use std::time::Duration;
 
 /// A stream whose reader can be watched.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +88,22 @@ impl<'a> WatchedStream<'a> {
             return outgoing_bytes(self.fd);
         }
         rustix::io::ioctl_fionread(self.fd).ok()
+    }
+
+    /// Whether the reader goes away within a pause.
+    #[cfg(target_os = "linux")]
+    pub fn is_abandoned_after(&self, pause: Duration) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let mut reader = [PollFd::new(&self.fd, PollFlags::empty())];
+        let limit = pause.try_into().ok();
+        poll(&mut reader, limit.as_ref()).is_ok_and(|count| count > 0)
+    }
+
+    /// Whether the reader goes away within a pause.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_abandoned_after(&self, pause: Duration) -> bool {
+        std::thread::sleep(pause);
+        false
     }
 
     /// A number that is 0 where all has been read; `None` where the system does not say.
