@@ -138,7 +138,7 @@ export async function checkNpx(job) {
   const { report, table } = job;
   const room = await npmRoom(job, 'npx');
   const kept = path.join(room.home, '.local', 'share', 'gemini-tools', 'bin');
-  // Without a terminal nobody can be asked.
+  // Without a terminal no user can be asked.
   await isSetUp(report, room, `${table.get('npx, for one project')} --yes`);
   await report.claim('npx_names_a_copy_that_outlives_its_cache', async () => {
     fs.rmSync(path.join(room.home, '.npm'), { recursive: true });

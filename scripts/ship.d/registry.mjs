@@ -18,7 +18,7 @@ export async function startRegistry() {
     });
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // Whatever fails, it keeps no process alive.
+  // It keeps no process alive where a claim fails.
   server.unref();
   const { port } = server.address();
   const url = `http://127.0.0.1:${port}/`;
