@@ -97,6 +97,7 @@ export function contents() {
     table: [...document.querySelectorAll('tbody tr')].map((row) => [...row.cells].map(shown)),
     headings: [...document.querySelectorAll('h2')].map(shown),
     texts: [...document.querySelectorAll('.text')].map(shown),
+    words: [...document.querySelectorAll('.markdown')].map(shown),
     used: [...document.querySelectorAll('body > p.soft')].map(shown),
     calls: calls.map((d) => ({
       name: shown(d.querySelector('summary code')),

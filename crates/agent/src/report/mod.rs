@@ -2,6 +2,7 @@
 //!
 //! What is kept of a session is bounded, and what was cut says so. `page` writes the page.
 
+mod markdown;
 mod page;
 
 use super::call::{ToolCall, ToolCallDecision};
@@ -437,6 +438,7 @@ mod tests {
             "2026-01-31 08:09:10 UTC",
             "gemini-x",
             "s-1",
+            "Done.",
             "Häng an!",
             "<h2>Turn 1</h2>",
             "<details><summary>Thoughts",
@@ -449,7 +451,7 @@ mod tests {
             "gone",
             "slow",
             "<h2>Turn 2</h2>",
-            "Done.",
+            "The answer is at the top",
         ];
         let mut at = 0;
         for part in parts {
@@ -512,6 +514,40 @@ mod tests {
         assert_eq!(read.as_object(), Some(args));
         assert!(super::brief(args, &order).starts_with("path: p, old: {"));
         assert_eq!(super::in_order(&serde_json::Map::new(), &order), "{}");
+    }
+
+    #[test]
+    fn the_answer_is_at_the_top_and_diffs_are_open() {
+        let stats = stats();
+        let edited = done("replace", json!({"file_path": "a"}), edit());
+        let events = [
+            STARTED,
+            PROMPT,
+            turn(1),
+            Event::Text("I look."),
+            Event::Call(&edited),
+            turn(2),
+            Event::Text("All **done**."),
+            ended(&stats),
+        ];
+        let done = page(&events);
+        let at = |text: &str| done.find(text).unwrap_or_else(|| panic!("{text}: {done}"));
+        let words = "All <strong>done</strong>.";
+        assert!(at("<h2>Answer</h2>") < at(words));
+        assert!(at(words) < at("<h2>Prompt</h2>"));
+        assert!(at("<h2>Turn 1</h2>") < at("I look."));
+        assert!(at("<h2>Turn 2</h2>") < at("The answer is at the top"));
+        assert_eq!(done.matches(words).count(), 1);
+        assert!(done.contains("<details open><summary>"));
+        assert!(at("<h3>Diff</h3>") < at("<h3>Arguments</h3>"));
+        // A session that has ended at a call has none.
+        let page = page(&[
+            turn(1),
+            Event::Text("I look."),
+            Event::Call(&edited),
+            ended(&stats),
+        ]);
+        assert!(!page.contains("Answer") && page.contains("I look."));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The page itself: everything that a session says is escaped here, and nowhere else.
 
-use super::{Cut, Entry, ReportCall, ReportState};
+use super::{Cut, Entry, ReportCall, ReportState, markdown};
 use crate::call::ToolCallDecision;
 use crate::clock::{iso, span};
 use crate::event::SessionError;
@@ -27,9 +27,20 @@ pub(super) fn page(kept: &ReportState, error: Option<&SessionError>, stats: &Sta
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
     );
     totals(&mut page, kept, error, stats);
+    let answer = answer(kept).filter(|_| error.is_none());
+    if let Some(at) = answer
+        && let Entry::Text(text) = &kept.entries[at]
+    {
+        page.push_str("<h2>Answer</h2>\n");
+        words(&mut page, text);
+    }
     tools(&mut page, stats);
-    for entry in &kept.entries {
-        show(&mut page, entry);
+    for (at, entry) in kept.entries.iter().enumerate() {
+        if answer == Some(at) {
+            page.push_str("<p class=\"cut\">The answer is at the top of this page.</p>\n");
+        } else {
+            show(&mut page, entry);
+        }
     }
     if kept.left_out > 0 {
         page.push_str(&format!(
@@ -41,8 +52,17 @@ pub(super) fn page(kept: &ReportState, error: Option<&SessionError>, stats: &Sta
     page
 }
 
+/// Where the model's last words are: no call, error or turn comes after them.
+fn answer(kept: &ReportState) -> Option<usize> {
+    let ends = |entry: &Entry| matches!(entry, Entry::Call(_) | Entry::Error(_) | Entry::Turn(_));
+    let first = kept.entries.iter().rposition(ends).map_or(0, |at| at + 1);
+    let is_text = |entry: &Entry| matches!(entry, Entry::Text(_));
+    let found = kept.entries[first..].iter().rposition(is_text);
+    found.map(|at| first + at)
+}
+
 /// Text as text: neither markup nor control characters.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape_controls(text).chars() {
         match c {
@@ -189,7 +209,7 @@ fn show(page: &mut String, entry: &Entry) {
             page.push_str("</details>\n");
         }
         Entry::Turn(number) => page.push_str(&format!("<h2>Turn {number}</h2>\n")),
-        Entry::Text(text) => block(page, "text", text),
+        Entry::Text(text) => words(page, text),
         Entry::Thought(text) => {
             page.push_str("<details><summary>Thoughts</summary>\n");
             block(page, "text soft", text);
@@ -207,6 +227,14 @@ fn show(page: &mut String, entry: &Entry) {
         Entry::Warning(text) => block(page, "text warn", text),
         Entry::Error(text) => block(page, "text bad", text),
     }
+}
+
+/// What the model says, which is markdown.
+fn words(page: &mut String, text: &Cut) {
+    page.push_str("<div class=\"markdown\" dir=\"auto\">\n");
+    markdown::push(page, &text.text);
+    page.push_str("</div>\n");
+    missing(page, text);
 }
 
 /// Text with its line breaks. The direction is that of its first letter.
@@ -242,8 +270,10 @@ fn show_call(page: &mut String, call: &ReportCall) {
         .lines
         .map(|(added, removed)| format!(" +{added} -{removed}"))
         .unwrap_or_default();
+    // What was changed is what a reader looks for.
+    let open = if call.diff.is_some() { " open" } else { "" };
     page.push_str(&format!(
-        "<details{class}><summary>{mark} <code>{}</code> {} <span class=\"soft\">{}{lines}</span>\
+        "<details{class}{open}><summary>{mark} <code>{}</code> {} <span class=\"soft\">{}{lines}</span>\
          </summary>\n",
         escaped(&one_line(&call.name.text)),
         escaped(&one_line(&call.description.text)),
@@ -263,11 +293,11 @@ fn show_call(page: &mut String, call: &ReportCall) {
             ("Duration", span(call.duration)),
         ],
     );
-    listing(page, "Arguments", &call.args);
     if let Some(text) = &call.diff {
         page.push_str("<h3>Diff</h3>\n");
         diff(page, text);
     }
+    listing(page, "Arguments", &call.args);
     let heading = if call.is_failed { "Error" } else { "Output" };
     listing(page, heading, &call.output);
     page.push_str("</details>\n");
