@@ -148,9 +148,8 @@ pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
         && stats.has_changed_files()
         && stderr().is_terminal()
     {
-        warn(&format!(
-            "to undo the changes to files: call_tool --undo --session {session}"
-        ));
+        // As short as the other lines: it must fit into 80 columns.
+        let _ = writeln!(stderr(), "Undo with: call_tool --undo --session {session}");
     }
 }
 
