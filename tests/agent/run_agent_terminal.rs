@@ -683,7 +683,7 @@ fn ctrl_c_while_the_model_speaks_ends_the_session() {
         return;
     };
     for fault in [
-        json!({"fault": "silence", "afterChunks": 1, "text": "", "parts": [{"text": "Herons "}, {"text": "wade."}]}),
+        json!({"fault": "silence", "afterChunks": 1, "text": "", "parts": [{"text": "Herons \n"}, {"text": "wade."}]}),
         json!({"fault": "silence"}),
         json!({"fault": "no-headers"}),
         // Between two attempts.

@@ -20,12 +20,13 @@ fn start_all(ws: &Workspace, fact: impl Fn(usize) -> String) -> Vec<Running> {
     (0..WRITERS).map(|n| save(ws, &fact(n)).start()).collect()
 }
 
-/// What `.gemini` holds besides the scratch directory.
+/// What `.gemini` holds besides the journal.
 fn names(ws: &Workspace) -> Vec<String> {
     let entries = fs::read_dir(at_home(ws, ".gemini")).expect("the directory");
     let name = |e: std::io::Result<fs::DirEntry>| e.expect("an entry").file_name();
     entries
         .map(|e| name(e).to_string_lossy().into_owned())
+        .filter(|name| name != "tools_journal")
         .collect()
 }
 

@@ -222,8 +222,8 @@ fn an_argument_with_dashes_is_shown_without() {
             "absolute_path='a b.md'",
         ),
         (
-            &["search_file_content", "TODO", "--path", "src"],
-            "path=src",
+            &["search_file_content", "TODO", "--include", "*.rs"],
+            "include=*.rs",
         ),
         (&["read_file", "--zzz"], "zzz=VALUE"),
     ] {

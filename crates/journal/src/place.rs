@@ -10,7 +10,7 @@ use gemini_tools_platform::fd::{AsFd, OwnedFd};
 use gemini_tools_platform::fs::{self, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The name of the log of an hour.
@@ -61,11 +61,15 @@ fn check(_: &OwnedFd) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Makes a directory that is the user's alone, with those above it, and opens it.
+/// Makes a directory that is the user's alone, with the usual ones above it, and opens it.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use gemini_tools_platform::unix_fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(path);
+    let above = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let made = above.and_then(|()| match builder.mode(0o700).create(path) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    });
     made.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
     let dir = open(path)?.ok_or(Errno::NOENT)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

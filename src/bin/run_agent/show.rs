@@ -126,7 +126,7 @@ fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
 
 /// Whether a terminal gets colours.
 fn is_styled() -> bool {
-    ColourChoice::Auto.shows_on(true)
+    !is_dumb() && ColourChoice::Auto.shows_on(true)
 }
 
 /// Whether the terminal obeys no escape sequences.

@@ -1616,7 +1616,7 @@ mod tests {
             let hits = search(pattern, text.as_bytes(), 0).expect("found");
             let expected = [
                 (1, true, "needle one"),
-                (100_002, true, "a needle two"),
+                (100_002, true, "  a needle two"),
                 (200_004, true, "needle"),
             ];
             assert_eq!(shown(&hits), expected, "{pattern}");
