@@ -36,7 +36,13 @@ impl Writer<'_> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+            // The syntax of the last three is not among the options.
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::FootnoteReference(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => {
                 self.page.push_str(&escaped(&text));
             }
             Event::Code(text) => {
@@ -47,11 +53,7 @@ impl Writer<'_> {
             Event::HardBreak => self.page.push_str("<br>\n"),
             Event::Rule => self.page.push_str("<hr>\n"),
             Event::TaskListMarker(is_done) => {
-                self.page.push_str(if is_done { "☑ " } else { "☐ " })
-            }
-            // Their syntax is not among the options.
-            Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.page.push_str(&escaped(&text));
+                self.page.push_str(if is_done { "☑ " } else { "☐ " });
             }
         }
     }
