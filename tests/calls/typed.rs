@@ -223,7 +223,7 @@ fn an_argument_with_dashes_is_shown_without() {
         ),
         (
             &["search_file_content", "TODO", "--include", "*.rs"],
-            "include=*.rs",
+            "include='*.rs'",
         ),
         (&["read_file", "--zzz"], "zzz=VALUE"),
     ] {
