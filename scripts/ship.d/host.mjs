@@ -44,7 +44,7 @@ export async function checkHost(job) {
     settings: { trusted: false },
     prepare: async (place) => {
       fs.rmSync(path.join(place.workspace, '.gemini'), { recursive: true });
-      await ok(room, 'gemini-tools init --yes', { cwd: place.workspace, variables: { HOME: place.home } });
+      await ok(room, 'gemini-tools init --yes --trust', { cwd: place.workspace, variables: { HOME: place.home } });
     },
   });
   await report.claim('gemini_cli_calls_a_tool_of_the_npm_package', () => {

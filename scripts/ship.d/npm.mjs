@@ -139,7 +139,7 @@ export async function checkNpx(job) {
   const room = await npmRoom(job, 'npx');
   const kept = path.join(room.home, '.local', 'share', 'gemini-tools', 'bin');
   // Without a terminal no user can be asked.
-  await isSetUp(report, room, `${table.get('npx, for one project')} --yes`);
+  await isSetUp(report, room, `${table.get('npx, for one project')} --yes --trust`);
   await report.claim('npx_names_a_copy_that_outlives_its_cache', async () => {
     fs.rmSync(path.join(room.home, '.npm'), { recursive: true });
     for (const command of Object.values(commands(room))) assert.equal(path.dirname(command), kept);
@@ -149,7 +149,7 @@ export async function checkNpx(job) {
   await report.claim('npx_brings_the_copy_up_to_date', async () => {
     const file = path.join(kept, 'call_tool');
     fs.writeFileSync(file, 'old');
-    await ok(room, `${table.get('npx, for one project')} --yes`);
+    await ok(room, `${table.get('npx, for one project')} --yes --trust`);
     assert.ok(fs.statSync(file).size > 1000);
     assert.deepEqual(fs.readdirSync(kept).sort(), ['call_tool', 'get_tools', 'mcp_client', 'run_agent', 'serve_tools']);
   });

@@ -41,7 +41,7 @@ export async function works(report, room) {
     assert.match(texts, /^serde_json \d/m);
     assert.match(texts, /Permission is hereby granted/);
   });
-  await isSetUp(report, room, 'get_tools init --yes');
+  await isSetUp(report, room, 'get_tools init --yes --trust');
 }
 
 /** What `init` writes leads to executables, and `doctor` finds nothing that can't work. */
