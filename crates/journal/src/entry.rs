@@ -62,7 +62,7 @@ pub struct FileState<'a> {
     pub stamp: Stamp,
     /// Twelve bits of its mode; zero where the system has none.
     pub mode: u32,
-    /// The SHA-256 of the content in hexadecimal digits, where it is not known by a [`Patch`].
+    /// The SHA-256 of the content in hexadecimal digits, where it is not known by a patch.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Cow<'a, str>>,
 }
