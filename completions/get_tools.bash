@@ -44,7 +44,7 @@ _get_tools() {
 
     case "${cmd}" in
         get_tools)
-            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --only --exclude --licenses --help --version config show lint trust init doctor completions"
+            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --notes --only --exclude --licenses --help --version config show lint trust init doctor completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_get_tools_global_optspecs
-    string join \n pretty wrap format= color= kinds mcp refresh only= exclude= licenses h/help V/version
+    string join \n pretty wrap format= color= kinds mcp refresh notes only= exclude= licenses h/help V/version
 end
 
 function __fish_get_tools_needs_command
@@ -45,6 +45,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -l wrap -d 'Wrap the d
 complete -c get_tools -n "__fish_get_tools_needs_command" -l kinds -d 'Add each tool\'s kind (read, edit, execute, …), for hosts that decide by it'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l mcp -d 'Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'As --mcp, with all servers and pairs asked anew, accepting what they declare now'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l notes -d 'Say on standard error what was left out and why, as on a terminal'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l licenses -d 'Print the licences of all that is linked into the executables'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Print version'

@@ -22,6 +22,8 @@ workspace-write\t''"
 complete -c run_agent -l include-directories -d 'More directories for tools to work in' -r
 complete -c run_agent -s y -l yolo -d 'As --approval-mode yolo: nothing asks'
 complete -c run_agent -l fail-on-refusal -d 'End with status 3 if the rules refused a call, or no user could approve it'
+complete -c run_agent -l only-discovered -d 'Use the tools of the discovery command alone, without the built-in ones'
+complete -c run_agent -l no-mcp -d 'Leave the MCP servers of the settings aside'
 complete -c run_agent -l trust -d 'Let the project\'s settings name commands, allow tools and weaken the sandbox'
 complete -c run_agent -s c -l continue -d 'Go on with the newest session of this directory'
 complete -c run_agent -l no-session -d 'Keep no session; without this, each is kept for a week below ~/.gemini/tmp'

@@ -10,7 +10,6 @@
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
 //! | [`serve`] | `gemini-tools-mcp-server` | the tools for MCP clients |
 //! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
-//! | [`own_program`] | `gemini-tools-setup` | whether settings name these executables |
 //! | [`approval`] | `gemini-tools-approval` | the gate that every call passes, and asking a person |
 //! | [`session`] | `gemini-tools-approval` | what calls need, opened once |
 //! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
@@ -108,7 +107,7 @@ pub use gemini_tools_policy as policy;
 pub use gemini_tools_process as process;
 pub use gemini_tools_sandbox as sandbox;
 #[cfg(feature = "get_tools")]
-pub use gemini_tools_setup::{doctor, init, own_program};
+pub use gemini_tools_setup::{doctor, init};
 pub use gemini_tools_shell_analysis as commands;
 #[cfg(any(
     feature = "call_tool",

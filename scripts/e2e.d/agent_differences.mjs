@@ -36,9 +36,9 @@ export const DIFFERENCES = [
     id: 'tools of the host',
     fits: ({ place, ours, theirs }) => /\.tools\.ofTheHost$/.test(place) && ours === '(none)' && theirs === 'some',
     where: 'Tools',
-    we: 'Those of the pair, and no others.',
+    we: 'Those of our pair, which are the built-in ones.',
     they: 'Tools of its own besides. In 0.8.2, a discovered tool takes the place of an own one of the same name; in 0.61.0, both are declared.',
-    why: 'The pair is all that run_agent has: the user who brings other commands decides what a model can do.',
+    why: 'The tools of our pair are there once. Beside another pair run_agent has them too, as the scenario about one shows.',
   },
   {
     id: 'prefix',
@@ -47,7 +47,7 @@ export const DIFFERENCES = [
     where: 'Names of tools, in declarations, calls and answers',
     we: 'Those of the pair.',
     they: `In 0.61.0, they have the prefix \`${DISCOVERED}\`.`,
-    why: 'There the prefix keeps them apart from the host\'s own tools; here there are none.',
+    why: 'The prefix keeps them apart from the host\'s own tools; here a discovered tool has it only where its own name is taken.',
   },
   {
     id: 'longer descriptions',

@@ -81,7 +81,7 @@ fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rule
         return;
     };
     let ws = foreign();
-    let answer = agent(&ws, &api, &["Play", "-y", "--trust"]).run();
+    let answer = agent(&ws, &api, &["Play", "-y", "--trust", "--only-discovered"]).run();
     said(&answer);
     for (id, expected) in [
         ("greet", json!({"output": "Hello, Ada!\n"})),
@@ -113,14 +113,8 @@ fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rule
     );
     // What the model is shown: no tool that the API would refuse, and parameters from where they stood.
     let declared = &turns(&api)[0]["tools"][0]["functionDeclarations"];
-    let names: Vec<_> = declared
-        .as_array()
-        .expect("tools")
-        .iter()
-        .map(|t| &t["name"])
-        .collect();
     assert_eq!(
-        names,
+        names(&api),
         [
             "greet", "noisy", "fails", "picture", "object", "signal", "old", "untyped"
         ]
@@ -210,8 +204,188 @@ fn a_discovery_command_that_fails_ends_the_session_before_it_begins() {
     assert!(api.requests().is_empty());
 }
 
+/// The names of the tools that the model was shown first.
+fn names(api: &StandIn) -> Vec<String> {
+    let request = turns(api).swap_remove(0);
+    let declared = request["tools"][0]["functionDeclarations"].as_array();
+    let names = declared.expect("tools").iter();
+    names
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+/// A discovery command and a call command, by the names of the tools that it declares.
+fn sayer(ws: Workspace, names: &[&str]) -> Workspace {
+    let declared: Vec<Value> = names
+        .iter()
+        .map(|name| {
+            json!({"name": name, "description": "Says who it is.",
+                "parametersJsonSchema": {"type": "object", "properties": {}}})
+        })
+        .collect();
+    let settings =
+        json!({"tools": {"discoveryCommand": "cat tools.json", "callCommand": "./say.sh"}});
+    ws.file("tools.json", json!(declared).to_string())
+        .file("say.sh", "#!/bin/sh\ncat >/dev/null\necho \"foreign $1\"\n")
+        .mode("say.sh", 0o755)
+        .home(".gemini/settings.json", settings.to_string())
+}
+
 #[test]
-fn our_own_pair_can_be_called_as_a_foreign_one() {
+fn beside_discovered_tools_the_built_in_ones_stay_unless_they_are_told_to_go() {
+    let script = || {
+        turn(&[
+            ("hello", json!({})),
+            ("read_file", json!({"absolute_path": "a.txt"})),
+        ])
+    };
+    let Some(api) = StandIn::playing(&script()) else {
+        return;
+    };
+    let ws = sayer(Workspace::new().file("a.txt", "x\n"), &["hello"]);
+    let answer = agent(&ws, &api, &["Play", "--allowed-tools", "hello"]).run();
+    said(&answer);
+    assert!(answer.stderr.is_empty(), "{}", answer.shown());
+    assert_eq!(response(&api, "hello")["output"], "foreign hello\n");
+    assert_eq!(response(&api, "read_file")["output"], "x\n");
+    assert!(names(&api).contains(&"write_file".to_owned()));
+    // The same for a pair that options name.
+    let options = [
+        "Play",
+        "--discovery-command",
+        "cat tools.json",
+        "--call-command",
+        "./say.sh",
+    ];
+    api.play(&script());
+    said(&agent(&ws, &api, &options).run());
+    assert!(names(&api).contains(&"read_file".to_owned()));
+    for args in [&["Play"][..], &options] {
+        api.play(&script());
+        said(&agent(&ws, &api, args).flags(&["--only-discovered"]).run());
+        assert_eq!(names(&api), ["hello"]);
+        let error = response(&api, "read_file")["error"].to_string();
+        assert!(error.contains("no tool read_file"), "{error}");
+    }
+}
+
+#[test]
+fn a_discovered_tool_does_not_take_the_place_of_a_built_in_one() {
+    // By the very names: a turn of the stand-in puts the prefix before a name where one is declared so.
+    let script = || {
+        let call = |name: &str, args: Value| json!({"functionCall": {"id": name, "name": name, "args": args}});
+        let parts = [
+            call("discovered_tool_read_file", json!({})),
+            call("read_file", json!({"absolute_path": "a.txt"})),
+        ];
+        json!({"answers": [{"parts": parts}], "closing": "Done."})
+    };
+    let Some(api) = StandIn::playing(&script()) else {
+        return;
+    };
+    let ws = sayer(
+        Workspace::new().file("a.txt", "x\n"),
+        &["read_file", "discovered_tool_read_file"],
+    );
+    let answer = agent(&ws, &api, &["Play"]).run();
+    said(&answer);
+    answer.must_say(
+        &answer.errors(),
+        &[
+            "knows the discovered tool read_file as discovered_tool_read_file",
+            "discovered_tool_read_file is left out",
+        ],
+    );
+    assert_eq!(response(&api, "read_file")["output"], "x\n");
+    // What allows the built-in tool says nothing of the other one.
+    let id = "discovered_tool_read_file";
+    let error = response(&api, id)["error"].to_string();
+    assert!(error.contains("approval"), "{error}");
+    for (allowed, is_allowed) in [("read_file", false), (id, true)] {
+        api.play(&script());
+        said(&agent(&ws, &api, &["Play", "--allowed-tools", allowed]).run());
+        assert_eq!(response(&api, id)["output"].is_string(), is_allowed);
+        assert_eq!(response(&api, "read_file")["output"], "x\n");
+    }
+    // What forbids it forbids both.
+    let rule = "[[rule]]\ntoolName = \"read_file\"\ndecision = \"deny\"\npriority = 900\n";
+    let ws = ws.home(".gemini/policies/no.toml", rule);
+    api.play(&script());
+    said(&agent(&ws, &api, &["Play", "-y"]).run());
+    for id in [id, "read_file"] {
+        assert!(response(&api, id)["error"].is_string(), "{id}");
+    }
+}
+
+#[test]
+fn our_own_pair_in_the_settings_is_not_listed_twice_and_asks_for_no_more_than_without() {
+    let script = turn(&[("read_file", json!({"absolute_path": "a.txt"}))]);
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let pair = |more: &str| {
+        let discovery = format!("'{}' {more}", executable("get_tools").display());
+        json!({"tools": {"discoveryCommand": discovery, "callCommand": executable("call_tool")}})
+    };
+    let ws = |more| {
+        let ws = Workspace::new().file("a.txt", "x\n");
+        ws.home(".gemini/settings.json", pair(more).to_string())
+    };
+    let plain = Workspace::new().file("a.txt", "x\n");
+    said(&agent(&plain, &api, &["Play"]).run());
+    let expected = names(&api);
+    for more in ["", "--mcp --kinds"] {
+        api.play(&script);
+        let ws = ws(more);
+        said(&agent(&ws, &api, &["Play"]).run());
+        assert_eq!(names(&api), expected);
+        assert_eq!(response(&api, "read_file")["output"], "x\n");
+    }
+    // What they are told to list is what there is.
+    api.play(&script);
+    said(&agent(&ws("--only 'read_*'"), &api, &["Play"]).run());
+    assert_eq!(
+        names(&api),
+        ["read_background_output", "read_file", "read_many_files"]
+    );
+    // A call command that is a wrapper of ours gets the calls, and nothing comes twice.
+    let wrapper = format!(
+        "#!/bin/sh\nexec '{}' \"$@\"\n",
+        executable("call_tool").display()
+    );
+    let ws = Workspace::new()
+        .file("a.txt", "x\n")
+        .file("wrapper", wrapper)
+        .mode("wrapper", 0o755);
+    let discovery = executable("get_tools").display().to_string();
+    let args = [
+        "--discovery-command",
+        &discovery,
+        "--call-command",
+        "./wrapper",
+    ];
+    api.play(&script);
+    said(&agent(&ws, &api, &["Play", "-y"]).flags(&args).run());
+    assert_eq!(response(&api, "read_file"), json!({"output": "x\n"}));
+    assert_eq!(names(&api), expected);
+}
+
+#[test]
+fn only_discovered_tools_are_wanted_only_where_there_is_a_discovery_command() {
+    let Some(api) = StandIn::playing(&json!({"closing": "Never."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    ended(
+        &agent(&ws, &api, &["Play", "--only-discovered"]).run(),
+        42,
+        &["--only-discovered", "--discovery-command"],
+    );
+    assert!(api.requests().is_empty());
+}
+
+#[test]
+fn our_own_pair_of_another_installation_can_be_called_as_a_foreign_one() {
     let script = turn(&[
         ("read_file", json!({"absolute_path": "a.txt"})),
         ("glob", json!({"pattern": "*", "path": "missing"})),
@@ -220,10 +394,20 @@ fn our_own_pair_can_be_called_as_a_foreign_one() {
         return;
     };
     let ws = Workspace::new().file("a.txt", "x\n");
-    let (discovery, call) = (executable("get_tools"), executable("call_tool"));
-    let discovery = format!("'{}'", discovery.display());
-    let call = call.display().to_string();
-    let args = ["--discovery-command", &discovery, "--call-command", &call];
+    let beside = ws.dir().join("bin");
+    fs::create_dir(&beside).expect("a directory");
+    for name in ["get_tools", "call_tool"] {
+        let from = executable(name);
+        let to = beside.join(from.file_name().expect("a name"));
+        fs::copy(from, to).expect("a copy");
+    }
+    let args = [
+        "--discovery-command",
+        "bin/get_tools",
+        "--call-command",
+        "bin/call_tool",
+        "--only-discovered",
+    ];
     said(&agent(&ws, &api, &["Play", "-y"]).flags(&args).run());
     assert_eq!(response(&api, "read_file"), json!({"output": "x\n"}));
     let error = response(&api, "glob");

@@ -1,4 +1,11 @@
-//! The two commands: what they declare, and calls of it.
+//! The tools of a session: what the commands declare, and calls of it.
+//!
+//! # How it works
+//!
+//! Up to two pairs of commands are asked, ours first. A call goes to the call command of the pair
+//! that has declared its tool. What a foreign pair declares never takes the place of a tool of
+//! ours: of the same name, the model knows it with the prefix that Gemini CLI 0.61 puts before
+//! every discovered tool, and rules know it by that name too.
 
 use super::batch_client::BatchClient;
 use super::call::{CallOutcome, CallRequest};
@@ -6,7 +13,7 @@ use super::external_commands::ExternalCommands;
 use gemini_tools_approval::approval::Explanation;
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
 use gemini_tools_declarations::{self as declaration, Names, OfServer};
 use gemini_tools_policy::{PolicyCall, ServerTool};
@@ -17,6 +24,9 @@ use thiserror::Error;
 
 /// Maximum size of declarations, in bytes; more are refused, as by Gemini CLI.
 const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
+
+/// Maximum characters of a tool's name, as the API takes it.
+const MAX_NAME_CHARS: usize = 63;
 
 /// How long the discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
@@ -38,6 +48,9 @@ pub struct DiscoveredTool {
     pub mcp: Option<OfServer>,
     /// Whether it is a built-in tool of our own commands.
     pub is_built_in: bool,
+    /// Whether our own commands have declared it: they can say beforehand what a call would do, and
+    /// understand more arguments than they declare.
+    pub is_own: bool,
 }
 
 impl DiscoveredTool {
@@ -121,33 +134,43 @@ fn shown(stderr: &str) -> String {
     }
 }
 
-/// Which two commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Commands {
-    /// Ours, which are in this directory.
-    Own(PathBuf),
-    /// Commands of any origin: a line of words, and the path of a program.
-    Foreign {
-        /// Prints the declarations.
-        discovery: String,
-        /// Runs a call.
-        call: String,
-    },
+/// Which commands: at least one pair, or there are no tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// Ours.
+    pub own: Option<OwnCommands>,
+    /// A pair of any origin.
+    pub foreign: Option<ForeignCommands>,
 }
 
-/// The tools of two commands.
-#[derive(Debug)]
+/// `get_tools` and `call_tool` of this installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnCommands {
+    /// Where they are.
+    pub directory: PathBuf,
+    /// What `get_tools` is told besides, such as which tools it is to list.
+    pub arguments: Vec<String>,
+    /// Whether the tools of the MCP servers in the settings are listed.
+    pub has_servers: bool,
+}
+
+/// A pair of commands of any origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignCommands {
+    /// Prints the declarations: a line of words.
+    pub discovery: String,
+    /// Runs a call: the path of a program.
+    pub call: String,
+}
+
+/// The tools of a session.
+#[derive(Debug, Default)]
 pub struct Pair {
     tools: Vec<DiscoveredTool>,
-    caller: Caller,
+    own: Option<BatchClient>,
+    foreign: Option<ExternalCommands>,
     /// What was left out, or fixed, and why.
     pub notes: Vec<String>,
-}
-
-#[derive(Debug)]
-enum Caller {
-    Own(BatchClient),
-    Foreign(ExternalCommands),
 }
 
 /// What is run to discover, and what then calls.
@@ -159,62 +182,76 @@ pub(super) struct Printed {
 }
 
 impl Pair {
-    /// Asks the discovery command. `environment` is added to that of both commands.
+    /// Asks the discovery commands. `environment` is added to that of all commands.
     ///
     /// # Errors
     ///
-    /// Where it can't be started, fails, or prints something else.
+    /// Where one can't be started, fails, or prints something else.
     pub fn discover(
         commands: &Commands,
         environment: &[(String, String)],
         cancel: &Cancellation,
     ) -> Result<Self, PairError> {
-        let (words, caller) = match commands {
-            Commands::Own(directory) => (
-                vec![
-                    directory.join("get_tools").display().to_string(),
-                    "--kinds".to_owned(),
-                ],
-                Caller::Own(BatchClient::new(
-                    directory.join("call_tool"),
-                    environment.to_vec(),
-                )),
-            ),
-            Commands::Foreign { discovery, call } => (
-                shlex::split(discovery)
-                    .filter(|words| !words.is_empty())
-                    .ok_or_else(|| PairError::Words(discovery.clone()))?,
-                Caller::Foreign(ExternalCommands::new(Path::new(call), environment.to_vec())),
-            ),
-        };
-        let command = words[0].clone();
-        let printed =
-            super::external_commands::discover(&words, environment, DISCOVERY_TIME, cancel)
-                .map_err(|reason| PairError::Start {
-                    command: command.clone(),
-                    reason,
-                })?;
-        if let Some(how) = printed.failure {
-            return Err(PairError::Failed {
-                command,
-                how,
-                stderr: printed.stderr,
-            });
+        let mut pair = Self::default();
+        if let Some(own) = &commands.own {
+            let words = own.discovery();
+            let printed = asked(&words, environment, cancel)?;
+            pair.add(&words[0], &printed.stdout, true)?;
+            let notes = printed.stderr.lines();
+            let notes = notes.map(|line| line.strip_prefix("get_tools: ").unwrap_or(line));
+            pair.notes.extend(notes.map(str::to_owned));
+            let call = own.directory.join("call_tool");
+            pair.own = Some(BatchClient::new(call, environment.to_vec()));
         }
-        if printed.stdout.len() > MAX_DECLARATIONS_BYTES {
-            return Err(PairError::Output {
-                command,
-                reason: format!("it has more than {MAX_DECLARATIONS_BYTES} bytes."),
-            });
+        if let Some(foreign) = &commands.foreign {
+            let words = foreign.words()?;
+            let printed = asked(&words, environment, cancel)?;
+            pair.add(&words[0], &printed.stdout, false)?;
+            let call = Path::new(&foreign.call);
+            pair.foreign = Some(ExternalCommands::new(call, environment.to_vec()));
         }
-        let is_own = matches!(caller, Caller::Own(_));
-        let (tools, notes) = read_declarations(&printed.stdout, is_own)
-            .map_err(|reason| PairError::Output { command, reason })?;
-        Ok(Self {
-            tools,
-            caller,
-            notes,
-        })
+        Ok(pair)
+    }
+
+    /// Adds what a discovery command has printed.
+    fn add(&mut self, command: &str, printed: &[u8], is_own: bool) -> Result<(), PairError> {
+        let (tools, notes) =
+            read_declarations(printed, is_own).map_err(|reason| PairError::Output {
+                command: command.to_owned(),
+                reason,
+            })?;
+        self.notes.extend(notes);
+        let known = self.tools.len();
+        for mut tool in tools {
+            let is_taken = |name: &str| self.tools.iter().any(|other| other.name == name);
+            if self.tools[..known].iter().any(|own| own.name == tool.name) {
+                let name = format!("{DISCOVERED_PREFIX}{}", tool.name);
+                if name.chars().count() > MAX_NAME_CHARS || is_taken(&name) {
+                    self.notes.push(format!(
+                        "The discovered tool {} is left out, because a tool of ours has its name; \
+                         rename it.",
+                        tool.name
+                    ));
+                    continue;
+                }
+                self.notes.push(format!(
+                    "The model knows the discovered tool {} as {name}, because a tool of ours has \
+                     its name.",
+                    tool.name
+                ));
+                tool.name = name;
+            } else if is_taken(&tool.name) {
+                // It was declared with the prefix that another one has got.
+                self.notes.push(format!(
+                    "The discovered tool {} is left out, because another one has its name; rename \
+                     it.",
+                    tool.name
+                ));
+                continue;
+            }
+            self.tools.push(tool);
+        }
+        Ok(())
     }
 
     /// The tools, in the order in which they were declared.
@@ -233,11 +270,6 @@ impl Pair {
         exact(name).or_else(|| exact(bare_name(name)))
     }
 
-    /// Whether the commands are ours, which can say beforehand what a call would do.
-    pub fn is_own(&self) -> bool {
-        matches!(self.caller, Caller::Own(_))
-    }
-
     /// What a call would do.
     ///
     /// # Errors
@@ -249,21 +281,24 @@ impl Pair {
         request: &CallRequest,
         cancel: &Cancellation,
     ) -> Result<Explanation, Box<CallOutcome>> {
-        match &self.caller {
-            Caller::Own(own) => own.explain(&tool.original, request, cancel),
-            // Only the user who has set it up knows what it does.
-            Caller::Foreign(_) => Ok(Explanation {
-                description: request.to_string(),
-                locations: Vec::new(),
-                confirmation: Some(ConfirmationDetails::Info {
-                    title: format!("Call {}", tool.name),
-                    prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
-                    urls: Vec::new(),
-                    runs: None,
-                }),
-                is_for_once: false,
-            }),
+        if tool.is_own {
+            return match &self.own {
+                Some(own) => own.explain(&tool.original, request, cancel),
+                None => Err(Box::new(no_command(request))),
+            };
         }
+        // Only the user who has set it up knows what it does.
+        Ok(Explanation {
+            description: request.to_string(),
+            locations: Vec::new(),
+            confirmation: Some(ConfirmationDetails::Info {
+                title: format!("Call {}", tool.name),
+                prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
+                urls: Vec::new(),
+                runs: None,
+            }),
+            is_for_once: false,
+        })
     }
 
     /// Runs a call; `live` gets output as it comes. `by_annotations` is whether it was judged by
@@ -276,16 +311,85 @@ impl Pair {
         cancel: &Cancellation,
         live: &dyn Fn(&str),
     ) -> CallOutcome {
-        match &self.caller {
-            Caller::Own(own) => {
+        match (&self.own, &self.foreign) {
+            (Some(own), _) if tool.is_own => {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
                 own.run(&tool.original, judged, request, cancel, live)
             }
-            Caller::Foreign(foreign) => foreign.run(&tool.original, request, cancel),
+            (_, Some(foreign)) if !tool.is_own => foreign.run(&tool.original, request, cancel),
+            _ => no_command(request),
         }
     }
+}
+
+impl ForeignCommands {
+    /// The words of the discovery command, of which there is one at least.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError::Words`] where it can't be split as by a shell.
+    pub fn words(&self) -> Result<Vec<String>, PairError> {
+        shlex::split(&self.discovery)
+            .filter(|words| !words.is_empty())
+            .ok_or_else(|| PairError::Words(self.discovery.clone()))
+    }
+}
+
+impl OwnCommands {
+    /// The words of the discovery command.
+    fn discovery(&self) -> Vec<String> {
+        let program = self.directory.join("get_tools").display().to_string();
+        let mut words = vec![program];
+        let own = self.arguments.iter();
+        // A user's own settings may name them for Gemini CLI.
+        let own = own.filter(|word| *word != "--mcp").cloned();
+        words.extend(own);
+        for (flag, is_wanted) in [
+            ("--kinds", true),
+            ("--notes", true),
+            ("--mcp", self.has_servers),
+        ] {
+            if is_wanted && !words.iter().any(|word| word == flag) {
+                words.push(flag.to_owned());
+            }
+        }
+        words
+    }
+}
+
+/// What a discovery command prints.
+fn asked(
+    words: &[String],
+    environment: &[(String, String)],
+    cancel: &Cancellation,
+) -> Result<Printed, PairError> {
+    let command = || words[0].clone();
+    let printed = super::external_commands::discover(words, environment, DISCOVERY_TIME, cancel)
+        .map_err(|reason| PairError::Start {
+            command: command(),
+            reason,
+        })?;
+    if let Some(how) = printed.failure {
+        return Err(PairError::Failed {
+            command: command(),
+            how,
+            stderr: printed.stderr,
+        });
+    }
+    if printed.stdout.len() > MAX_DECLARATIONS_BYTES {
+        return Err(PairError::Output {
+            command: command(),
+            reason: format!("it has more than {MAX_DECLARATIONS_BYTES} bytes."),
+        });
+    }
+    Ok(printed)
+}
+
+/// The failure of a call whose tool no pair has declared. [`Pair::get`] finds none such.
+fn no_command(request: &CallRequest) -> CallOutcome {
+    broken(request, "There is no command for this call.")
 }
 
 /// The tools, and what was left out or fixed.
@@ -294,12 +398,12 @@ fn read_declarations(
     is_own: bool,
 ) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
     // The agent puts nothing before a name.
-    let outcome = declaration::read(text, &mut Names::new(63)).map_err(|e| e.to_string())?;
+    let outcome =
+        declaration::read(text, &mut Names::new(MAX_NAME_CHARS)).map_err(|e| e.to_string())?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
-        is_built_in: is_own
-            && tool.mcp.is_none()
-            && gemini_tools_builtin_tools::builtin::kind(&tool.name).is_some(),
+        is_built_in: is_own && tool.mcp.is_none() && builtin::kind(&tool.name).is_some(),
+        is_own,
         name: tool.name,
         original: tool.original,
         description: tool.description,

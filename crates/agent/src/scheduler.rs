@@ -274,7 +274,7 @@ impl Running<'_> {
         // declares.
         match tool.schema.validate(&arguments) {
             Ok(()) => Ok(()),
-            Err(_) if self.pair.is_own() => Ok(()),
+            Err(_) if tool.is_own => Ok(()),
             Err(e) => Err(fail(ErrorKind::InvalidToolParams, e.to_string())),
         }
     }

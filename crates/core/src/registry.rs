@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// What Gemini CLI 0.61 puts before the name of a discovered tool.
-const DISCOVERED_PREFIX: &str = "discovered_tool_";
+pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
 /// A tool's own name, without that.
 pub fn bare_name(name: &str) -> &str {

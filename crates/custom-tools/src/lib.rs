@@ -7,7 +7,8 @@
 //! pairs in the order of their files; the other is left out and reported.
 //!
 //! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
-//! the `catalogue`.
+//! the `catalogue`. Whether a command of a pair is one of these executables is told by
+//! [`own_program`].
 //!
 //! Whether a project is trusted is told by `gemini-tools-config`, how a program is run by
 //! `gemini-tools-process`, and what is wrong with a declaration by `gemini-tools-declarations`.
@@ -48,6 +49,7 @@ mod files;
 mod lint;
 mod manifest;
 mod output;
+pub mod own_program;
 mod pair;
 mod parameters;
 mod position;

@@ -167,7 +167,12 @@ impl Rule {
             }
         };
         let counts = |alias: &str| restricts || RENAMED.contains(&alias);
+        // Of a discovered tool whose own name is taken the prefix is part of its name. What
+        // restricts the other tool restricts this one.
+        let prefixed = || call.name.strip_prefix("discovered_tool_");
         is(call.name)
+            || pattern == call.name
+            || restricts && prefixed().is_some_and(is)
             || call.aliases.iter().any(|alias| counts(alias) && is(alias))
             // `replace` of today's Gemini CLI is both of our tools.
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()

@@ -123,17 +123,22 @@ impl List {
     fn entry(&self, entry: &str) -> Option<Rule> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = matches!(&*tool, "run_shell_command" | "ShellTool");
+        // The prefix is part of the name of a discovered tool whose own name is taken.
+        let whole = entry.trim();
+        let prefixed = (whole != tool && prefix.is_none()).then(|| whole.to_owned());
         let condition = match prefix {
             None => Condition::None,
             Some(prefix) if is_shell => Condition::Prefixes(vec![prefix]),
             Some(_) => return None,
         };
         Some(Rule {
-            tools: vec![if is_shell {
+            tools: std::iter::once(if is_shell {
                 "run_shell_command".to_owned()
             } else {
                 tool
-            }],
+            })
+            .chain(prefixed)
+            .collect(),
             condition,
             ..self.rule(format!("{}: {}", self.name, entry.trim()))
         })

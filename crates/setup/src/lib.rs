@@ -5,8 +5,7 @@
 //! - [`init`]: `get_tools init`, which puts the two commands into Gemini CLI's settings, with all
 //!   that they need, and takes all of that back;
 //! - [`doctor`]: `get_tools doctor`, which looks for what keeps Gemini CLI from using the two
-//!   commands;
-//! - [`own_program`]: whether settings name these executables or another program.
+//!   commands.
 //!
 //! What settings, rules and tools mean is told by the crates that obey them. Asking the user, and
 //! printing, is up to `get_tools`.
@@ -40,4 +39,3 @@
 
 pub mod doctor;
 pub mod init;
-pub mod own_program;

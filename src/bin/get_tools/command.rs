@@ -150,6 +150,10 @@ pub(crate) fn command() -> Command {
             "refresh",
             "As --mcp, with all servers and pairs asked anew, accepting what they declare now",
         ))
+        .arg(flag(
+            "notes",
+            "Say on standard error what was left out and why, as on a terminal",
+        ))
         .arg(list(
             "only",
             "Only tools with such names (globs, separated by commas)",

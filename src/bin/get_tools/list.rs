@@ -32,6 +32,8 @@ pub(crate) struct ListOptions {
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
     pub(crate) mcp: bool,
+    /// Whether what is left out is told although standard error is not a terminal.
+    pub(crate) notes: bool,
     /// Whether what is kept of custom tools and of servers doesn't count.
     pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
@@ -88,7 +90,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         || tool_env(&settings),
     );
     list.extend(custom.list);
-    print_notes(&custom.notes);
+    shown.print_notes(&custom.notes);
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
@@ -136,6 +138,16 @@ impl Shown<'_> {
         }
     }
 
+    /// Prints notes for a person, or for a caller that asks for them: a host would take them for a
+    /// failure.
+    fn print_notes(&self, notes: &[String]) {
+        if self.options.notes || std::io::stderr().is_terminal() {
+            for note in notes {
+                warn(&format!("get_tools: {}", visible(note)));
+            }
+        }
+    }
+
     fn keeps_ours(&self, name: &str, aliases: &[&str], kind: Kind) -> bool {
         let no_args = serde_json::Map::new();
         self.keeps(&PolicyCall {
@@ -167,15 +179,6 @@ impl Shown<'_> {
     }
 }
 
-/// Prints notes for a person; a host would take it for a failure.
-fn print_notes(notes: &[String]) {
-    if std::io::stderr().is_terminal() {
-        for note in notes {
-            warn(&format!("get_tools: {}", visible(note)));
-        }
-    }
-}
-
 fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
@@ -189,10 +192,10 @@ fn add_mcp(
     with_kinds: bool,
 ) {
     let tools = mcp.list(shown.options.refresh, &Cancellation::default());
-    print_notes(&mcp.take_notes());
+    shown.print_notes(&mcp.take_notes());
     for tool in tools {
         if custom.contains(&tool.name) {
-            print_notes(&[format!(
+            shown.print_notes(&[format!(
                 "The tool {} of an MCP server is left out, because one of your own has its name; \
                  rename that.",
                 tool.name

@@ -258,6 +258,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         wrap: matches.get_flag("wrap"),
         kinds: matches.get_flag("kinds"),
         mcp: matches.get_flag("mcp"),
+        notes: matches.get_flag("notes"),
         refresh: matches.get_flag("refresh"),
         only: set("only")?,
         exclude: set("exclude")?.unwrap_or_default(),

@@ -13,8 +13,9 @@ Examples:
   run_agent --resume s.jsonl 'Go on'
   run_agent --continue 'And now the tests'
 
-The tools are those of get_tools and call_tool beside this executable, or of the two commands in the user's settings \
-(tools.discoveryCommand, tools.callCommand); those in a project's settings count with --trust.
+The tools are the built-in ones, by get_tools and call_tool beside this executable, those of the MCP servers in the \
+settings, and those of a pair of commands that the options or the settings name (tools.discoveryCommand, \
+tools.callCommand). What a project's settings name counts with --trust.
 
 Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 42 prompt, option or setting \
 that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
@@ -109,6 +110,14 @@ fn task() -> Command {
             )
             .requires("discovery-command"),
         )
+        .arg(flag(
+            "only-discovered",
+            "Use the tools of the discovery command alone, without the built-in ones",
+        ))
+        .arg(flag(
+            "no-mcp",
+            "Leave the MCP servers of the settings aside",
+        ))
         .arg(flag(
             "trust",
             "Let the project's settings name commands, allow tools and weaken the sandbox",

@@ -8,12 +8,13 @@ use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::kept::KeptSessions;
-use gemini_tools::agent::pair::{Commands, Pair};
+use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
 use gemini_tools::agent::record::{Resumed, SessionRecord};
 use gemini_tools::agent::session::{Parts, SessionConfig};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{ApprovalPrompt, Gate};
 use gemini_tools::builtin::{self, ToolEnv};
+use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
 use gemini_tools::journal::SESSION;
 use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
@@ -39,6 +40,9 @@ const ROOM_TOKENS: u64 = 1_048_576;
 
 /// What shell commands may do by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
+
+/// The variable by which `get_tools` lists the tools of MCP servers; `0` leaves them aside here.
+const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
 /// All that is known before the session.
 pub(crate) struct Setup {
@@ -170,12 +174,56 @@ impl Setup {
         servers.any(|(server, _)| name.starts_with(&format!("{server}__")) && !has_tools(server))
     }
 
+    /// The commands of the tools: a pair that the options or the settings name, and ours beside it,
+    /// as Gemini CLI has its own tools beside discovered ones.
     fn commands(&self, options: &RunAgentOptions) -> Result<Commands, SessionError> {
+        let own = |arguments: Vec<String>| {
+            own_directory().map(|directory| OwnCommands {
+                directory,
+                arguments,
+                has_servers: uses_servers(options),
+            })
+        };
+        let foreign = match self.foreign(options)? {
+            Some(foreign) => foreign,
+            None if options.only_discovered => {
+                return Err(bad_input(
+                    "--only-discovered: There is no discovery command. Name one by \
+                     --discovery-command, or by tools.discoveryCommand in the settings.",
+                ));
+            }
+            None => {
+                return Ok(Commands {
+                    own: Some(own(Vec::new())?),
+                    foreign: None,
+                });
+            }
+        };
+        // Our own commands, where a pair names them, would come twice.
+        let words = foreign.words().map_err(|e| failed(e.to_string()))?;
+        let root = self.tool_env.workspace.root();
+        let is_own = |program: &str, name| own_name(program, root) == Some(name);
+        let lists_own = is_own(&words[0], "get_tools");
+        if lists_own && is_own(&foreign.call, "call_tool") {
+            return Ok(Commands {
+                own: Some(own(words[1..].to_vec())?),
+                foreign: None,
+            });
+        }
+        let has_own = !lists_own && !options.only_discovered;
+        Ok(Commands {
+            own: has_own.then(|| own(Vec::new())).transpose()?,
+            foreign: Some(foreign),
+        })
+    }
+
+    /// The pair that the options name, or else the settings.
+    fn foreign(&self, options: &RunAgentOptions) -> Result<Option<ForeignCommands>, SessionError> {
         if let (Some(discovery), Some(call)) = (&options.discovery, &options.call) {
-            return Ok(Commands::Foreign {
+            return Ok(Some(ForeignCommands {
                 discovery: discovery.clone(),
                 call: call.clone(),
-            });
+            }));
         }
         let settings = self.settings();
         let chosen = &settings.commands;
@@ -188,14 +236,14 @@ impl Setup {
             ));
         }
         match found {
-            Some((discovery, Some(call))) => Ok(Commands::Foreign {
+            Some((discovery, Some(call))) => Ok(Some(ForeignCommands {
                 discovery: discovery.clone(),
                 call: call.clone(),
-            }),
+            })),
             Some((_, None)) => Err(bad_input(
                 "The settings have tools.discoveryCommand, but no tools.callCommand.",
             )),
-            None => own_directory().map(Commands::Own),
+            None => Ok(None),
         }
     }
 
@@ -220,6 +268,9 @@ impl Setup {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
         }
         added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
+        if !uses_servers(options) {
+            added.push((MCP_VARIABLE.to_owned(), "0".to_owned()));
+        }
         added.push((SESSION.to_owned(), self.id.clone()));
         added.push((
             "GEMINI_TOOLS_APPROVAL_MODE".to_owned(),
@@ -476,6 +527,11 @@ fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
 }
 
+/// Whether the MCP servers of the settings have tools in this session.
+fn uses_servers(options: &RunAgentOptions) -> bool {
+    !options.no_mcp && std::env::var_os(MCP_VARIABLE).is_none_or(|value| value != "0")
+}
+
 /// Where the executables of this one's build are.
 fn own_directory() -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe()
@@ -485,7 +541,7 @@ fn own_directory() -> Result<PathBuf, SessionError> {
         if !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
             return Err(failed(format!(
                 "{name} is not beside run_agent in {}. Install all three there, or name other \
-                 commands by --discovery-command and --call-command.",
+                 commands by --discovery-command and --call-command, with --only-discovered.",
                 directory.display()
             )));
         }

@@ -18,9 +18,9 @@ mod rules;
 mod setup;
 mod swapped;
 
-use crate::own_program::is_this_installation;
 use gemini_tools_config::settings::{Settings, variables_in};
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_policy::{Extra, Policy};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@
 
 use super::calls::{NotProbed, Probe};
 use super::{Commands, DoctorReport, explain};
-use crate::own_program::own_name;
+use gemini_tools_custom_tools::own_program::own_name;
 use gemini_tools_process::ending::Ending;
 use serde_json::Value;
 use std::path::Path;

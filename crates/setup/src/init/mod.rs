@@ -19,7 +19,6 @@ pub(crate) use env_line::OUTPUT;
 pub use change::{Change, InitError, Purpose};
 pub use lock::Lock;
 
-use crate::own_program::is_this_installation;
 use change::Project;
 use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
 use gemini_tools_config::env_file;
@@ -27,6 +26,7 @@ use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
+use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::file_owner::FileOwner;
 use json::Set;

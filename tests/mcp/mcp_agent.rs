@@ -1,0 +1,137 @@
+//! The MCP servers of the settings in `run_agent`: whose tools a model is shown, and which calls reach them.
+
+use serde_json::{Value, json};
+
+use crate::harness::Workspace;
+use crate::harness::agent::{agent, response, said, turns};
+use crate::harness::mcp::{SERVER, Servers};
+use crate::harness::stand_in::StandIn;
+
+/// The names of the declared tools that are not built in.
+fn declared(api: &StandIn) -> Vec<String> {
+    let request = turns(api).pop().expect("a turn");
+    let tools = request["tools"][0]["functionDeclarations"].as_array();
+    let names = tools
+        .expect("tools")
+        .iter()
+        .filter_map(|t| t["name"].as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    assert!(names.iter().any(|name| name == "read_file"), "{names:?}");
+    names.retain(|name| name.contains("__"));
+    names
+}
+
+/// A model that has a tool say it again.
+fn echoing(tool: &str) -> Value {
+    let call = json!({"id": "e", "tool": tool, "args": {"text": "hällo"}});
+    json!({"turns": [[call]], "closing": "Done."})
+}
+
+fn trusted() -> Value {
+    json!({"trust": true})
+}
+
+#[test]
+fn the_servers_of_the_settings_are_used_unless_they_are_left_aside() {
+    let Some(api) = StandIn::playing(&echoing("one__echo")) else {
+        return;
+    };
+    let s = Servers::new(&[("one", "plain", trusted())]);
+    let run = s.marked(agent(&s.ws, &api, &["Play"])).run();
+    said(&run);
+    assert!(run.stderr.is_empty(), "{}", run.shown());
+    assert!(declared(&api).contains(&"one__echo".to_owned()));
+    assert_eq!(response(&api, "e"), json!({"output": "hällo"}));
+    let started = s.was_started("one");
+    for (flag, variable) in [("--no-mcp", "1"), ("--yolo", "0")] {
+        api.play(&echoing("one__echo"));
+        let run = agent(&s.ws, &api, &["Play", flag]).env("GEMINI_TOOLS_MCP", variable);
+        said(&s.marked(run).run());
+        assert!(declared(&api).is_empty(), "{flag}");
+        let error = response(&api, "e")["error"].to_string();
+        assert!(error.contains("no tool one__echo"), "{error}");
+    }
+    assert_eq!(s.was_started("one"), started);
+    s.all_gone();
+}
+
+#[test]
+fn a_server_of_which_nothing_comes_is_told_once_and_costs_only_its_own_tools() {
+    let Some(api) = StandIn::playing(&echoing("good__echo")) else {
+        return;
+    };
+    let limit = json!({"timeout": 1500});
+    let s = Servers::new(&[
+        ("gone", "exits", trusted()),
+        ("late", "hang_list", limit),
+        ("good", "plain", trusted()),
+    ]);
+    let run = s.marked(agent(&s.ws, &api, &["Play"])).run();
+    said(&run);
+    let errors = run.errors();
+    for server in ["gone", "late"] {
+        let line = format!("run_agent: The MCP server {server}: it has no tools: ");
+        assert_eq!(errors.matches(&line).count(), 1, "{errors}");
+    }
+    assert_eq!(errors.lines().count(), 2, "{errors}");
+    assert_eq!(response(&api, "e"), json!({"output": "hällo"}));
+    assert!(declared(&api).iter().all(|name| name.starts_with("good__")));
+    s.all_gone();
+}
+
+#[test]
+fn what_the_settings_leave_out_is_not_declared_and_not_called() {
+    let Some(api) = StandIn::playing(&echoing("one__echo")) else {
+        return;
+    };
+    let some = json!({"excludeTools": ["echo"], "trust": true});
+    let s = Servers::with_settings(
+        &[("one", "plain", some), ("two", "plain", trusted())],
+        &json!({"mcp": {"excluded": ["two"]}}),
+    );
+    said(&s.marked(agent(&s.ws, &api, &["Play"])).run());
+    let names = declared(&api);
+    assert!(names.iter().any(|name| name.starts_with("one__")));
+    assert!(
+        !names
+            .iter()
+            .any(|name| name == "one__echo" || name.starts_with("two__"))
+    );
+    assert!(response(&api, "e")["error"].is_string());
+    assert_eq!(s.was_started("two"), 0);
+}
+
+#[test]
+fn a_projects_servers_are_started_only_where_it_is_trusted() {
+    let Some(api) = StandIn::playing(&echoing("one__echo")) else {
+        return;
+    };
+    let ws = Workspace::new().outside("server.py", SERVER);
+    let (script, notes) = (ws.outside_path("server.py"), ws.outside_path("one.notes"));
+    let entry = json!({"command": "python3", "args": [script, "plain", notes], "trust": true});
+    let ws = ws.file(
+        ".gemini/settings.json",
+        json!({"mcpServers": {"one": entry}}).to_string(),
+    );
+    let s = Servers { ws };
+    said(&s.marked(agent(&s.ws, &api, &["Play"])).run());
+    assert!(declared(&api).is_empty());
+    assert_eq!(s.was_started("one"), 0);
+    api.play(&echoing("one__echo"));
+    said(&s.marked(agent(&s.ws, &api, &["Play", "--trust"])).run());
+    assert_eq!(response(&api, "e"), json!({"output": "hällo"}));
+    s.all_gone();
+}
+
+#[test]
+fn a_call_without_approval_does_not_reach_a_server_that_is_not_trusted() {
+    let Some(api) = StandIn::playing(&echoing("one__echo")) else {
+        return;
+    };
+    let s = Servers::new(&[("one", "plain", json!({}))]);
+    said(&s.marked(agent(&s.ws, &api, &["Play"])).run());
+    let error = response(&api, "e")["error"].to_string();
+    assert!(error.contains("approv"), "{error}");
+    assert!(!s.notes("one").iter().any(|note| note.starts_with("call")));
+    s.all_gone();
+}
