@@ -237,6 +237,74 @@ fn signatures_are_kept_and_thoughts_are_not() {
 }
 
 #[test]
+fn thoughts_are_told_with_their_subjects_but_not_in_the_answer() {
+    let parts = json!([
+        {"text": "**Looking ar", "thought": true},
+        {"text": "ound**\n\nI look.\n\n\n", "thought": true},
+        {"text": "**Counting**\n\nTwo herons.", "thought": true},
+        {"text": "Two."},
+    ]);
+    let script = json!({"answers": [{"parts": parts}]});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let run = |args: &[&str]| {
+        api.play(&script);
+        said(&agent(&ws, &api, args).run())
+    };
+    assert_eq!(run(&["Count", "--report", "r.html"]), "Two.\n");
+    let page = fs::read_to_string(ws.path("r.html")).expect("a page");
+    for (subject, description) in [("Looking around", "I look."), ("Counting", "Two herons.")] {
+        let summary = format!("<summary>{subject}</summary>");
+        let (_, rest) = page.split_once(&summary).expect(subject);
+        let (thought, _) = rest.split_once("</details>").expect("an end");
+        assert!(
+            thought.contains(&format!(">{description}</div>")),
+            "{thought}"
+        );
+    }
+    let told: Value = serde_json::from_str(&run(&["Count", "-o", "json"])).expect("JSON");
+    assert_eq!(told["response"], "Two.");
+    let lines = run(&["Count", "-o", "stream-json"]);
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let told: Vec<Value> = lines
+        .filter(|line| line["type"] == "thought" || line["role"] == "assistant")
+        .map(|line| json!([line["subject"], line["description"], line["content"]]))
+        .collect();
+    let expected = [
+        json!(["Looking around", "I look.", null]),
+        json!(["Counting", "Two herons.", null]),
+        json!([null, null, "Two."]),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_server_that_asks_for_time_gets_it_in_either_form_and_is_left_alone_where_it_wants_too_much() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    for (key, soon) in [("retryAfter", 0), ("retryAfterDate", -5)] {
+        for name in ["429", "503"] {
+            let mut fault = json!({"fault": name});
+            fault[key] = soon.into();
+            api.play(&json!({"faults": [fault], "closing": "At last."}));
+            assert_eq!(said(&agent(&ws, &api, &["Play"]).run()), "At last.\n");
+            assert_eq!(turns(&api).len(), 2, "{key}");
+            // An hour is more than a session waits.
+            fault[key] = 3600.into();
+            api.play(&json!({"faults": [fault], "closing": "Never."}));
+            ended(&agent(&ws, &api, &["Play"]).run(), 1, &[name]);
+            assert_eq!(turns(&api).len(), 1, "{key}");
+        }
+    }
+}
+
+#[test]
 fn a_turn_that_says_nothing_is_asked_for_again() {
     let Some(api) = StandIn::playing(&json!({})) else {
         return;
@@ -549,6 +617,95 @@ fn what_was_used_is_counted_for_the_model_that_answered() {
         .map(|(name, m)| (&**name, &m["tokens"]["prompt"]))
         .collect();
     assert_eq!(counted, [("another-model", &json!(7))]);
+}
+
+#[test]
+fn what_was_used_is_what_the_last_piece_says_that_says_it() {
+    let piece = |text: &str, used: Value| {
+        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}],
+            "usageMetadata": used})
+    };
+    let silent = |finish: Value| json!({"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": finish}]});
+    let used = |count: u64| json!({"promptTokenCount": count, "candidatesTokenCount": 1, "totalTokenCount": count + 1});
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    for (chunks, expected) in [
+        (
+            json!([
+                piece("Hel", used(7)),
+                piece("lo.", Value::Null),
+                silent("STOP".into())
+            ]),
+            7,
+        ),
+        (
+            json!([
+                piece("Hel", used(7)),
+                piece("lo.", used(9)),
+                silent("STOP".into())
+            ]),
+            9,
+        ),
+        (
+            json!([
+                piece("Hello.", used(5)),
+                silent(Value::Null),
+                silent("STOP".into())
+            ]),
+            5,
+        ),
+    ] {
+        api.play(&json!({"answers": [{"chunks": chunks}]}));
+        let ws = Workspace::new();
+        let call = agent(&ws, &api, &["Hi", "-o", "json"]);
+        let events = ws.path("events.jsonl");
+        let answer = call.env("GEMINI_TELEMETRY_OUTFILE", &events).run();
+        let told: Value = serde_json::from_str(&said(&answer)).expect("JSON");
+        let models = told["stats"]["models"].as_object().expect("models");
+        let counted: Vec<_> = models.values().map(|m| &m["tokens"]["prompt"]).collect();
+        assert_eq!(counted, [&json!(expected)]);
+        let events = fs::read_to_string(events).expect("events");
+        let events = events
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let counts: Vec<Value> = events
+            .filter(|event| event["event.name"] == "gemini_cli.api_response")
+            .map(|event| event["input_token_count"].clone())
+            .collect();
+        assert_eq!(counts, [json!(expected)]);
+    }
+}
+
+#[test]
+fn the_telemetry_has_the_lines_of_each_edit() {
+    let edit = |id: &str, tool: &str, args: Value| call(id, tool, args);
+    let script = json!({"turns": [[
+        edit("w", "write_file", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
+        edit("r", "replace", json!({"file_path": "a.txt", "old_string": "one\n", "new_string": "1\n1.5\n"})),
+        edit("s", "smart_edit", json!({"file_path": "a.txt", "instruction": "Drop it.", "old_string": "two\n", "new_string": ""})),
+        edit("l", "list_directory", json!({"path": "."})),
+    ]], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let events = ws.path("events.jsonl");
+    let run = agent(&ws, &api, &["Edit", "-y"]).env("GEMINI_TELEMETRY_OUTFILE", &events);
+    said(&run.run());
+    let events = fs::read_to_string(events).expect("events");
+    let events = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let told: Vec<Value> = events
+        .filter(|event| event["event.name"] == "gemini_cli.tool_call")
+        .map(|event| event["metadata"].clone())
+        .collect();
+    let lines = |added: u64, removed: u64| {
+        json!({"ai_added_lines": added, "ai_removed_lines": removed,
+            "user_added_lines": 0, "user_removed_lines": 0})
+    };
+    assert_eq!(told, [lines(2, 0), lines(2, 1), lines(0, 1), Value::Null]);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The MCP servers of the settings in `run_agent`: whose tools a model is shown, and which calls reach them.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
 use crate::harness::agent::{agent, response, said, turns};
 use crate::harness::mcp::{SERVER, Servers};
 use crate::harness::stand_in::StandIn;
+use crate::harness::terminal::ASKED;
 
 /// The names of the declared tools that are not built in.
 fn declared(api: &StandIn) -> Vec<String> {
@@ -25,6 +28,60 @@ fn declared(api: &StandIn) -> Vec<String> {
 fn echoing(tool: &str) -> Value {
     let call = json!({"id": "e", "tool": tool, "args": {"text": "hällo"}});
     json!({"turns": [[call]], "closing": "Done."})
+}
+
+/// Of each call that the telemetry has: the tool, its type and its server.
+fn told(ws: &Workspace) -> Vec<Value> {
+    let events = fs::read_to_string(ws.path("events.jsonl")).expect("events");
+    let events = events
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let calls = events.filter(|event: &Value| event["event.name"] == "gemini_cli.tool_call");
+    calls
+        .map(|call| {
+            json!([
+                call["function_name"],
+                call["tool_type"],
+                call["mcp_server_name"]
+            ])
+        })
+        .collect()
+}
+
+#[test]
+fn the_telemetry_has_the_server_of_a_call_whether_or_not_a_user_was_asked() {
+    let name = "my server";
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "args": {"text": "x"}});
+    let listing = json!({"id": "l", "tool": "list_directory", "args": {"path": "."}});
+    let calls = json!([call("e", "my_server__echo"), listing]);
+    let expected = [
+        json!(["my_server__echo", "mcp", name]),
+        json!(["list_directory", "native", null]),
+    ];
+    // Allowed by trust, refused because no user could be asked, and approved by one.
+    for (trust, is_asked) in [(true, false), (false, false), (false, true)] {
+        api.play(&json!({"turns": [calls], "closing": "Done."}));
+        let s = Servers::new(&[(name, "plain", json!({"trust": trust}))]);
+        let events = s.ws.path("events.jsonl");
+        let run = agent(&s.ws, &api, &["Play"]).env("GEMINI_TELEMETRY_OUTFILE", &events);
+        let run = s.marked(run);
+        if is_asked {
+            let mut person = run.at_a_terminal();
+            person.sees(ASKED);
+            person.types(b"y");
+            person.sees_it_end(0);
+        } else {
+            said(&run.run());
+        }
+        let mut told = told(&s.ws);
+        // A call that may not run is over first.
+        told.sort_by_key(|call| call[1] != "mcp");
+        assert_eq!(told, expected);
+        s.all_gone();
+    }
 }
 
 fn trusted() -> Value {

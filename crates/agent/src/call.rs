@@ -212,6 +212,8 @@ pub struct ToolCall {
     pub request: CallRequest,
     /// The tool's kind; `None` where there is no such tool.
     pub kind: Option<Kind>,
+    /// The MCP server that the tool comes from, by its name in the settings.
+    pub server: Option<String>,
     /// The names of the arguments that the tool needs, in the order in which it declares them.
     pub argument_order: Vec<String>,
     /// What the call does, in words, where that is known.
@@ -245,6 +247,7 @@ impl ToolCall {
         Self {
             request,
             kind,
+            server: None,
             argument_order: Vec::new(),
             description: None,
             decision: None,

@@ -2,6 +2,7 @@
 
 use super::call::ToolCall;
 use super::stats::Stats;
+use super::thought::Thought;
 use gemini_tools_core::tool::Interruption;
 use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
 use std::time::Duration;
@@ -33,8 +34,10 @@ pub enum Event<'a> {
     },
     /// A piece of the model's answer.
     Text(&'a str),
-    /// A piece of what the model thinks.
-    Thought(&'a str),
+    /// A piece of what the model thinks, as it comes.
+    ThoughtPiece(&'a str),
+    /// What the model has thought, once it is whole.
+    Thought(&'a Thought),
     /// The API has refused the request for now; it is sent again.
     Waits {
         /// What it said.

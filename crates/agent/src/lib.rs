@@ -45,4 +45,5 @@ pub mod scheduler;
 pub mod session;
 pub mod stats;
 pub mod telemetry;
+pub mod thought;
 pub mod turn;

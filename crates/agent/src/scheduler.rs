@@ -74,6 +74,8 @@ impl<'a> Scheduler<'a> {
                 let order = tool.map(DiscoveredTool::needed).unwrap_or_default();
                 let mut call = ToolCall::new(request, tool.map(|tool| tool.kind));
                 call.argument_order = order;
+                let mcp = tool.and_then(|tool| tool.mcp.as_ref());
+                call.server = mcp.map(|mcp| mcp.server.clone());
                 call
             })
             .collect();

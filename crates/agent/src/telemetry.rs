@@ -6,15 +6,12 @@
 use super::call::{CallState, ToolCall, ToolCallDecision};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
-use gemini_tools_core::registry::bare_name;
-use gemini_tools_core::tool::{ConfirmationDetails, ErrorKind};
+use gemini_tools_core::tool::ErrorKind;
 use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
 use gemini_tools_platform::fs::{Mode, OFlags};
 use gemini_tools_platform::io::Errno;
-use gemini_tools_policy::ServerTool;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -68,8 +65,6 @@ pub struct Telemetry<F> {
     session: String,
     model: String,
     prompt: String,
-    /// The MCP servers of calls that a person is asked for, by the call's id.
-    servers: HashMap<String, String>,
     now: Clock,
 }
 
@@ -147,7 +142,7 @@ struct CallFields<'a> {
     prompt_id: &'a str,
     tool_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    mcp_server_name: Option<String>,
+    mcp_server_name: Option<&'a str>,
     content_length: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<&'a Map<String, Value>>,
@@ -193,7 +188,6 @@ impl<F: FnMut(&str)> Telemetry<F> {
             session: String::new(),
             model: String::new(),
             prompt: String::new(),
-            servers: HashMap::new(),
             now: SystemTime::now,
             config,
         };
@@ -284,19 +278,10 @@ impl<F: FnMut(&str)> Telemetry<F> {
 
     fn call(&mut self, call: &ToolCall) {
         let request = &call.request;
-        if let Some(ConfirmationDetails::Mcp { server_name, .. }) = call.confirmation() {
-            self.servers.insert(request.id.clone(), server_name.clone());
-        }
         let Some(outcome) = call.outcome() else {
             return;
         };
-        // The name of a tool says whose it is, also for calls that needed no approval.
-        let server = self.servers.remove(&request.id).or_else(|| {
-            let named = ServerTool::from_name(bare_name(&request.name))?;
-            Some(named.name.to_owned())
-        });
         let error_type = outcome.error.as_ref().and_then(|error| error.kind);
-        let is_mcp = server.is_some() || error_type == Some(ErrorKind::McpToolError);
         let has_prompts = self.config.has_prompts;
         let shown = |message: &str| {
             if has_prompts {
@@ -316,8 +301,12 @@ impl<F: FnMut(&str)> Telemetry<F> {
             error: outcome.error.as_ref().map(|error| shown(&error.message)),
             error_type,
             prompt_id: &prompt,
-            tool_type: if is_mcp { "mcp" } else { "native" },
-            mcp_server_name: server,
+            tool_type: if call.server.is_some() {
+                "mcp"
+            } else {
+                "native"
+            },
+            mcp_server_name: call.server.as_deref(),
             content_length: length(&outcome.text),
             metadata: outcome.diff_stat.as_ref().and_then(Value::as_object),
         })));
@@ -359,11 +348,10 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
 #[cfg(test)]
 mod tests {
     use super::{Telemetry, TelemetryConfig};
-    use crate::call::{CallOutcome, CallState};
+    use crate::call::CallOutcome;
     use crate::event::{Event, Observer};
     use crate::output::testing::{PROMPT, STARTED, begun, done, edit, failed, last, still, turn};
-    use gemini_tools_approval::approval::Explanation;
-    use gemini_tools_core::tool::ConfirmationDetails;
+    use crate::thought::Thought;
     use gemini_tools_gemini_api::ApiError;
     use gemini_tools_platform::fs::{Mode, OFlags};
     use serde_json::{Value, json};
@@ -511,7 +499,8 @@ mod tests {
                 text: "secret",
             },
             Event::Text("secret"),
-            Event::Thought("secret"),
+            Event::ThoughtPiece("secret"),
+            Event::Thought(&Thought::parse("**secret** secret")),
             Event::Call(&calls[0]),
             Event::Live {
                 id: "x",
@@ -533,33 +522,25 @@ mod tests {
     fn a_call_of_an_mcp_server_is_told_apart() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("t.jsonl");
-        let mut call = begun("srv__t", json!({}));
-        let explanation = Explanation {
-            confirmation: Some(ConfirmationDetails::Mcp {
-                title: String::new(),
-                server_name: "srv".to_owned(),
-                tool_name: "t".to_owned(),
-                tool_display_name: "t".to_owned(),
-            }),
-            ..Explanation::default()
+        // Whatever the name looks like, and whether a person was asked or not.
+        let of = |name: &str, server: Option<&str>| {
+            let mut call = done(name, json!({}), CallOutcome::default());
+            call.server = server.map(str::to_owned);
+            call
         };
-        let state = CallState::AwaitingApproval(Box::new(explanation));
-        call.move_to(state).expect("legal");
-        let asked = call.clone();
-        let cancelled = CallState::Cancelled(CallOutcome::default());
-        call.move_to(cancelled).expect("legal");
-        // The others need no approval.
-        let unasked = ["srv__t", "discovered_tool_srv__t", "read_file"];
-        let unasked = unasked.map(|name| done(name, json!({}), CallOutcome::default()));
-        let events = [&asked, &call].into_iter().chain(&unasked);
-        let events: Vec<_> = events.map(Event::Call).collect();
+        let calls = [
+            of("my_server__t", Some("my server")),
+            of("mine__t", None),
+            of("read_file", None),
+        ];
+        let events: Vec<_> = calls.iter().map(Event::Call).collect();
         record(&path, false, &events);
-        let (mcp, native) = (json!(["mcp", "srv"]), json!(["native", null]));
+        let native = json!(["native", null]);
         let told: Vec<_> = lines(&path)
             .iter()
             .map(|line| json!([line["tool_type"], line["mcp_server_name"]]))
             .collect();
-        assert_eq!(told, [mcp.clone(), mcp.clone(), mcp, native]);
+        assert_eq!(told, [json!(["mcp", "my server"]), native.clone(), native]);
     }
 
     #[test]

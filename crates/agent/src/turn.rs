@@ -3,6 +3,7 @@
 use super::call::CallRequest;
 use super::event::Event;
 use super::loops::TextLoop;
+use super::thought::ThoughtReader;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_gemini_api::{
     ApiError, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest, Part,
@@ -61,13 +62,26 @@ impl Turn {
         }
     }
 
-    fn take(&mut self, response: GenerateContentResponse, notify: &mut dyn FnMut(&Event<'_>)) {
+    fn take(
+        &mut self,
+        response: GenerateContentResponse,
+        thoughts: &mut ThoughtReader,
+        notify: &mut dyn FnMut(&Event<'_>),
+    ) {
         for part in response.parts() {
             if part.thought == Some(true) {
-                if let Some(thought) = &part.text {
-                    notify(&Event::Thought(thought));
+                if let Some(piece) = &part.text {
+                    if let Some(thought) = thoughts.push(piece) {
+                        notify(&Event::Thought(&thought));
+                    }
+                    notify(&Event::ThoughtPiece(piece));
                 }
                 continue;
+            }
+            if *part != Part::default()
+                && let Some(thought) = thoughts.finish()
+            {
+                notify(&Event::Thought(&thought));
             }
             if let Some(call) = &part.function_call {
                 let id = match &call.id {
@@ -149,9 +163,10 @@ pub fn ask(
         let started = Instant::now();
         let mut turn = Turn::default();
         let mut loops = TextLoop::default();
+        let mut thoughts = ThoughtReader::default();
         let mut piece = |response| {
             let before = turn.text.len();
-            turn.take(response, &mut |event| tell(event));
+            turn.take(response, &mut thoughts, &mut |event| tell(event));
             if loops.grows(&turn.text[before..]) {
                 turn.is_loop = true;
                 return ControlFlow::Break(());
@@ -161,6 +176,9 @@ pub fn ask(
         let mut wait = |error: &ApiError, wait| tell(&Event::Waits { error, wait });
         let asked = client.stream_telling(model, request, cancel, &mut piece, &mut wait);
         let duration = started.elapsed();
+        if let Some(thought) = thoughts.finish() {
+            tell(&Event::Thought(&thought));
+        }
         if let Err(error) = asked {
             tell(&Event::ApiFailed {
                 error: &error,

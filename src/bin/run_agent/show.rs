@@ -6,7 +6,7 @@ use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Event, Observer, SessionError};
 use gemini_tools::agent::output::{
     JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput,
-    TextOutput,
+    TextOnTerminal, TextOutput,
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
@@ -93,8 +93,12 @@ pub(crate) fn observers(
         observers.push(Box::new(report));
     }
     if is_watched(options) && is_live() {
-        let has_text = stdout().is_terminal();
-        let live = LiveOutput::new(stderr(), columns, is_styled(), has_text, observers);
+        let text = match (stdout().is_terminal(), is_styled()) {
+            (false, _) => TextOnTerminal::None,
+            (true, false) => TextOnTerminal::InPieces,
+            (true, true) => TextOnTerminal::InLines,
+        };
+        let live = LiveOutput::new(stderr(), columns, is_styled(), text, observers);
         return vec![Box::new(live)];
     }
     observers

@@ -99,7 +99,7 @@ impl<W: Write + Send> Observer for JsonOutput<W> {
 mod tests {
     use super::JsonOutput;
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
-    use crate::output::testing::{PROMPT, STARTED, done, stats, text, turn};
+    use crate::output::testing::{PROMPT, STARTED, done, stats, text, thought, turn};
     use crate::stats::Stats;
     use serde_json::{Value, json};
 
@@ -119,7 +119,8 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::Thought("hidden"),
+            Event::ThoughtPiece("hidden"),
+            Event::Thought(&thought()),
             Event::Text("I look."),
             Event::Call(&call),
             turn(2),

@@ -4,10 +4,13 @@
 //! to as well. So that the two never mix, [`LiveOutput`] holds the observers that write: it takes
 //! each event first, erases the line, and lets it come back when they are done. The thread draws
 //! while it has the lock and something is waited for, and at no other time. Where the model's
-//! text ends within a line, nothing is drawn before that line has ended.
+//! text has ended within a line of the terminal, nothing is drawn before that line has ended. Text
+//! that is shown by whole lines has not: its cursor is at the beginning of one while more of it is
+//! waited for.
 
 use super::escape::fitting;
 use super::progress::{last_line, what};
+use super::terminal::LINE_BYTES;
 use super::{Sink, one_line};
 use crate::call::{CallState, ToolCall};
 use crate::event::{Event, Observer};
@@ -29,12 +32,25 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// Maximum characters of a thought's subject that are kept.
 const SUBJECT_CHARS: usize = 200;
 
+/// How the model's text comes to the terminal that the line is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextOnTerminal {
+    /// It goes elsewhere.
+    None,
+    /// As it comes, in pieces of lines.
+    InPieces,
+    /// By whole lines, but for one that is too long to be waited for.
+    InLines,
+}
+
 /// Shows what is waited for, below what other observers write.
 pub struct LiveOutput<W: Write + Send + 'static> {
     observers: Vec<Box<dyn Observer>>,
     shared: Arc<Shared<W>>,
     drawing: Option<JoinHandle<()>>,
-    has_text: bool,
+    text: TextOnTerminal,
+    /// Bytes of the model's line that have come.
+    line_bytes: usize,
     model: String,
     /// When the model was asked.
     asked: Instant,
@@ -78,13 +94,13 @@ impl<W: Write + Send + 'static> fmt::Debug for LiveOutput<W> {
 
 impl<W: Write + Send + 'static> LiveOutput<W> {
     /// Draws on `out`, a terminal that `columns` gives the width of and that obeys escape
-    /// sequences; with `is_styled`, in colours. `has_text` is whether the model's text comes to
-    /// the same terminal.
+    /// sequences; with `is_styled`, in colours. `text` is how the model's text comes to the same
+    /// terminal.
     pub fn new(
         out: W,
         columns: fn() -> usize,
         is_styled: bool,
-        has_text: bool,
+        text: TextOnTerminal,
         observers: Vec<Box<dyn Observer>>,
     ) -> Self {
         let shared = Arc::new(Shared {
@@ -106,7 +122,8 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             observers,
             shared,
             drawing,
-            has_text,
+            text,
+            line_bytes: 0,
             model: String::new(),
             asked: Instant::now(),
             thought: String::new(),
@@ -130,18 +147,30 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             Event::Request { .. } => {
                 self.asked = Instant::now();
                 self.thought.clear();
+                self.line_bytes = 0;
                 self.waited = Some(self.model(String::new()));
             }
-            Event::Thought(text) => {
+            Event::ThoughtPiece(text) => {
                 if let Some(subject) = self.subject(text) {
                     self.waited = Some(self.model(subject));
                 }
             }
             Event::Text(text) => {
-                let is_within_line = self.has_text && !text.ends_with('\n');
+                self.line_bytes = match text.rfind('\n') {
+                    Some(end) => text.len() - end - 1,
+                    None => self.line_bytes + text.len(),
+                };
+                let is_within_line = match self.text {
+                    TextOnTerminal::None => false,
+                    TextOnTerminal::InPieces => self.line_bytes > 0,
+                    TextOnTerminal::InLines => self.line_bytes > LINE_BYTES,
+                };
                 self.waited = (!is_within_line).then(|| self.model(String::new()));
             }
-            Event::Retry(_) | Event::Waits { .. } => self.waited = Some(self.model(String::new())),
+            Event::Retry(_) | Event::Waits { .. } => {
+                self.line_bytes = 0;
+                self.waited = Some(self.model(String::new()));
+            }
             Event::Call(call) => self.call(call),
             Event::Live { text, .. } => {
                 if let (Some(waited), Some(line)) = (&mut self.waited, last_line(text)) {
@@ -195,7 +224,7 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
 impl<W: Write + Send + 'static> Observer for LiveOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         // Output of a call is on this line only.
-        if !matches!(event, Event::Live { .. } | Event::Thought(_)) {
+        if !matches!(event, Event::Live { .. } | Event::ThoughtPiece(_)) {
             self.shared.hold();
         }
         for observer in &mut self.observers {
@@ -295,7 +324,7 @@ fn text(waited: &Waited, elapsed: Duration, frame: usize, columns: usize) -> Str
 
 #[cfg(test)]
 mod tests {
-    use super::{LiveOutput, TICK, Waited, text};
+    use super::{LINE_BYTES, LiveOutput, TICK, TextOnTerminal, Waited, text};
     use crate::event::{Event, Observer};
     use crate::output::testing::{STARTED, begun, turn};
     use serde_json::json;
@@ -337,26 +366,26 @@ mod tests {
 
     impl Observer for Writer {
         fn take(&mut self, event: &Event<'_>) {
-            if !matches!(event, Event::Live { .. } | Event::Thought(_)) {
+            if !matches!(event, Event::Live { .. } | Event::ThoughtPiece(_)) {
                 self.0.write_all(b"event\n").expect("written");
             }
         }
     }
 
-    fn live(terminal: &Terminal, has_text: bool) -> LiveOutput<Terminal> {
+    fn live(terminal: &Terminal, text: TextOnTerminal) -> LiveOutput<Terminal> {
         let writer = Box::new(Writer(terminal.clone()));
-        LiveOutput::new(terminal.clone(), || 40, false, has_text, vec![writer])
+        LiveOutput::new(terminal.clone(), || 40, false, text, vec![writer])
     }
 
     #[test]
     fn the_line_is_gone_before_anything_is_written() {
         let terminal = Terminal::default();
-        let mut live = live(&terminal, true);
+        let mut live = live(&terminal, TextOnTerminal::InPieces);
         live.take(&STARTED);
         live.take(&turn(1));
         terminal.waits_for("gemini-x 0s");
-        live.take(&Event::Thought("**Looking "));
-        live.take(&Event::Thought("around**\nI look."));
+        live.take(&Event::ThoughtPiece("**Looking "));
+        live.take(&Event::ThoughtPiece("around**\nI look."));
         terminal.waits_for("0s  Looking around");
         live.take(&Event::Text("One line.\n"));
         terminal.waits_for("gemini-x 1s");
@@ -382,13 +411,19 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_within_a_line_of_the_model() {
-        for has_text in [true, false] {
+        let long = "x".repeat(LINE_BYTES + 1);
+        for (text, begun, is_within) in [
+            (TextOnTerminal::InPieces, "half", true),
+            (TextOnTerminal::InLines, "half", false),
+            (TextOnTerminal::InLines, &*long, true),
+            (TextOnTerminal::None, "half", false),
+        ] {
             let terminal = Terminal::default();
-            let mut live = live(&terminal, has_text);
+            let mut live = live(&terminal, text);
             live.take(&STARTED);
             live.take(&turn(1));
-            live.take(&Event::Text("half"));
-            if has_text {
+            live.take(&Event::Text(begun));
+            if is_within {
                 std::thread::sleep(2 * super::DELAY);
                 assert!(
                     !terminal.shown().contains("gemini-x"),

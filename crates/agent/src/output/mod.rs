@@ -18,7 +18,7 @@ mod text;
 
 pub use escape::{escape_controls, one_line};
 pub use json::JsonOutput;
-pub use live::LiveOutput;
+pub use live::{LiveOutput, TextOnTerminal};
 pub use progress::{NotesOutput, ProgressOutput};
 pub use stream_json::StreamJsonOutput;
 pub use terminal::TerminalOutput;
@@ -69,6 +69,7 @@ pub(super) mod testing {
     use crate::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision};
     use crate::event::Event;
     use crate::stats::Stats;
+    use crate::thought::Thought;
     use gemini_tools_core::tool::{ErrorKind, Kind};
     use gemini_tools_gemini_api::{GenerateContentResponse, UsageMetadata};
     use serde_json::{Value, json};
@@ -180,6 +181,10 @@ pub(super) mod testing {
         id: "p-1",
         text: "Häng an!",
     };
+
+    pub(crate) fn thought() -> Thought {
+        Thought::parse("**Hidden** in the dark")
+    }
 
     pub(crate) fn turn(turn: u32) -> Event<'static> {
         Event::Request {

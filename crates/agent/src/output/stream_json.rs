@@ -42,6 +42,11 @@ enum Fields<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         delta: Option<bool>,
     },
+    /// Gemini CLI has no such line: it leaves thoughts out.
+    Thought {
+        subject: &'a str,
+        description: &'a str,
+    },
     ToolUse {
         tool_name: &'a str,
         tool_id: &'a str,
@@ -71,6 +76,7 @@ impl Fields<'_> {
         match self {
             Fields::Init { .. } => "init",
             Fields::Message { .. } => "message",
+            Fields::Thought { .. } => "thought",
             Fields::ToolUse { .. } => "tool_use",
             Fields::ToolResult { .. } => "tool_result",
             Fields::Error { .. } => "error",
@@ -157,6 +163,10 @@ impl<W: Write + Send> Observer for StreamJsonOutput<W> {
                 content: text,
                 delta: Some(true),
             }),
+            Event::Thought(thought) => self.write(Fields::Thought {
+                subject: &thought.subject,
+                description: &thought.description,
+            }),
             Event::Call(call) => self.call(call),
             Event::Retry(flaw) => self.write(Fields::Error {
                 severity: "warning",
@@ -185,7 +195,7 @@ mod tests {
     use crate::call::{CallState, ToolCallDecision};
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::output::testing::{
-        PROMPT, STARTED, begun, done, failed, last, refused, stats, still, text, turn,
+        PROMPT, STARTED, begun, done, failed, last, refused, stats, still, text, thought, turn,
     };
     use crate::stats::Stats;
     use serde_json::json;
@@ -224,7 +234,8 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::Thought("hidden"),
+            Event::ThoughtPiece("hidden"),
+            Event::Thought(&thought()),
             Event::Text("I look."),
             Event::Response {
                 last: Some(&last),
@@ -250,6 +261,7 @@ mod tests {
         let expected = [
             r#"{"type":"init","session_id":"s-1","model":"gemini-x"}"#,
             r#"{"type":"message","role":"user","content":"Häng an!"}"#,
+            r#"{"type":"thought","subject":"Hidden","description":"in the dark"}"#,
             r#"{"type":"message","role":"assistant","content":"I look.","delta":true}"#,
             "{\"type\":\"tool_use\",\"tool_name\":\"read_file\",\"tool_id\":\"read_file-1\",\"parameters\":{\"file_path\":\"ä\\n\u{2028}\"}}",
             r#"{"type":"tool_result","tool_id":"read_file-1","status":"success","output":"line 1\nline 2"}"#,

@@ -6,7 +6,7 @@ use crate::event::{Event, Observer};
 use std::io::Write;
 
 /// A longer line is shown before its end has come, and as it is.
-const LINE_BYTES: usize = 8 * 1024;
+pub(super) const LINE_BYTES: usize = 8 * 1024;
 
 /// Shows what the model says, line by line. No control character of it reaches the terminal.
 #[derive(Debug)]

@@ -34,7 +34,9 @@ impl<W: Write + Send> Observer for TextOutput<W> {
 mod tests {
     use super::TextOutput;
     use crate::event::{Event, Observer};
-    use crate::output::testing::{Broken, PROMPT, STARTED, begun, done, last, stats, text, turn};
+    use crate::output::testing::{
+        Broken, PROMPT, STARTED, begun, done, last, stats, text, thought, turn,
+    };
     use serde_json::json;
     use std::time::Duration;
 
@@ -55,7 +57,8 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::Thought("hidden"),
+            Event::ThoughtPiece("hidden"),
+            Event::Thought(&thought()),
             Event::Text("I lo"),
             Event::Text("ok.\x1b[1m"),
             Event::Response {

@@ -8,6 +8,7 @@ mod page;
 use super::call::{ToolCall, ToolCallDecision};
 use super::clock::{Clock, span};
 use super::event::{Event, Observer};
+use super::thought::Thought;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_gemini_api::GenerateContentResponse;
 use gemini_tools_workspace::Workspace;
@@ -73,7 +74,10 @@ enum Entry {
     Prompt(Cut),
     Turn(u32),
     Text(Cut),
-    Thought(Cut),
+    Thought {
+        subject: Cut,
+        description: Cut,
+    },
     Used {
         duration: Duration,
         prompt: u64,
@@ -221,12 +225,11 @@ impl ReportState {
         }
     }
 
-    fn thought(&mut self, piece: &str) {
-        if let Some(Entry::Thought(text)) = self.entries.last_mut() {
-            text.push(piece, TEXT_CHARS, &mut self.room);
-        } else {
-            self.add(|kept| Entry::Thought(kept.cut(piece, TEXT_CHARS)));
-        }
+    fn thought(&mut self, thought: &Thought) {
+        self.add(|kept| Entry::Thought {
+            subject: kept.cut(&thought.subject, NAME_CHARS),
+            description: kept.cut(&thought.description, TEXT_CHARS),
+        });
     }
 
     fn response(&mut self, last: Option<&GenerateContentResponse>, duration: Duration) {
@@ -331,7 +334,7 @@ impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
                 kept.add(|_| Entry::Turn(*turn));
             }
             Event::Text(text) => kept.text(text),
-            Event::Thought(text) => kept.thought(text),
+            Event::Thought(thought) => kept.thought(thought),
             Event::Retry(flaw) => {
                 kept.warning(&format!("The model was asked again, because {flaw}."));
             }
@@ -355,7 +358,7 @@ impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
                     (self.warn)(&format!("The report can't be written: {}", e.message));
                 }
             }
-            Event::Live { .. } => {}
+            Event::Live { .. } | Event::ThoughtPiece(_) => {}
         }
     }
 }
@@ -369,6 +372,7 @@ mod tests {
         PROMPT, STARTED, begun, done, edit, failed, last, stats, still, text, turn,
     };
     use crate::stats::Stats;
+    use crate::thought::Thought;
     use gemini_tools_gemini_api::ApiError;
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt;
@@ -412,8 +416,9 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::Thought("I "),
-            Event::Thought("muse"),
+            Event::ThoughtPiece("**Musing** I"),
+            Event::Thought(&Thought::parse("**Musing** I muse")),
+            Event::Thought(&Thought::parse("And more.")),
             Event::Text("Let me "),
             Event::Text("look."),
             Event::Response {
@@ -441,8 +446,10 @@ mod tests {
             "Done.",
             "Häng an!",
             "<h2>Turn 1</h2>",
-            "<details><summary>Thoughts",
-            "I muse",
+            "<details><summary>Musing</summary>",
+            ">I muse</div>",
+            "<details><summary>Thoughts</summary>",
+            ">And more.</div>",
             "Let me look.",
             "Edit a",
             "auto_accept",
@@ -627,7 +634,10 @@ mod tests {
                 text: hostile,
             },
             turn(1),
-            Event::Thought(hostile),
+            Event::Thought(&Thought {
+                subject: hostile.to_owned(),
+                description: hostile.to_owned(),
+            }),
             Event::Text(hostile),
             Event::Retry(hostile),
             Event::Call(&call),
@@ -683,7 +693,7 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::Thought("t"),
+            Event::Thought(&Thought::parse("**t** u")),
             Event::Text("x"),
             Event::Call(&call),
             Event::Warning("w"),

@@ -210,9 +210,16 @@ fn show(page: &mut String, entry: &Entry) {
         }
         Entry::Turn(number) => page.push_str(&format!("<h2>Turn {number}</h2>\n")),
         Entry::Text(text) => words(page, text),
-        Entry::Thought(text) => {
-            page.push_str("<details><summary>Thoughts</summary>\n");
-            block(page, "text soft", text);
+        Entry::Thought {
+            subject,
+            description,
+        } => {
+            let summary = match one_line(&subject.text) {
+                subject if subject.is_empty() => "Thoughts".to_owned(),
+                subject => escaped(&subject),
+            };
+            page.push_str(&format!("<details><summary>{summary}</summary>\n"));
+            block(page, "text soft", description);
             page.push_str("</details>\n");
         }
         Entry::Used {
