@@ -30,7 +30,7 @@ fn echoing(tool: &str) -> Value {
     json!({"turns": [[call]], "closing": "Done."})
 }
 
-/// Of each call that the telemetry has: the tool, its type and its server.
+/// What the telemetry says of each call: the tool, its type and its server.
 fn told(ws: &Workspace) -> Vec<Value> {
     let events = fs::read_to_string(ws.path("events.jsonl")).expect("events");
     let events = events

@@ -35,7 +35,7 @@ const SUBJECT_CHARS: usize = 200;
 /// How the model's text comes to the terminal that the line is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOnTerminal {
-    /// It goes elsewhere.
+    /// The text goes to another place.
     None,
     /// As it comes, in pieces of lines.
     InPieces,
