@@ -36,7 +36,7 @@ class Result:
     others: list
     share_of_others: float
     load_average: str
-    # What the bar is about: our time divided by the peer's, or what we add to each of the spec's calls.
+    # What the bar is about: our time divided by the peer's, what we add to each of the spec's calls, or our time.
     value: float
     notes: list = field(default_factory=list)
 
@@ -90,7 +90,10 @@ def result_of(spec, workload, executions, share, notes):
         peaks = workload.peaks()
         rows[0].peak_mib = sum(peaks.values())
         notes.append("Peak memory: " + ", ".join(f"{name} {mib:.1f} MiB" for name, mib in peaks.items()) + ".")
-    value = paired_addition(ours, workload.peer, spec.calls) if spec.calls else rows[1].ratio
+    if spec.is_time:
+        value = rows[0].median_ms
+    else:
+        value = paired_addition(ours, workload.peer, spec.calls) if spec.calls else rows[1].ratio
     return Result(spec, rows[0], rows[1], rows[2:] + executions, share, load_average(), value, notes)
 
 
@@ -125,16 +128,20 @@ def cells(row):
 def remarks(result):
     """The lines below a workload's table."""
     spec, peer = result.spec, result.peer
-    compared = f"{result.value:.3f} ms a call more than" if spec.calls else f"{result.value:.3f} x"
+    if spec.is_time:
+        compared = f"{result.value:.3f} ms"
+    else:
+        compared = f"{result.value:.3f} {'ms a call more than' if spec.calls else 'x'} {peer.label}"
     yield (
-        f"{compared} {peer.label}; bar {spec.bar}, goal {spec.goal}: {result.time_verdict()}. "
+        f"{compared}; bar {spec.bar}, goal {spec.goal}: {result.time_verdict()}. "
         f"Peak memory {result.ours.peak_mib:.1f} MiB; bar {spec.memory[0]}, goal {spec.memory[1]}: "
         f"{result.memory_verdict()}."
     )
     if result.loaded():
         yield (
             f"LOADED: others took {result.share_of_others:.0%} of the processors meanwhile "
-            f"(load average {result.load_average}); trust {'no time' if spec.calls else 'the ratio, not the times'}."
+            f"(load average {result.load_average}); "
+            f"trust {'no time' if spec.calls or spec.is_time else 'the ratio, not the times'}."
         )
     yield from result.notes
 
@@ -166,6 +173,13 @@ def markdown(result):
     return "\n\n".join([*parts, *remarks(result)])
 
 
+def in_short(result):
+    """Ours beside the peer's."""
+    if result.spec.is_time:
+        return f"{result.peer.ratio:.2f}"
+    return f"{result.value:+.2f} ms a call" if result.spec.calls else f"{result.value:.2f}"
+
+
 SUMMARY_HEADER = ["work", "ours", "peer", "ours/peer", "bar", "goal", "time", "peak RSS", "bar", "goal", "memory"]
 
 
@@ -176,8 +190,8 @@ def summary(results):
             result.spec.title.replace("*", "\\*") + (" (loaded)" if result.loaded() else ""),
             milliseconds(result.ours.median_ms),
             f"{result.peer.label}: {milliseconds(result.peer.median_ms)}",
-            f"{result.value:+.2f} ms a call" if result.spec.calls else f"{result.value:.2f}",
-            str(result.spec.bar),
+            in_short(result),
+            f"{result.spec.bar} ms" if result.spec.is_time else str(result.spec.bar),
             str(result.spec.goal),
             result.time_verdict(),
             f"{result.ours.peak_mib:.1f} MiB",

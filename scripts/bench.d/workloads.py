@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Callable, Optional
 
 import agent
@@ -31,6 +32,7 @@ SLOW = (7, 3)
 
 FIRST_LINE, LAST_LINE = 1_000_000, 1_000_100
 GEMINI_RUNS = 3
+HISTORY_ENTRIES = 10_000
 EXPORTS = r"EXPORT_SYMBOL(_GPL)?\("
 SUSPEND = r"\b[a-z]+_suspend_noirq\b"
 NEVER_FOUND = "no file holds this text, which is only read past 7f3a91"
@@ -81,6 +83,8 @@ class Spec:
     build: Callable
     # Where set, bar and goal are the milliseconds that each of so many calls may take more than the peer's.
     calls: int = 0
+    # Whether bar and goal are milliseconds of ours, whatever the peer takes.
+    is_time: bool = False
 
 
 class Bench:
@@ -307,6 +311,70 @@ def build_replace(bench):
     )
 
 
+def build_journal(bench, corpus):
+    """The same edit with the journal that --undo reads, and without."""
+    source, target = getattr(bench.corpora, corpus), bench.work / "kept.txt"
+    old = files.EDIT_OLD if corpus == "edit" else unique_line(source)
+    edit = {"file_path": str(target), "old_string": old, "new_string": files.EDIT_NEW}
+    stdin = bench.stdin_file("replace-kept", edit)
+
+    def command(label, is_kept):
+        argv = [bench.call_tool, "replace"]
+        return Command(label, argv, bench.work, stdin, before=partial(before_kept_edit, bench, source, target, is_kept))
+
+    ours, peer = command("with the journal", True), command("without it", False)
+    return Workload(ours, peer, check=partial(check_journal, bench, ours, peer, target))
+
+
+def before_kept_edit(bench, source, target, is_kept):
+    settings = {"tools": {"undo": {"enabled": is_kept}}}
+    path = Path(bench.env["HOME"], ".gemini", "settings.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))
+    fresh_copy(source, target)
+
+
+def unique_line(path):
+    """A line that is in a text once."""
+    text = path.read_text()
+    return next(line for line in text.splitlines() if len(line) > 20 and text.count(line) == 1)
+
+
+def check_journal(bench, ours, peer, target):
+    """Both must leave the same bytes behind, and only ours an entry that undoes it."""
+    listed = Command("--history", [bench.call_tool, "--history", "--output", "text"], bench.work)
+    counts = []
+    for command in (peer, ours):
+        bench.capture(command)
+        counts.append(bench.capture(listed).count(target.name.encode()))
+    if counts != [0, 1]:
+        return f"the history has {counts[0]} entries without the journal, and {counts[1]} with it"
+    return check_same_file(bench, ours, peer, target)
+
+
+def build_history(bench):
+    """A journal of many small edits, and what is left of the time where there is none."""
+    target = bench.work / "edited.txt"
+    target.write_text("0\n" + "A line that stays as it is.\n" * 20)
+    edits = bench.work / "edits.jsonl"
+    edit = partial(dict, file_path=str(target))
+    calls = (
+        {"id": str(n), "name": "replace", "args": edit(old_string=f"{n}\nA line", new_string=f"{n + 1}\nA line", expected_replacements=1)}
+        for n in range(HISTORY_ENTRIES)
+    )
+    edits.write_text("".join(json.dumps(call) + "\n" for call in calls))
+    bench.capture(Command("edits", [bench.call_tool, "--batch"], bench.work, edits))
+    ours = Command("--history", [bench.call_tool, "--history", "--output", "text"], bench.work)
+    log = next(Path(bench.env["HOME"], ".gemini", "tools_journal").glob("*/log"))
+    peer = Command("cat of the log", [peers.system_tool("cat"), log], bench.work)
+    return Workload(ours, peer, check=partial(check_history, bench, ours))
+
+
+def check_history(bench, ours):
+    count = bench.capture(ours).count(b"\n")
+    return None if count == HISTORY_ENTRIES else f"{ours.label} prints {count} lines, not {HISTORY_ENTRIES}"
+
+
 def fresh_copy(source, target):
     """A new copy that is in the page cache and already on disk, so that nobody flushes for the copying."""
     shutil.copyfile(source, target)
@@ -470,6 +538,18 @@ SPECS = [
     Spec(
         "replace", "replace in 50 MiB, flushed", "sed -i, sync", 0.8, 0.4, SMALL_MEMORY, HUGE, ("edit",),
         build_replace,
+    ),
+    Spec(
+        "undo_small", "replace, 7 KB, with the journal", "without it", 1.15, 1.1, SMALL_MEMORY, START, ("small",),
+        partial(build_journal, corpus="small"),
+    ),
+    Spec(
+        "undo_large", "replace in 50 MiB, with the journal", "without it", 1.1, 1.05, SMALL_MEMORY, HUGE, ("edit",),
+        partial(build_journal, corpus="edit"),
+    ),
+    Spec(
+        "history", f"call_tool --history, {HISTORY_ENTRIES:,} entries", "cat of the log", 20, 10, (32, 24), FAST, (), build_history,
+        is_time=True,
     ),
     Spec(
         "long_line_read", "read a line of 100 MiB", "wc -l", 1.0, 0.3, SMALL_MEMORY, FAST, ("long_line",),
