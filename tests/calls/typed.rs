@@ -232,6 +232,30 @@ fn an_argument_with_dashes_is_shown_without() {
         answer.must_say(&message, &["There is no option --", "have no dashes", said]);
         assert!(!message.contains("tip:"), "{message}");
     }
+    // These are options, for something else.
+    for (words, said) in [
+        (
+            &["list_directory", "--path", "src"][..],
+            ["--path is for", "path=src"],
+        ),
+        (
+            &["--path=a b", "list_directory"],
+            ["--path is for", "path='a b'"],
+        ),
+        (
+            &["greet", "--session", "x"],
+            ["--session is for", "session=x"],
+        ),
+    ] {
+        let message = ws.call_tool(words).run();
+        let message = message.error("invalid_tool_params", 2);
+        for said in said.iter().chain(&["--undo", "have no dashes"]) {
+            assert!(message.contains(said), "{message}");
+        }
+    }
+    let both = ws.call_tool(&["list_directory", "--undo", "--path", "src"]);
+    let message = both.run().error("invalid_tool_params", 2);
+    assert!(message.contains("cannot be used with"), "{message}");
     let answer = ws.call_tool(&["read_file", "--outptu", "text"]).run();
     answer.must_say(&answer.error("invalid_tool_params", 2), &["'--output'"]);
 }

@@ -1,6 +1,6 @@
 //! What the command line of `call_tool` says.
 
-use crate::command::{PRUNE, command};
+use crate::command::{OF_JOURNAL, PRUNE, command};
 use crate::help;
 use crate::history::HistoryOptions;
 use crate::input::read_input;
@@ -211,6 +211,12 @@ fn parse() -> Result<ArgMatches, u8> {
 
 /// What is wrong with the command line.
 fn unusable(error: &clap::Error) -> String {
+    if let Some(option) = of_journal(error) {
+        return format!(
+            "{option} is for --history or --undo. {}",
+            without_dashes(&option)
+        );
+    }
     let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => unknown,
         _ => "",
@@ -222,13 +228,43 @@ fn unusable(error: &clap::Error) -> String {
         let text = error.to_string();
         return text.trim_start_matches("error: ").trim_end().to_owned();
     }
+    format!("There is no option {unknown}. {}", without_dashes(unknown))
+}
+
+/// An option of `--history` or `--undo` that stands beside a tool's name: it may be meant as an
+/// argument of the tool.
+fn of_journal(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::ArgumentConflict {
+        return None;
+    }
+    let words = words();
+    let is_there = |option: &str| words.iter().any(|word| word == option);
+    if is_there("--history") || is_there("--undo") {
+        return None;
+    }
+    let kinds = [ContextKind::InvalidArg, ContextKind::PriorArg];
+    let mut named = kinds.into_iter().flat_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.as_str()],
+        Some(ContextValue::Strings(all)) => all.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    });
+    let option = named.find_map(|text| {
+        let name = text.split([' ', '=']).next()?.strip_prefix("--")?;
+        OF_JOURNAL.contains(&name).then_some(name)
+    })?;
+    Some(format!("--{option}"))
+}
+
+/// How the argument is typed that an option of the command line was meant as.
+fn without_dashes(option: &str) -> String {
+    let key = option.trim_start_matches('-').replace('-', "_");
     let words: Vec<String> = words()
         .into_iter()
         .filter_map(|word| word.into_string().ok())
         .collect();
     let place = words
         .iter()
-        .position(|word| word.split('=').next() == Some(unknown));
+        .position(|word| word.split('=').next() == Some(option));
     let value = place.and_then(|at| match words[at].split_once('=') {
         Some((_, value)) => Some(value),
         None => words
@@ -244,8 +280,7 @@ fn unusable(error: &clap::Error) -> String {
         format!("'{}'", value.replace('\'', "'\\''"))
     };
     format!(
-        "There is no option {unknown}. The arguments of a tool have no dashes: {key}={value}. \
-         call_tool --help lists the options."
+        "The arguments of a tool have no dashes: {key}={value}. call_tool --help lists the options."
     )
 }
 
