@@ -14,6 +14,7 @@ use super::{ApprovalPrompt, ApprovalQuestion, Reply};
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
+use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::signals::Signals;
 use show::escape_controls;
@@ -53,12 +54,10 @@ enum Next {
 
 impl TerminalPrompt {
     /// The controlling terminal, or the console; `None` where there is none. The editor is that
-    /// of `VISUAL` or `EDITOR`, and `NO_COLOR` and, but on Windows, `TERM` say whether there are
-    /// colours.
+    /// of `VISUAL` or `EDITOR`, and [`ColourChoice`] says whether there are colours.
     pub fn open() -> Option<Self> {
         let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        terminal.shows_colours = !is_plain && terminal.tty.can_colour();
+        terminal.shows_colours = ColourChoice::Auto.shows_on(true) && terminal.tty.can_colour();
         Some(terminal)
     }
 

@@ -31,10 +31,10 @@ impl Tty {
         Some(Self(tty))
     }
 
-    /// Whether it can show colours: `TERM` says so.
+    /// Whether it can show colours: any can that `TERM` says no other thing of.
     #[expect(clippy::unused_self, reason = "a console is asked on Windows")]
     pub(in super::super) fn can_colour(&self) -> bool {
-        std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+        true
     }
 
     pub(in super::super) fn write(&self, text: &str) -> io::Result<()> {
