@@ -269,9 +269,6 @@ fn place_and_status() -> [Arg; 3] {
     ]
 }
 
-/// The options that say which changes `--history` and `--undo` are about.
-pub(crate) const OF_JOURNAL: [&str; 3] = ["since", "session", "path"];
-
 /// Adds what there is instead of calls: listing and taking back what they have changed.
 fn with_journal(command: Command) -> Command {
     command

@@ -1,6 +1,6 @@
 //! What the command line of `call_tool` says.
 
-use crate::command::{OF_JOURNAL, PRUNE, command};
+use crate::command::{PRUNE, command};
 use crate::help;
 use crate::history::HistoryOptions;
 use crate::input::read_input;
@@ -19,6 +19,9 @@ use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+
+/// The options that say which changes `--history` and `--undo` are about.
+const OF_JOURNAL: [&str; 3] = ["since", "session", "path"];
 
 /// What the command line says.
 #[expect(
