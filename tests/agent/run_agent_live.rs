@@ -69,6 +69,24 @@ fn a_line_says_what_is_waited_for_and_is_gone_before_anything_else_is_written() 
 }
 
 #[test]
+fn within_a_line_that_is_not_shown_yet_the_line_says_what_is_waited_for() {
+    // Text with styles is shown by whole lines: until then there would be nothing to see.
+    let parts = json!([{"text": "Herons are **ta"}, {"text": "ll**.\n"}]);
+    let script = json!({"faults": [{"fault": "silence", "afterChunks": 1, "parts": parts}]});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let call = agent(&ws, &api, &["Play"]).env("TERM", "xterm");
+    let mut person = call.at_a_terminal();
+    let shown = person.sees("gemini-2.5-pro 2s");
+    assert!(!shown.contains("Herons"), "{shown:?}");
+    person.types(CTRL_C);
+    let rest = person.sees_it_end(130);
+    assert!(rest.contains("\r\x1b[2KHerons are "), "{rest:?}");
+}
+
+#[test]
 fn no_line_is_drawn_where_it_could_not_be_erased_or_is_a_file() {
     let Some(api) = StandIn::playing(&thinking()) else {
         return;
