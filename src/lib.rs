@@ -70,10 +70,13 @@
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
+#[cfg(feature = "shell")]
 pub use gemini_tools_answers::{answer, output};
 #[cfg(feature = "session")]
 pub use gemini_tools_approval::{approval, session};
+#[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::builtin;
+#[cfg(any(feature = "shell", feature = "web"))]
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
@@ -99,15 +102,19 @@ pub use gemini_tools_mcp as mcp;
 pub use gemini_tools_mcp_server as serve;
 #[cfg(feature = "mcp_client")]
 pub use gemini_tools_network_helper as network_helper;
+#[cfg(any(feature = "mcp", feature = "mcp_client", feature = "web"))]
 pub use gemini_tools_network_link::{self as network, Network};
 #[doc(hidden)]
 pub use gemini_tools_platform as sys;
 #[cfg(feature = "mcp")]
 pub use gemini_tools_policy as policy;
+#[cfg(feature = "shell")]
 pub use gemini_tools_process as process;
+#[cfg(feature = "shell")]
 pub use gemini_tools_sandbox as sandbox;
 #[cfg(feature = "get_tools")]
 pub use gemini_tools_setup::{doctor, init};
+#[cfg(feature = "shell")]
 pub use gemini_tools_shell_analysis as commands;
 #[cfg(any(
     feature = "call_tool",
@@ -119,6 +126,7 @@ pub use gemini_tools_shell_analysis as commands;
 pub use gemini_tools_startup::{self as start, main, memory};
 #[cfg(feature = "web")]
 pub use gemini_tools_web_tools as web;
+#[cfg(feature = "files")]
 pub use gemini_tools_workspace as workspace;
 
 /// What the executables' `--version` prints after their name: the package's version, then, where

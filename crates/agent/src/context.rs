@@ -101,7 +101,7 @@ mod tests {
             };
             let more: Vec<PathBuf> = more.iter().map(|p| (*p).to_owned()).collect();
             let workspace = Workspace::open_at(&cwd, &more, Some(&self.home)).expect("opens");
-            ToolEnv::new(Arc::new(workspace), Arc::new(self.settings.clone()))
+            ToolEnv::new(Arc::new(workspace)).with_settings(Arc::new(self.settings.clone()))
         }
     }
 

@@ -129,7 +129,7 @@ impl Session {
         )?);
         let journal = journal(&workspace, &settings.undo);
         let mut registry = ToolRegistry::default();
-        let tool_env = ToolEnv::new(workspace, settings);
+        let tool_env = ToolEnv::new(workspace).with_settings(settings);
         builtin::register(&mut registry, &tool_env)?;
         for source in custom::sources(&tool_env) {
             registry.add_source(source);

@@ -7,6 +7,9 @@
 //! - [`edit_match`]: finding a text in a file although it differs a little from the one that was
 //!   asked for, for `smart_edit`.
 //!
+//! Without features there are the tools for files and memories; `shell` adds those for commands, and
+//! `web` those that reach the network.
+//!
 //! Pages, searches and a model are asked for by `gemini-tools-network-link`, which has another
 //! executable reach the network. Files are reached through `gemini-tools-workspace`, commands are run by `gemini-tools-process`,
 //! and whether a call may run is decided above, by `gemini-tools-policy` and
@@ -28,7 +31,7 @@
 //!
 //! let mut registry = ToolRegistry::default();
 //! let workspace = Workspace::open_at(&root, &[], None)?;
-//! let tool_env = ToolEnv::new(Arc::new(workspace), Arc::default());
+//! let tool_env = ToolEnv::new(Arc::new(workspace));
 //! builtin::register(&mut registry, &tool_env)?;
 //!
 //! let args = json!({ "absolute_path": "notes.txt" });

@@ -8,7 +8,8 @@
 //!   [`ToolResult`](tool::ToolResult) or the one [`ToolError`](tool::ToolError).
 //! - [`registry`]: every tool by its name; running a call, with the calls that its result asks for.
 //! - [`parallel`]: which calls of a message are made at the same time.
-//! - [`names`]: names of tools that hosts and APIs take, and the way back.
+//! - `names`, with the feature `dialects`: names of tools that hosts and APIs take, and the way
+//!   back.
 //! - [`message`]: messages of the Gemini API, which results are parts of.
 //! - [`json`]: JSON documents of others, read within limits.
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
@@ -85,6 +86,7 @@ pub mod colours;
 pub mod diagnostic;
 pub mod json;
 pub mod message;
+#[cfg(feature = "dialects")]
 pub mod names;
 pub mod parallel;
 pub mod position;

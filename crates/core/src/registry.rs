@@ -1,6 +1,5 @@
 //! Every tool by name: registering, looking up, listing, running with tail calls.
 
-use crate::names::{is_mapped, may_be_mapped};
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -133,7 +132,8 @@ impl ToolRegistry {
     }
 
     /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI
-    /// puts before discovered tools; or by the name that another API had to give it.
+    /// puts before discovered tools; with the feature `dialects` also by the name that another API
+    /// had to give it.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         let exact = |name: &str| {
             self.tools.get(name).or_else(|| {
@@ -150,10 +150,20 @@ impl ToolRegistry {
                 sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
             })
             .or_else(|| {
-                let mut all = self.all().filter(|_| may_be_mapped(name));
-                all.find(|tool| is_mapped(tool.name(), name))
+                #[cfg(feature = "dialects")]
+                return self.mapped(name);
+                #[cfg(not(feature = "dialects"))]
+                None
             })
             .map(AsRef::as_ref)
+    }
+
+    /// Finds a tool by the name that another API had to give it.
+    #[cfg(feature = "dialects")]
+    fn mapped(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        use crate::names::{is_mapped, may_be_mapped};
+        let mut all = self.all().filter(|_| may_be_mapped(name));
+        all.find(|tool| is_mapped(tool.name(), name))
     }
 
     /// The tools that are registered, and those of the sources that have none of their names.

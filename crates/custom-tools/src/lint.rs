@@ -90,10 +90,8 @@ pub fn lint_tools(
 ) -> Result<Lint, ToolError> {
     let custom = Custom::open(home, root, &settings.trust);
     let tool_env = || {
-        Ok(ToolEnv::new(
-            Arc::new(Workspace::open_at(root, &[], home)?),
-            Arc::new(settings.clone()),
-        ))
+        let workspace = Arc::new(Workspace::open_at(root, &[], home)?);
+        Ok(ToolEnv::new(workspace).with_settings(Arc::new(settings.clone())))
     };
     let mut lint = lint(&custom, tool_env)?;
     let servers = settings.notes.iter().filter(|note| {

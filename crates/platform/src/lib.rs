@@ -11,7 +11,8 @@
 //! - [`canonicalize`], which gives a path in the usual form of the system;
 //! - [`check_names`]: names that can't be a file's there;
 //! - [`links`]: where a path leads, and through which links;
-//! - [`unread`]: what a reader has not taken yet of what was written.
+//! - [`unread`]: what a reader has not taken yet of what was written;
+//! - [`isolated`]: work on data of strangers, in a process that may die of it.
 //!
 //! What a program does with files and processes is up to the crates above: access beneath roots is
 //! in `gemini-tools-workspace`, starting and ending programs in `gemini-tools-process`.
@@ -46,7 +47,10 @@ pub use std::os::unix::fs as unix_fs;
 #[cfg(unix)]
 pub use std::os::unix::process as unix_process;
 
+pub mod isolated;
 pub mod links;
+#[cfg(unix)]
+pub mod raw;
 pub mod unread;
 #[cfg(windows)]
 mod windows;

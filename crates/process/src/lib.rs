@@ -14,7 +14,6 @@
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
 //! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
 //! - [`program_run`]: a program that is run to its end, as a host does it;
-//! - [`isolated`]: work on data of strangers, in a process that may die of it;
 //! - [`signals`]: what ends a session.
 //!
 //! Whether a command may run is up to `gemini-tools-policy`, and what it may touch up to
@@ -53,14 +52,11 @@ pub mod capture;
 pub mod command;
 pub mod ending;
 pub mod identity;
-pub mod isolated;
 pub mod jobs;
 pub mod line_client;
 pub mod log;
 pub mod piped;
 pub mod program_run;
-#[cfg(unix)]
-mod raw;
 mod sandboxed;
 pub mod signals;
 #[cfg(unix)]
@@ -73,6 +69,8 @@ pub mod tree;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(unix)]
+use gemini_tools_platform::raw;
 #[cfg(unix)]
 pub use raw::{is_ignored, reset_sigchld, without_sigpipe};
 #[cfg(windows)]

@@ -4,11 +4,11 @@ use super::command::{
     ProgramCommand, ShellCommand, changes_bash, find_program, is_program, variables,
 };
 use super::piped::Program;
-use super::raw::{self, Descriptors, Prepared};
 use super::supervisor::Supervised;
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::fs::{Mode, OFlags};
 use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::raw::{self, Confine, Descriptors, Prepared};
 use gemini_tools_sandbox::Sandbox;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -40,6 +40,9 @@ impl Start<'_> {
         let environment = environment.collect();
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = gemini_tools_platform::fs::open("/dev/null", flags, Mode::empty())?;
+        let sandbox = self.sandbox;
+        let confine = sandbox.map(|sandbox| move || sandbox.apply());
+        let confine = confine.as_ref().map(|confine| confine as &Confine<'_>);
         let watched = Supervised::start(
             self.apart,
             |output, errors| {
@@ -49,8 +52,7 @@ impl Start<'_> {
                     output,
                     errors,
                 };
-                let (arguments, sandbox) = (self.arguments, self.sandbox);
-                Prepared::new(&program, arguments, environment, &descriptors, sandbox)
+                Prepared::new(&program, self.arguments, environment, &descriptors, confine)
             },
             null.as_fd(),
         )?;

@@ -34,8 +34,8 @@
 
 use super::ending::{CommandEvent, Ending, GRACE};
 use super::log::Log;
-use super::raw::{self, Prepared};
 use super::tree;
+use gemini_tools_platform::raw::{self, Announcement, Prepared};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -168,7 +168,10 @@ impl Supervised {
             writer.as_fd(),
             error_writer.as_ref().map_or(writer.as_fd(), AsFd::as_fd),
         );
-        program.announce = theirs.as_raw_fd();
+        program.announce(Announcement {
+            socket: theirs.as_raw_fd(),
+            message: chosen,
+        });
         let mut supervisor = Supervisor {
             control: Some(theirs),
             output: Some(output),
@@ -394,7 +397,7 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
 
 /// What the command's process says before it becomes the command: so the caller knows it even
 /// if the command's first act is to kill the supervisor.
-pub(super) fn chosen(pid: i32) -> [u8; 9] {
+fn chosen(pid: i32) -> [u8; 9] {
     encode(message::CHOSEN, [pid, 0])
 }
 

@@ -4,11 +4,10 @@ use super::fetch::Page;
 use super::html;
 use encoding_rs::Encoding;
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_process::isolated::{self, IsolationError, ResourceLimits};
+use gemini_tools_platform::isolated::{self, IsolationError, ResourceLimits};
 use gemini_tools_workspace::text::{ContentKind, declared, detect};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use url::Url;
 
 /// What taking a page apart may cost.
 const BOUNDS: ResourceLimits = ResourceLimits {
@@ -196,14 +195,13 @@ fn decoded(page: &Page) -> String {
 }
 
 fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, Unreadable> {
-    let work = |source: &[u8], url: &Url| {
-        let source = std::str::from_utf8(source).unwrap_or_default();
-        serde_json::to_vec(&html::to_markdown(source, url)).unwrap_or_default()
-    };
     let taken_apart = if html::is_too_deep(source) {
         Err(IsolationError::TooSlow)
     } else {
-        isolated::run(BOUNDS, cancel, source.as_bytes(), &page.url, work)
+        let (source, url) = (source.to_owned(), page.url.clone());
+        let work =
+            move || serde_json::to_vec(&html::to_markdown(&source, &url)).unwrap_or_default();
+        isolated::run(BOUNDS, &|| cancel.check(), work)
     };
     let mut text = match taken_apart {
         Ok(bytes) => serde_json::from_slice(&bytes)

@@ -49,7 +49,8 @@
 //! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
 //!   `.gitignore` and its like;
 //! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
-//! - [`overflow`], [`atomic_file`] and [`stamp`]: files of our own in the user's home directory.
+//! - `overflow` and `atomic_file`, with the feature `home-files`, and [`stamp`]: files of our own in
+//!   the user's home directory.
 //!
 //! JSON and settings are unknown here: what is read and written, and whether it may be, is up to
 //! the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they are.
@@ -82,6 +83,7 @@
 struct Readme;
 
 mod access;
+#[cfg(feature = "home-files")]
 pub mod atomic_file;
 #[cfg(target_os = "linux")]
 mod commit_child;
@@ -95,6 +97,7 @@ pub mod keep;
 pub mod line_endings;
 pub mod lines;
 pub mod media;
+#[cfg(feature = "home-files")]
 pub mod overflow;
 pub mod pattern;
 mod project;
@@ -154,7 +157,7 @@ pub struct Workspace {
     roots: Vec<Root>,
     /// What was named as a root and is none, because a command could choose where it leads.
     refused: Vec<PathBuf>,
-    /// Below it long answers are kept for later calls (see [`overflow`]).
+    /// Below it long answers are kept for later calls.
     home: Option<PathBuf>,
     /// Unset where each write is flushed before its answer.
     behind: OnceLock<Arc<FlushBehind>>,
@@ -429,28 +432,6 @@ impl Workspace {
             format!("The path {argument} is not in the workspace."),
         )
         .with_hint(hint)
-    }
-
-    /// The workspace with the long answers of earlier calls as one more root that can only be
-    /// read; `None` where `argument` does not lie among them.
-    pub fn with_overflow(&self, argument: &str) -> Option<Self> {
-        let home = self.home.as_ref()?;
-        if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
-            return None;
-        }
-        let dir = self.overflow_dir()?;
-        if !Path::new(argument).starts_with(&dir) {
-            return None;
-        }
-        // The first root stays the first, for relative paths and for messages.
-        let mut wider = Self::open_at(self.root(), &[], Some(home)).ok()?;
-        wider.add_roots(&[dir], &[], true);
-        Some(wider)
-    }
-
-    /// Where long answers are kept, if there is a home directory.
-    pub fn overflow_dir(&self) -> Option<PathBuf> {
-        Some(overflow::directory(self.home.as_ref()?, self.root()))
     }
 
     /// Opens a regular file for reading.

@@ -21,6 +21,28 @@ pub fn project(home: &Path, root: &Path) -> PathBuf {
 }
 
 impl Workspace {
+    /// The workspace with the long answers of earlier calls as one more root that can only be
+    /// read; `None` where `argument` does not lie among them.
+    pub fn with_overflow(&self, argument: &str) -> Option<Self> {
+        let home = self.home.as_ref()?;
+        if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
+            return None;
+        }
+        let dir = self.overflow_dir()?;
+        if !Path::new(argument).starts_with(&dir) {
+            return None;
+        }
+        // The first root stays the first, for relative paths and for messages.
+        let mut wider = Self::open_at(self.root(), &[], Some(home)).ok()?;
+        wider.add_roots(&[dir], &[], true);
+        Some(wider)
+    }
+
+    /// Where long answers are kept, if there is a home directory.
+    pub fn overflow_dir(&self) -> Option<PathBuf> {
+        Some(directory(self.home.as_ref()?, self.root()))
+    }
+
     /// Where what is known of the project's background processes is kept, if there is a home
     /// directory.
     pub fn jobs_dir(&self) -> Option<PathBuf> {

@@ -224,8 +224,6 @@ fn add_mcp(
 
 /// What the commands of pairs run in.
 fn tool_env(settings: &Settings) -> Result<ToolEnv, ToolError> {
-    Ok(ToolEnv::new(
-        Arc::new(Workspace::open(&[], home().as_deref())?),
-        Arc::new(settings.clone()),
-    ))
+    let workspace = Arc::new(Workspace::open(&[], home().as_deref())?);
+    Ok(ToolEnv::new(workspace).with_settings(Arc::new(settings.clone())))
 }

@@ -91,7 +91,7 @@ impl Setup {
         }
         Ok(Self {
             id: unique_id(),
-            tool_env: ToolEnv::new(Arc::new(workspace), Arc::new(settings)),
+            tool_env: ToolEnv::new(Arc::new(workspace)).with_settings(Arc::new(settings)),
             home,
         })
     }

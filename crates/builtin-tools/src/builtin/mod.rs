@@ -3,39 +3,49 @@
 //! A tool's file holds its description, its arguments (`Params`), and the checked call
 //! (`Call`). The JSON Schema of the arguments is generated from `Params` into
 //! `declarations/`, so that a call need not make it; a test checks that it is current
-//! (`UPDATE_DECLARATIONS=1 cargo test declarations` writes it anew).
+//! (`UPDATE_DECLARATIONS=1 cargo test --workspace --lib declarations` writes it anew).
 
+#[cfg(feature = "shell")]
 mod confinement;
 mod edit;
 mod fact;
 mod glob;
+#[cfg(feature = "web")]
 mod google_web_search;
+#[cfg(feature = "shell")]
 mod list_background_processes;
 mod list_directory;
 mod memory;
 mod nearest;
-#[cfg(test)]
+#[cfg(all(test, feature = "shell", feature = "web"))]
 mod pages;
 mod placeholder;
+#[cfg(feature = "shell")]
 mod read_background_output;
 mod read_file;
 mod read_many_files;
 mod replace;
+#[cfg(feature = "shell")]
 mod run_shell_command;
 mod save_memory;
 mod search;
 mod search_file_content;
 mod smart_edit;
+#[cfg(feature = "shell")]
 mod stop_background_process;
 mod undeclared;
+#[cfg(feature = "web")]
 mod web_fetch;
 mod words;
 mod write_file;
 
+#[cfg(feature = "shell")]
 pub use confinement::sandbox;
 pub use list_directory::push_collation_key;
+#[cfg(feature = "settings")]
 pub use save_memory::memory_file;
 
+#[cfg(feature = "settings")]
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::counted;
@@ -43,6 +53,7 @@ use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Undeclared, Usage,
 };
+#[cfg(feature = "web")]
 use gemini_tools_network_link::{Helper, Network};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::keep::ChangeOrigin;
@@ -53,25 +64,55 @@ use std::sync::Arc;
 /// The most characters that `read_file` and `read_many_files` answer.
 const READ_LIMIT_CHARS: usize = 400_000;
 
-/// What built-in tools work with.
+/// What built-in tools work with. Which fields there are depends on the features.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ToolEnv {
     /// Where they work.
     pub workspace: Arc<Workspace>,
     /// What the user and the project want.
+    #[cfg(feature = "settings")]
     pub settings: Arc<Settings>,
     /// What reaches the network for them.
+    #[cfg(feature = "web")]
     pub network: Arc<dyn Network>,
 }
 
 impl ToolEnv {
-    /// Tools that have the network reached by the executable beside this one.
-    pub fn new(workspace: Arc<Workspace>, settings: Arc<Settings>) -> Self {
+    /// Tools without settings. With the feature `web`, they have the network reached by the
+    /// executable beside this one.
+    pub fn new(workspace: Arc<Workspace>) -> Self {
         Self {
             workspace,
-            settings,
+            #[cfg(feature = "settings")]
+            settings: Arc::default(),
+            #[cfg(feature = "web")]
             network: Arc::new(Helper::default()),
         }
+    }
+
+    /// The same tools, by these settings.
+    #[cfg(feature = "settings")]
+    #[must_use]
+    pub fn with_settings(mut self, settings: Arc<Settings>) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The same tools, with the network reached by something else.
+    #[cfg(feature = "web")]
+    #[must_use]
+    pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// How the user calls the file of memories, where that is said.
+    fn memory_name(&self) -> Option<&str> {
+        #[cfg(feature = "settings")]
+        return self.settings.context_file_name.as_deref();
+        #[cfg(not(feature = "settings"))]
+        None
     }
 }
 
@@ -109,18 +150,24 @@ struct Spec {
 /// Every built-in tool, sorted by name.
 const ALL: &[&Spec] = &[
     &glob::SPEC,
+    #[cfg(feature = "web")]
     &google_web_search::SPEC,
+    #[cfg(feature = "shell")]
     &list_background_processes::SPEC,
     &list_directory::SPEC,
+    #[cfg(feature = "shell")]
     &read_background_output::SPEC,
     &read_file::SPEC,
     &read_many_files::SPEC,
     &replace::SPEC,
+    #[cfg(feature = "shell")]
     &run_shell_command::SPEC,
     &save_memory::SPEC,
     &search_file_content::SPEC,
     &smart_edit::SPEC,
+    #[cfg(feature = "shell")]
     &stop_background_process::SPEC,
+    #[cfg(feature = "web")]
     &web_fetch::SPEC,
     &write_file::SPEC,
 ];
@@ -128,18 +175,24 @@ const ALL: &[&Spec] = &[
 /// The declarations of [`ALL`]; a test checks that none is missing.
 const DECLARATIONS: &[&Declaration] = &[
     &glob::DECLARATION,
+    #[cfg(feature = "web")]
     &google_web_search::DECLARATION,
+    #[cfg(feature = "shell")]
     &list_background_processes::DECLARATION,
     &list_directory::DECLARATION,
+    #[cfg(feature = "shell")]
     &read_background_output::DECLARATION,
     &read_file::DECLARATION,
     &read_many_files::DECLARATION,
     &replace::DECLARATION,
+    #[cfg(feature = "shell")]
     &run_shell_command::DECLARATION,
     &save_memory::DECLARATION,
     &search_file_content::DECLARATION,
     &smart_edit::DECLARATION,
+    #[cfg(feature = "shell")]
     &stop_background_process::DECLARATION,
+    #[cfg(feature = "web")]
     &web_fetch::DECLARATION,
     &write_file::DECLARATION,
 ];
@@ -365,7 +418,7 @@ fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "shell", feature = "web"))]
 mod tests {
     use super::{ALL, DECLARATIONS, declarations};
     use serde_json::Value;
@@ -485,7 +538,7 @@ mod tests {
             } else {
                 assert_eq!(
                     declared.schema, text,
-                    "UPDATE_DECLARATIONS=1 cargo test declarations"
+                    "UPDATE_DECLARATIONS=1 cargo test --workspace --lib declarations"
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! The pages about the built-in tools in `docs/tools`: all that can be told from the code is
 //! there as the code has it. What follows the mark is written by hand.
 //!
-//! `UPDATE_TOOL_PAGES=1 cargo test tool_pages` writes it anew. The errors are those of
+//! `UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages` writes it anew. The errors are those of
 //! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
 
 use super::{
@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What is generated ends with this line.
-const MARK: &str = "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test tool_pages up to here. -->";
+const MARK: &str =
+    "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages up to here. -->";
 
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -365,7 +366,7 @@ fn hold(file: &str, generated: &str) {
     let present = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         present == wanted,
-        "{file} is not current: UPDATE_TOOL_PAGES=1 cargo test tool_pages writes it anew"
+        "{file} is not current: UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages writes it anew"
     );
 }
 

@@ -141,6 +141,7 @@ fn readable(
             workspace.check_gemini_ignore(&place)?;
             Ok((Arc::clone(workspace), place))
         }
+        #[cfg(feature = "shell")]
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
             let wider = workspace.with_overflow(path).ok_or(e)?;
             let place = wider.locate(path)?;

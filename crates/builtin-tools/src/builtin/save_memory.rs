@@ -7,6 +7,7 @@
 use super::fact::Fact;
 use super::memory::insertion;
 use super::{Declaration, Spec, ToolEnv};
+#[cfg(feature = "settings")]
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Location, Schema,
@@ -79,11 +80,7 @@ struct Call {
 fn build(
     args: Args,
     schema: &Schema,
-    ToolEnv {
-        workspace,
-        settings,
-        ..
-    }: &ToolEnv,
+    tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
     if params.fact.chars().count() > MAX_FACT_CHARS {
@@ -95,7 +92,8 @@ fn build(
     let fact = Fact::new(&params.fact).ok_or_else(|| {
         ToolError::invalid("\"fact\" is blank.").with_hint("Say in a sentence what to remember.")
     })?;
-    let path = memory_file(workspace, settings).map_err(failure)?;
+    let workspace = &tool_env.workspace;
+    let path = path_of(workspace, tool_env.memory_name()).map_err(failure)?;
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         path,
@@ -108,7 +106,12 @@ fn build(
 /// # Errors
 ///
 /// `memory_tool_execution_error` where there is no home directory, or the settings name a path.
+#[cfg(feature = "settings")]
 pub fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf, ToolError> {
+    path_of(workspace, settings.context_file_name.as_deref())
+}
+
+fn path_of(workspace: &Workspace, name: Option<&str>) -> Result<PathBuf, ToolError> {
     let home = workspace.home().ok_or_else(|| {
         ToolError::new(
             ErrorKind::MemoryToolExecutionError,
@@ -116,10 +119,7 @@ pub fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf
         )
         .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
     })?;
-    let name = settings
-        .context_file_name
-        .as_deref()
-        .unwrap_or(DEFAULT_NAME);
+    let name = name.unwrap_or(DEFAULT_NAME);
     if !is_file_name(name) {
         return Err(ToolError::new(
             ErrorKind::MemoryToolExecutionError,

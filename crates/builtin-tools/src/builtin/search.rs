@@ -27,7 +27,7 @@
 //! `workspace::walk`.
 
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_process::isolated::{IsolationError, ResourceLimits, Worker};
+use gemini_tools_platform::isolated::{IsolationError, ResourceLimits, Worker};
 use gemini_tools_workspace::lines::count_newlines;
 use gemini_tools_workspace::text::{ContentKind, Encoding, FileDecoder, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
@@ -281,6 +281,7 @@ fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
 /// # Errors
 ///
 /// `invalid_tool_params`, with what is wrong.
+#[cfg(feature = "shell")]
 pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolError> {
     check_length(name, pattern)?;
     if classes(pattern) > MAX_CLASSES {
@@ -603,8 +604,8 @@ impl Failure {
     }
 }
 
-impl From<IsolationError> for Failure {
-    fn from(ended: IsolationError) -> Self {
+impl From<IsolationError<ToolError>> for Failure {
+    fn from(ended: IsolationError<ToolError>) -> Self {
         let error = |message: &str| ToolError::new(ErrorKind::GrepExecutionError, message);
         match ended {
             IsolationError::TooSlow => Self::Backtracking(format!(
@@ -714,11 +715,10 @@ impl<'a> Searcher<'a> {
                     ends.strict();
                 }
             }
-            worker.insert(Worker::start(BOUNDS, move |request| {
-                matching.answer(request)
-            })?)
+            let started = Worker::start(BOUNDS, move |request| matching.answer(request));
+            worker.insert(started.map_err(|_| IsolationError::NotStarted)?)
         };
-        let answer = worker.ask(&request.concat(), self.cancel)?;
+        let answer = worker.ask(&request.concat(), &|| self.cancel.check())?;
         match answer.split_first() {
             Some((0, numbers)) => Ok(to_numbers(numbers)),
             Some((_, message)) => Err(Failure::Backtracking(

@@ -3,38 +3,32 @@
 //! [`crate::edit_match`] finds the place. Where it does not reach, a model may
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
+#[cfg(feature = "web")]
+mod correction;
+
+#[cfg(all(test, feature = "shell", feature = "web"))]
+pub(super) use correction::MODEL_CHARS;
+
 use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
 use super::{Declaration, Spec, ToolEnv};
 use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
+#[cfg(feature = "web")]
+use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
+    ToolResult,
 };
-use gemini_tools_network_link::Network;
-use gemini_tools_network_link::wire::{WebAnswer, WebTask};
 use gemini_tools_workspace::edit::{Match, Replacement};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
-use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Larger files are not sent to a model.
-pub(super) const MODEL_CHARS: usize = 400_000;
 
 /// No further than this is looked for the beginning of a place's line.
 const FAR_BYTES: u64 = 4096;
 
 /// Lines that a message lists.
 const LISTED_LINES: usize = 20;
-
-/// What the model is told that corrects an edit.
-const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
-    exactly once. Correct the edit. The search text that you give must be in the file literally \
-    and exactly once, with all its whitespace, and must be where the instruction means; the \
-    replacement must do what the instruction wants, and nothing else. If the file is as the \
-    instruction wants it already, say that no changes are required. If it is not clear where the \
-    edit belongs, give an empty search text.";
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "smart_edit",
@@ -66,6 +60,10 @@ pub(super) struct Params {
     file_path: String,
     /// What the change is for and where it belongs, in a sentence that can be understood
     /// without the conversation.
+    #[cfg_attr(
+        not(feature = "web"),
+        expect(dead_code, reason = "only a model reads it")
+    )]
     instruction: String,
     /// The text to replace, as it is in the file; empty to create the file.
     old_string: String,
@@ -75,21 +73,17 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    network: Arc<dyn Network>,
-    instruction: String,
-    may_correct: bool,
+    #[cfg(feature = "web")]
+    corrector: correction::Corrector,
 }
 
 fn build(
     args: Args,
     schema: &Schema,
-    ToolEnv {
-        workspace,
-        settings,
-        network,
-    }: &ToolEnv,
+    tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
+    let workspace = &tool_env.workspace;
     Ok(Box::new(Call {
         edit: Edit {
             place: workspace.locate(&params.file_path)?,
@@ -97,9 +91,8 @@ fn build(
             old: params.old_string,
             new: params.new_string,
         },
-        instruction: params.instruction,
-        network: Arc::clone(network),
-        may_correct: !settings.disable_llm_correction,
+        #[cfg(feature = "web")]
+        corrector: correction::Corrector::new(tool_env, params.instruction),
     }))
 }
 
@@ -249,159 +242,11 @@ impl Call {
             .with_hint("Give whole lines in both texts, with the indentation that the file has.")
         })
     }
-
-    /// The plan, with a correction by a model where edit matching does not reach.
-    fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
-        let miss = match self.plan(target, cx) {
-            Err(e) if is_miss(e.kind) => e,
-            other => return other,
-        };
-        if !self.may_correct(cx) {
-            return Err(miss);
-        }
-        let Ok(Before::File(subject)) = self.edit.before(target) else {
-            return Err(miss);
-        };
-        let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
-            return Err(miss);
-        };
-        let correction = match self.correction(&text, &miss, cx) {
-            Ok(correction) => correction,
-            Err(e) => {
-                cx.cancel.check()?;
-                let message = format!(
-                    "{}\nA model was asked to correct it, without success: {e}",
-                    miss.message
-                );
-                return Err(ToolError { message, ..miss });
-            }
-        };
-        if correction.no_changes_required {
-            return Err(self.edit.no_change(&format!(
-                "a model that was asked to correct the edit says that none is needed ({})",
-                correction.explanation
-            )));
-        }
-        let (old, new) = (correction.search.as_str(), correction.replace.as_str());
-        self.edit.check_new(new, subject)?;
-        if old.trim().is_empty() || old == new {
-            return Err(miss);
-        }
-        let Ok(Plan::Replace {
-            replacement,
-            encoding,
-            mut notes,
-            ..
-        }) = self.matched(subject, old, new, cx)
-        else {
-            let message = format!(
-                "{}\nA model was asked to correct it, but what it gave is not found exactly once \
-                 either.",
-                miss.message
-            );
-            return Err(ToolError { message, ..miss });
-        };
-        notes.insert(
-            0,
-            format!(
-                "A model has corrected the texts, because old_string was not found: {}",
-                correction.explanation
-            ),
-        );
-        Ok(Plan::Replace {
-            replacement,
-            encoding,
-            notes,
-            tier: Some("model"),
-        })
-    }
-
-    /// Whether a model may correct: there is a credential and the settings let it. What
-    /// .geminiignore closes is not sent.
-    fn may_correct(&self, cx: &Context) -> bool {
-        let edit = &self.edit;
-        if !self.may_correct || edit.workspace.is_gemini_ignored(&edit.place) {
-            return false;
-        }
-        let asked = self
-            .network
-            .run(&WebTask::HasModel, edit.workspace.home(), &cx.cancel);
-        matches!(asked, Ok(WebAnswer::HasModel(true)))
-    }
-
-    fn correction(
-        &self,
-        text: &str,
-        miss: &ToolError,
-        cx: &Context,
-    ) -> Result<Correction, ToolError> {
-        let schema = json!({
-            "type": "object",
-            "properties": {
-                "search": {"type": "string"},
-                "replace": {"type": "string"},
-                "no_changes_required": {"type": "boolean"},
-                "explanation": {"type": "string"},
-            },
-            "required": ["search", "replace", "no_changes_required", "explanation"],
-        });
-        let prompt = format!(
-            "The instruction:\n{}\n\nThe search text that failed:\n<search>\n{}\n</search>\n\nThe \
-             replacement:\n<replace>\n{}\n</replace>\n\nThe error:\n{}\n\nThe file, {}:\n<file>\n\
-             {text}\n</file>",
-            self.instruction,
-            self.edit.old,
-            self.edit.new,
-            miss.message,
-            self.edit.path()
-        );
-        let task = WebTask::Model {
-            instruction: INSTRUCTION.to_owned(),
-            prompt,
-            schema,
-        };
-        let home = self.edit.workspace.home();
-        match self.network.run(&task, home, &cx.cancel)? {
-            WebAnswer::Model(answer) => {
-                let text = answer.to_string();
-                gemini_tools_core::json::from_value(answer).map_err(|e| {
-                    ToolError::new(
-                        ErrorKind::ExecutionFailed,
-                        format!(
-                            "What the model has answered is not what was asked for: {e}: {text}"
-                        ),
-                    )
-                })
-            }
-            other => Err(other.into_result().err().unwrap_or_else(|| {
-                ToolError::new(ErrorKind::ExecutionFailed, "The model has not answered.")
-            })),
-        }
-    }
-}
-
-/// What a model makes of an edit.
-#[derive(Debug, Deserialize)]
-struct Correction {
-    search: String,
-    replace: String,
-    #[serde(default)]
-    no_changes_required: bool,
-    #[serde(default)]
-    explanation: String,
 }
 
 fn ambiguous(message: String) -> ToolError {
     ToolError::new(ErrorKind::EditExpectedOccurrenceMismatch, message)
         .with_hint("Include more of the surrounding text in old_string.")
-}
-
-/// Whether an edit failed because its place is not known.
-fn is_miss(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::EditNoOccurrenceFound | ErrorKind::EditExpectedOccurrenceMismatch
-    )
 }
 
 impl ToolInvocation for Call {
@@ -418,7 +263,8 @@ impl ToolInvocation for Call {
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
             // Asking the model now would be more than a look.
-            Err(e) if is_miss(e.kind) && self.may_correct(cx) => {
+            #[cfg(feature = "web")]
+            Err(e) if correction::is_miss(e.kind) && self.may_correct(cx) => {
                 Ok(Confirmation::Ask(ConfirmationDetails::Info {
                     title: self.edit.describe(),
                     prompt: format!(
@@ -435,7 +281,10 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        #[cfg(feature = "web")]
         let plan = self.corrected_plan(&target, cx)?;
+        #[cfg(not(feature = "web"))]
+        let plan = self.plan(&target, cx)?;
         self.edit.carry_out(plan, target, &DECLARATION, cx)
     }
 }

@@ -4,8 +4,8 @@
 use gemini_tools_core::tool::Undeclared;
 
 macro_rules! undeclared {
-    ($($name:ident: $key:literal, $kind:literal, $meaning:literal;)*) => {
-        $(pub(super) const $name: Undeclared = Undeclared {
+    ($($(#[$only:meta])? $name:ident: $key:literal, $kind:literal, $meaning:literal;)*) => {
+        $($(#[$only])? pub(super) const $name: Undeclared = Undeclared {
             name: $key,
             kind: $kind,
             meaning: $meaning,
@@ -24,6 +24,7 @@ undeclared! {
     COUNT: "count", "boolean", "Only counts the matches of each file.";
     COUNT_LINES: "count_lines", "boolean",
         "Whether all lines are counted, also those of a very large file.";
+    #[cfg(feature = "shell")]
     DELAY_MS: "delay_ms", "number",
         "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.";
     END_LINE: "end_line", "number", "The last line, counted from 1, inclusive.";

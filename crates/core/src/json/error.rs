@@ -5,8 +5,11 @@
 //! there instead, and for common slips what to write. A sentence of a parser that is not known
 //! here is passed on as it is.
 
-use jsonc_parser::ParseStringErrorKind;
-use jsonc_parser::errors::{ParseError, ParseErrorKind};
+#[cfg(feature = "jsonc")]
+use jsonc_parser::{
+    ParseStringErrorKind,
+    errors::{ParseError, ParseErrorKind},
+};
 use serde_json::error::Category;
 use std::fmt;
 
@@ -42,6 +45,7 @@ impl JsonError {
     }
 
     /// An error about a text of JSON with comments.
+    #[cfg(feature = "jsonc")]
     pub fn with_comments(text: &str, error: &ParseError) -> Self {
         Self {
             place: Some((error.line_display(), error.column_display())),
@@ -222,6 +226,7 @@ fn expected_value(text: &[u8], offset: usize) -> String {
 }
 
 /// The same for JSON with comments, whose parser has the kinds of its errors.
+#[cfg(feature = "jsonc")]
 fn words_with_comments(text: &[u8], offset: usize, kind: &ParseErrorKind) -> String {
     let found = || found(text, offset);
     match kind {

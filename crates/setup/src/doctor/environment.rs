@@ -164,7 +164,8 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Ok(workspace) = Workspace::open(&[], setup.home) else {
         return;
     };
-    let tool_env = ToolEnv::new(Arc::new(workspace), Arc::new(setup.settings.clone()));
+    let settings = Arc::new(setup.settings.clone());
+    let tool_env = ToolEnv::new(Arc::new(workspace)).with_settings(settings);
     if !setup.settings.problems.is_empty() {
         return;
     }

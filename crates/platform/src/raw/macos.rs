@@ -4,7 +4,7 @@
 //! thread may start one, which then inherits it. What commands are started with is closed
 //! before they begin in any case.
 
-use super::{Prepared, Received, become_program, exit, last};
+use super::{ANNOUNCEMENT_BYTES, Prepared, Received, become_program, exit, last};
 use rustix::event::Timespec;
 use rustix::event::kqueue::{
     Event, EventFilter, EventFlags, ProcessEvents, kevent_timespec, kqueue,
@@ -27,7 +27,7 @@ const MAX_DESCRIPTORS: c_int = 65_536;
 const LENGTH: usize = 4;
 
 /// A pipe that no program inherits: its reading and its writing end.
-pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (reader, writer) = rustix::pipe::pipe()?;
     keep_private(&reader)?;
     keep_private(&writer)?;
@@ -39,11 +39,11 @@ fn keep_private(fd: impl AsFd) -> Result<(), Errno> {
 }
 
 /// The kernel widens pipes by itself as they fill.
-pub(crate) fn widen(_pipe: impl AsFd, _bytes: usize) {}
+pub fn widen(_pipe: impl AsFd, _bytes: usize) {}
 
 /// A file of its owner's in the directory for temporary ones that has lost its name at once and
 /// that no program inherits.
-pub(crate) fn file_in_memory() -> Result<File, Errno> {
+pub fn file_in_memory() -> Result<File, Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
@@ -65,7 +65,7 @@ pub(crate) fn file_in_memory() -> Result<File, Errno> {
 /// Two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
 /// here that keep messages apart and show the other end's death, so each message goes with
 /// its length.
-pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::empty();
     let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     for socket in [&pair.0, &pair.1] {
@@ -76,7 +76,7 @@ pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 /// Sends one message.
-pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
+pub fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     let length = u32::try_from(message.len()).map_err(|_| Errno::MSGSIZE)?;
     let frame = [&length.to_ne_bytes(), message].concat();
     let mut rest = &frame[..];
@@ -92,11 +92,7 @@ pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
 
 /// Receives one message and gives its length, which is 0 where the other end is closed. Only
 /// its beginning may be missing: the rest was sent together with it.
-pub(crate) fn receive(
-    socket: impl AsFd,
-    buffer: &mut [u8],
-    flags: RecvFlags,
-) -> Result<usize, Errno> {
+pub fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> Result<usize, Errno> {
     let mut length = [0; LENGTH];
     let (begun, _) = rustix::net::recv(&socket, &mut length[..], flags)?;
     if begun == 0 {
@@ -126,9 +122,9 @@ fn receive_all(socket: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
 /// # Safety
 ///
 /// `socket` is open.
-pub(super) unsafe fn announce(socket: c_int, message: &[u8; 9]) {
-    let mut frame = [0; LENGTH + 9];
-    frame[..LENGTH].copy_from_slice(&9_u32.to_ne_bytes());
+pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES]) {
+    let mut frame = [0; LENGTH + ANNOUNCEMENT_BYTES];
+    frame[..LENGTH].copy_from_slice(&(ANNOUNCEMENT_BYTES as u32).to_ne_bytes());
     frame[LENGTH..].copy_from_slice(message);
     // SAFETY: the frame is only read, up to its length.
     unsafe { libc::send(socket, frame.as_ptr().cast::<c_void>(), frame.len(), 0) };
@@ -146,7 +142,7 @@ pub(crate) fn peak_memory_bytes() -> u64 {
 }
 
 /// A queue that becomes readable when the process has ended.
-pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
+pub fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     let events = ProcessEvents::EXIT;
     queue(vec![EventFilter::Proc { pid, flags: events }])
 }
@@ -177,7 +173,7 @@ pub fn is_ignored(signal: i32) -> bool {
 /// Blocks all signals and gives a queue from which `signals` can be read: it takes note of them
 /// before they would be delivered. Their actions are the default ones from now on: the end of a
 /// child that is ignored would not arrive.
-pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
+pub fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the set is initialised by the call that is there for it.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -196,7 +192,7 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
 }
 
 /// The next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+pub fn next_signal(fd: &OwnedFd) -> Option<Received> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
     // SAFETY: no descriptor is among what is watched.

@@ -1,6 +1,6 @@
 //! Linux: `clone`, `signalfd`, pidfds, sockets that keep messages apart.
 
-use super::{Prepared, Received, become_program, exit, last};
+use super::{ANNOUNCEMENT_BYTES, Prepared, Received, become_program, exit, last};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -15,38 +15,34 @@ use std::ptr;
 const STACK_BYTES: usize = 64 * 1024;
 
 /// A pipe that no program inherits: its reading and its writing end.
-pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
 }
 
 /// Makes room for `bytes` in a pipe, where that is allowed.
-pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
+pub fn widen(pipe: impl AsFd, bytes: usize) {
     // Without it there are only more changes between writer and reader.
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
 }
 
 /// A file without a name that no program inherits.
-pub(crate) fn file_in_memory() -> Result<File, Errno> {
+pub fn file_in_memory() -> Result<File, Errno> {
     rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from)
 }
 
 /// Two connected sockets that no program inherits, for [`send`] and [`receive`].
-pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::CLOEXEC;
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
 /// Sends one message.
-pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
+pub fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     rustix::net::send(socket, message, SendFlags::NOSIGNAL).map(drop)
 }
 
 /// Receives one message and gives its length, which is 0 where the other end is closed.
-pub(crate) fn receive(
-    socket: impl AsFd,
-    buffer: &mut [u8],
-    flags: RecvFlags,
-) -> Result<usize, Errno> {
+pub fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> Result<usize, Errno> {
     let (length, _) = rustix::net::recv(socket, buffer, flags)?;
     Ok(length)
 }
@@ -56,14 +52,14 @@ pub(crate) fn receive(
 /// # Safety
 ///
 /// `socket` is open.
-pub(super) unsafe fn announce(socket: c_int, message: &[u8; 9]) {
+pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES]) {
     let bytes = message.as_ptr().cast::<c_void>();
     // SAFETY: the message is only read, up to its length.
     unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
 }
 
 /// A descriptor that becomes readable when the process has ended.
-pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
+pub fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty())
 }
 
@@ -79,7 +75,7 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// Blocks all signals and gives a descriptor from which `signals` can be read. Their actions
 /// are the default ones from now on: an ignored signal would never arrive.
-pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
+pub fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
     // is ours.
     unsafe {
@@ -127,7 +123,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// The next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+pub fn next_signal(fd: &OwnedFd) -> Option<Received> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();
     let mut buffer = [0_u8; SIZE];
     let n = rustix::io::read(fd, &mut buffer).ok()?;

@@ -5,9 +5,8 @@ use super::linux::confine;
 #[cfg(target_os = "macos")]
 use super::macos::confine;
 
-use super::{IsolationError, ResourceLimits, STACK_BYTES, TICK};
+use super::{GoOn, IsolationError, ResourceLimits, STACK_BYTES, TICK};
 use crate::raw;
-use gemini_tools_core::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -18,11 +17,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 /// Does `work` in a process of its own.
-pub(super) fn run(
+pub(super) fn run<E>(
     bounds: ResourceLimits,
-    cancel: &Cancellation,
+    go_on: &GoOn<'_, E>,
     work: impl FnOnce() -> Vec<u8> + Send,
-) -> Result<Vec<u8>, IsolationError> {
+) -> Result<Vec<u8>, IsolationError<E>> {
     let (reader, writer) = raw::pipe().map_err(not_started)?;
     let parent = rustix::process::getpid();
     let pid = raw::fork(|| {
@@ -32,7 +31,7 @@ pub(super) fn run(
         child(work, writer)
     });
     let pid = Pid::from_raw(pid.map_err(not_started)?).ok_or(IsolationError::Died)?;
-    let outcome = collect(reader, bounds, cancel);
+    let outcome = collect(reader, bounds, go_on);
     if outcome.is_err() {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
@@ -45,7 +44,7 @@ pub(super) fn run(
     }
 }
 
-pub(super) fn not_started(_: rustix::io::Errno) -> IsolationError {
+pub(super) fn not_started<E>(_: rustix::io::Errno) -> IsolationError<E> {
     IsolationError::NotStarted
 }
 
@@ -87,17 +86,17 @@ fn child(work: impl FnOnce() -> Vec<u8> + Send, writer: OwnedFd) -> i32 {
     })
 }
 
-fn collect(
+fn collect<E>(
     reader: OwnedFd,
     bounds: ResourceLimits,
-    cancel: &Cancellation,
-) -> Result<Vec<u8>, IsolationError> {
+    go_on: &GoOn<'_, E>,
+) -> Result<Vec<u8>, IsolationError<E>> {
     let until = Instant::now() + bounds.time;
     let mut file = File::from(reader);
     let mut result = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     loop {
-        cancel.check().map_err(IsolationError::Interrupted)?;
+        go_on().map_err(IsolationError::Interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(IsolationError::TooSlow);
@@ -124,7 +123,7 @@ fn collect(
 #[cfg(test)]
 mod tests {
     use super::{IsolationError, ResourceLimits, run};
-    use gemini_tools_core::tool::Cancellation;
+    use std::convert::Infallible;
     use std::time::Duration;
 
     const BOUNDS: ResourceLimits = ResourceLimits {
@@ -140,11 +139,11 @@ mod tests {
 
     #[test]
     fn work_gives_its_result_or_dies_alone() {
-        let cancel = Cancellation::default();
-        let result = run(BOUNDS, &cancel, || b"done".to_vec()).expect("a result");
+        let go_on = || Ok::<(), Infallible>(());
+        let result = run(BOUNDS, &go_on, || b"done".to_vec()).expect("a result");
         assert_eq!(result, b"done");
         let died =
-            |work: fn() -> Vec<u8>| matches!(run(BOUNDS, &cancel, work), Err(IsolationError::Died));
+            |work: fn() -> Vec<u8>| matches!(run(BOUNDS, &go_on, work), Err(IsolationError::Died));
         assert!(died(|| vec![1; 512 * 1024 * 1024]), "memory has a limit");
         assert!(
             died(|| vec![deeper(u64::MAX) as u8]),
@@ -162,11 +161,12 @@ mod tests {
             time: Duration::from_millis(100),
             ..BOUNDS
         };
-        let slow = run(short, &Cancellation::default(), forever);
+        let slow = run(short, &|| Ok::<(), Infallible>(()), forever);
         assert!(matches!(slow, Err(IsolationError::TooSlow)));
-        let cancel = Cancellation::default();
-        cancel.cancel();
-        let ended = run(BOUNDS, &cancel, forever);
-        assert!(matches!(ended, Err(IsolationError::Interrupted(_))));
+        let ended = run(BOUNDS, &|| Err("given up"), forever);
+        assert!(matches!(
+            ended,
+            Err(IsolationError::Interrupted("given up"))
+        ));
     }
 }

@@ -3,19 +3,18 @@
 //! What is weaker here: Windows has no fork, so that work which runs out of memory or stack ends
 //! the call with it, and work that takes too long is left behind until the call is over.
 
-use super::{IsolationError, ResourceLimits, STACK_BYTES, TICK};
-use gemini_tools_core::tool::Cancellation;
+use super::{GoOn, IsolationError, ResourceLimits, STACK_BYTES, TICK};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
 /// Does `work` on a thread of its own.
-pub(super) fn run(
+pub(super) fn run<E>(
     bounds: ResourceLimits,
-    cancel: &Cancellation,
+    go_on: &GoOn<'_, E>,
     work: impl FnOnce() -> Vec<u8> + Send + 'static,
-) -> Result<Vec<u8>, IsolationError> {
+) -> Result<Vec<u8>, IsolationError<E>> {
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let started = thread.spawn(move || {
@@ -25,7 +24,7 @@ pub(super) fn run(
     started.map_err(|_| IsolationError::NotStarted)?;
     let until = Instant::now() + bounds.time;
     loop {
-        cancel.check().map_err(IsolationError::Interrupted)?;
+        go_on().map_err(IsolationError::Interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(IsolationError::TooSlow);
@@ -53,22 +52,30 @@ impl fmt::Debug for Worker<'_> {
 
 impl<'w> Worker<'w> {
     /// Makes it ready. Windows bounds nothing.
+    ///
+    /// # Errors
+    ///
+    /// None; elsewhere no process may be left to start.
     pub fn start(
         _: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send + 'w,
-    ) -> Result<Self, IsolationError> {
+    ) -> std::io::Result<Self> {
         Ok(Self {
             work: Box::new(work),
         })
     }
 
     /// Has it work on a piece, and gives the result.
-    pub fn ask(
+    ///
+    /// # Errors
+    ///
+    /// Where the caller gives it up beforehand.
+    pub fn ask<E>(
         &mut self,
         request: &[u8],
-        cancel: &Cancellation,
-    ) -> Result<Vec<u8>, IsolationError> {
-        cancel.check().map_err(IsolationError::Interrupted)?;
+        go_on: &GoOn<'_, E>,
+    ) -> Result<Vec<u8>, IsolationError<E>> {
+        go_on().map_err(IsolationError::Interrupted)?;
         Ok((self.work)(request))
     }
 }

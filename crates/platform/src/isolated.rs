@@ -21,9 +21,7 @@ pub use thread::Worker;
 #[cfg(unix)]
 pub use worker::Worker;
 
-use gemini_tools_core::tool::{Cancellation, ToolError};
 use std::time::Duration;
-use url::Url;
 
 /// How often it is looked whether the call has ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,17 +29,17 @@ const TICK: Duration = Duration::from_millis(50);
 /// The child's stack: parsers that descend into deep nesting need more than the usual one.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// Why there is no result.
+/// Why there is no result; `E` is the caller's reason to give up.
 #[derive(Debug)]
-pub enum IsolationError {
+pub enum IsolationError<E> {
     /// The work has died: of a limit, or of itself.
     Died,
     /// The work took too long.
     TooSlow,
     /// The system would not let it begin.
     NotStarted,
-    /// The call was interrupted.
-    Interrupted(ToolError),
+    /// The caller gave it up.
+    Interrupted(E),
 }
 
 /// What the work may use.
@@ -55,21 +53,25 @@ pub struct ResourceLimits {
     pub result_bytes: u64,
 }
 
-/// Does `work` on what came from an address, apart from the call.
-pub fn run(
+/// What a caller is asked again and again while it waits: whether it still wants the result.
+pub type GoOn<'a, E> = dyn Fn() -> Result<(), E> + 'a;
+
+/// Does `work` apart from the caller, as long as `go_on` has no error.
+///
+/// # Errors
+///
+/// Why there is no result.
+pub fn run<E>(
     bounds: ResourceLimits,
-    cancel: &Cancellation,
-    bytes: &[u8],
-    url: &Url,
-    work: fn(&[u8], &Url) -> Vec<u8>,
-) -> Result<Vec<u8>, IsolationError> {
+    go_on: &GoOn<'_, E>,
+    work: impl FnOnce() -> Vec<u8> + Send + 'static,
+) -> Result<Vec<u8>, IsolationError<E>> {
     #[cfg(unix)]
     {
-        fork::run(bounds, cancel, || work(bytes, url))
+        fork::run(bounds, go_on, work)
     }
     #[cfg(windows)]
     {
-        let (bytes, url) = (bytes.to_owned(), url.clone());
-        thread::run(bounds, cancel, move || work(&bytes, &url))
+        thread::run(bounds, go_on, work)
     }
 }

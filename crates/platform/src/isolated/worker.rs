@@ -3,9 +3,8 @@
 //! Request and answer go through a pipe each, with their length in front.
 
 use super::fork::{not_started, settle};
-use super::{IsolationError, ResourceLimits, TICK};
+use super::{GoOn, IsolationError, ResourceLimits, TICK};
 use crate::raw;
-use gemini_tools_core::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -37,14 +36,18 @@ pub struct Worker<'w> {
 
 impl Worker<'_> {
     /// Starts it. `bounds` are those of each piece.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
     pub fn start(
         bounds: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send,
-    ) -> Result<Self, IsolationError> {
-        let (input, requests) = raw::pipe().map_err(not_started)?;
-        let (answers, output) = raw::pipe().map_err(not_started)?;
+    ) -> std::io::Result<Self> {
+        let (input, requests) = raw::pipe()?;
+        let (answers, output) = raw::pipe()?;
         // The other end may be kept open by a process that another thread has forked meanwhile.
-        rustix::io::ioctl_fionbio(&requests, true).map_err(not_started)?;
+        rustix::io::ioctl_fionbio(&requests, true)?;
         let parent = rustix::process::getpid();
         let pid = raw::fork(|| {
             if !settle(parent, bounds.memory_bytes) {
@@ -53,7 +56,7 @@ impl Worker<'_> {
             serve(work, input, output).map_or(1, |()| 0)
         });
         Ok(Self {
-            pid: Pid::from_raw(pid.map_err(not_started)?).ok_or(IsolationError::Died)?,
+            pid: Pid::from_raw(pid?).ok_or(Errno::CHILD)?,
             requests: requests.into(),
             answers: answers.into(),
             bounds,
@@ -62,27 +65,31 @@ impl Worker<'_> {
         })
     }
 
-    /// Has it work on a piece, and gives the result.
-    pub fn ask(
+    /// Has it work on a piece as long as `go_on` has no error, and gives the result.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no result.
+    pub fn ask<E>(
         &mut self,
         request: &[u8],
-        cancel: &Cancellation,
-    ) -> Result<Vec<u8>, IsolationError> {
+        go_on: &GoOn<'_, E>,
+    ) -> Result<Vec<u8>, IsolationError<E>> {
         if self.is_gone {
             return Err(IsolationError::Died);
         }
-        let result = self.exchange(request, cancel);
+        let result = self.exchange(request, go_on);
         if result.is_err() {
             self.end();
         }
         result
     }
 
-    fn exchange(
+    fn exchange<E>(
         &mut self,
         request: &[u8],
-        cancel: &Cancellation,
-    ) -> Result<Vec<u8>, IsolationError> {
+        go_on: &GoOn<'_, E>,
+    ) -> Result<Vec<u8>, IsolationError<E>> {
         let until = Instant::now() + self.bounds.time;
         let length = (request.len() as u64).to_ne_bytes();
         let mut unsent = [&length[..], request];
@@ -99,7 +106,7 @@ impl Worker<'_> {
                 answer.drain(..LENGTH_BYTES);
                 return Ok(answer);
             }
-            cancel.check().map_err(IsolationError::Interrupted)?;
+            go_on().map_err(IsolationError::Interrupted)?;
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(IsolationError::TooSlow);
@@ -193,7 +200,7 @@ fn serve(
 #[cfg(test)]
 mod tests {
     use super::{IsolationError, ResourceLimits, Worker};
-    use gemini_tools_core::tool::Cancellation;
+    use std::convert::Infallible;
     use std::time::Duration;
 
     const BOUNDS: ResourceLimits = ResourceLimits {
@@ -204,7 +211,7 @@ mod tests {
 
     #[test]
     fn one_piece_after_the_other_is_worked_on() {
-        let cancel = Cancellation::default();
+        let go_on = || Ok::<(), Infallible>(());
         let mut count = 0_u8;
         let mut worker = Worker::start(BOUNDS, |request| {
             count += 1;
@@ -213,7 +220,7 @@ mod tests {
         .expect("started");
         let large = vec![7; 3 * 1024 * 1024];
         for (number, request) in [(1, &b""[..]), (2, b"abc"), (3, &large)] {
-            let answer = worker.ask(request, &cancel).expect("an answer");
+            let answer = worker.ask(request, &go_on).expect("an answer");
             assert_eq!(answer, [&[number], request].concat());
         }
         assert_eq!(count, 0, "it works elsewhere");
@@ -234,28 +241,24 @@ mod tests {
             time: Duration::from_millis(100),
             ..BOUNDS
         };
-        let cancel = Cancellation::default();
+        let go_on = || Ok::<(), Infallible>(());
         let mut worker = Worker::start(short, sleepy).expect("started");
         assert!(matches!(
-            worker.ask(b"", &cancel),
+            worker.ask(b"", &go_on),
             Err(IsolationError::TooSlow)
         ));
-        assert!(matches!(
-            worker.ask(b"", &cancel),
-            Err(IsolationError::Died)
-        ));
+        assert!(matches!(worker.ask(b"", &go_on), Err(IsolationError::Died)));
         for request in [b"die", b"eat"] {
             let mut worker = Worker::start(BOUNDS, sleepy).expect("started");
             assert!(matches!(
-                worker.ask(request, &cancel),
+                worker.ask(request, &go_on),
                 Err(IsolationError::Died)
             ));
         }
         let mut worker = Worker::start(BOUNDS, sleepy).expect("started");
-        let soon = Cancellation::with_time_limit(Duration::from_millis(20));
         assert!(matches!(
-            worker.ask(b"", &soon),
-            Err(IsolationError::Interrupted(_))
+            worker.ask(b"", &|| Err("given up")),
+            Err(IsolationError::Interrupted("given up"))
         ));
     }
 }

@@ -1,5 +1,5 @@
 //! The system calls that have no safe form: forking, starting a program in a session of its
-//! own, signals as a descriptor. What differs between systems is in a file for each.
+//! own, signals as a descriptor. What differs between Linux and macOS is in a file for each.
 
 #![expect(
     unsafe_code,
@@ -17,24 +17,24 @@ use linux as system;
 use macos as system;
 
 #[cfg(target_os = "macos")]
-pub(super) use system::peak_memory_bytes;
-pub(crate) use system::watch_process;
-pub(super) use system::{
-    file_in_memory, next_signal, pipe, receive, send, signals_as_descriptor, socket_pair, widen,
+pub(crate) use system::peak_memory_bytes;
+pub use system::{
+    file_in_memory, is_ignored, next_signal, pipe, receive, send, signals_as_descriptor,
+    socket_pair, watch_process, widen, without_sigpipe,
 };
-pub use system::{is_ignored, without_sigpipe};
 
-use gemini_tools_sandbox::Sandbox;
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::fmt;
 use std::ptr;
 
 /// The largest number of a signal that hosts are known to ignore and children to inherit so.
 const SIGNALS: c_int = 31;
 
 /// A signal as it came through the descriptor.
-pub(super) struct Received(pub(super) i32);
+#[derive(Debug, Clone, Copy)]
+pub struct Received(pub i32);
 
 fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
@@ -43,9 +43,8 @@ fn last() -> Errno {
 /// Forks. `child` runs in the new process and gives its exit status; other threads of the
 /// caller are not there any more, so it must not take locks that they may have held. (The allocator's
 /// are safe: the C library sees to them.)
-pub(super) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
-    // SAFETY: the child runs `child` only, whose callers in this module's parent keep to
-    // system calls and allocation.
+pub fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
+    // SAFETY: the child runs `child` only, whose callers keep to system calls and allocation.
     match unsafe { libc::fork() } {
         -1 => Err(last()),
         0 => exit(child()),
@@ -61,13 +60,13 @@ pub fn reset_sigchld() {
 }
 
 /// Ends the process at once, without running anything of its parent's.
-pub(super) fn exit(status: i32) -> ! {
+pub fn exit(status: i32) -> ! {
     // SAFETY: has no preconditions.
     unsafe { libc::_exit(status) }
 }
 
 /// Closes all descriptors but the standard streams and `keep`, which is sorted.
-pub(super) fn close_others(keep: &[RawFd]) {
+pub fn close_others(keep: &[RawFd]) {
     let mut from = 3;
     for fd in keep {
         system::close_range(from, fd - 1);
@@ -77,13 +76,13 @@ pub(super) fn close_others(keep: &[RawFd]) {
 }
 
 /// Puts `fd` in the place of a standard stream.
-pub(super) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
+pub fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
     // SAFETY: both are plain numbers to the kernel.
     unsafe { libc::dup2(fd.as_raw_fd(), stream) };
 }
 
 /// A program that is ready to be started: everything that allocates has happened.
-pub(super) struct Prepared<'a> {
+pub struct Prepared<'a> {
     program: CString,
     /// Keeps alive what the pointers point to.
     _strings: Vec<CString>,
@@ -94,27 +93,55 @@ pub(super) struct Prepared<'a> {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
-    sandbox: Option<&'a Sandbox>,
-    /// Where the child says who it is, before it becomes another program.
-    pub(super) announce: RawFd,
+    confine: Option<&'a Confine<'a>>,
+    announcement: Option<Announcement>,
+}
+
+/// What the child does to itself before it becomes the program. It may only make system calls.
+pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;
+
+/// How a child says who it is, before it becomes another program.
+#[derive(Debug, Clone, Copy)]
+pub struct Announcement {
+    /// An open socket of [`socket_pair`].
+    pub socket: RawFd,
+    /// The message, by the process id.
+    pub message: fn(i32) -> [u8; ANNOUNCEMENT_BYTES],
+}
+
+/// The length of the message of an [`Announcement`].
+pub const ANNOUNCEMENT_BYTES: usize = 9;
+
+impl fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and environment may hold secrets.
+        f.debug_struct("Prepared")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The descriptors that a program starts with.
-pub(super) struct Descriptors<'a> {
-    pub(super) directory: BorrowedFd<'a>,
-    /// `None` for the caller's own.
-    pub(super) input: Option<BorrowedFd<'a>>,
-    pub(super) output: BorrowedFd<'a>,
-    pub(super) errors: BorrowedFd<'a>,
+#[derive(Debug)]
+pub struct Descriptors<'a> {
+    /// Where it runs.
+    pub directory: BorrowedFd<'a>,
+    /// Standard input; `None` for the caller's own.
+    pub input: Option<BorrowedFd<'a>>,
+    /// Standard output.
+    pub output: BorrowedFd<'a>,
+    /// Standard error.
+    pub errors: BorrowedFd<'a>,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(
+    /// Makes it ready; `confine` is done in the child last of all.
+    pub fn new(
         program: &CStr,
         arguments: Vec<CString>,
         environment: Vec<CString>,
         descriptors: &Descriptors<'_>,
-        sandbox: Option<&'a Sandbox>,
+        confine: Option<&'a Confine<'a>>,
     ) -> Self {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|s| s.as_ptr());
@@ -132,13 +159,18 @@ impl<'a> Prepared<'a> {
             input: descriptors.input.map_or(-1, |fd| fd.as_raw_fd()),
             output: descriptors.output.as_raw_fd(),
             errors: descriptors.errors.as_raw_fd(),
-            sandbox,
-            announce: -1,
+            confine,
+            announcement: None,
         }
     }
 
+    /// Has the child say who it is before it becomes the program.
+    pub fn announce(&mut self, announcement: Announcement) {
+        self.announcement = Some(announcement);
+    }
+
     /// Starts the program in a session of its own. Gives back its process id once it runs.
-    pub(super) fn start(&mut self) -> Result<i32, Errno> {
+    pub fn start(&mut self) -> Result<i32, Errno> {
         system::start(self)
     }
 }
@@ -149,7 +181,9 @@ fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {
         libc::setsid();
-        system::announce(program.announce, &super::supervisor::chosen(libc::getpid()));
+        if let Some(Announcement { socket, message }) = program.announcement {
+            system::announce(socket, &message(libc::getpid()));
+        }
         for signal in 1..=SIGNALS {
             // Some can't be changed, which is as it should be.
             libc::signal(signal, libc::SIG_DFL);
@@ -163,7 +197,7 @@ fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
             || libc::fchdir(program.directory) < 0
         {
             last().raw_os_error()
-        } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
+        } else if let Some(Err(errno)) = program.confine.map(|confine| confine()) {
             errno.raw_os_error()
         } else {
             // Descriptors that the host has left open are not for the program, least of all in

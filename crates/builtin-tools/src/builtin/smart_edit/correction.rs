@@ -1,0 +1,192 @@
+//! The correction of an edit by a model, which `mcp_client` asks.
+
+use super::super::ToolEnv;
+use super::super::edit::{Before, Plan};
+use super::Call;
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
+use gemini_tools_network_link::Network;
+use gemini_tools_network_link::wire::{WebAnswer, WebTask};
+use gemini_tools_workspace::write::Target;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+/// Larger files are not sent to a model.
+pub(in crate::builtin) const MODEL_CHARS: usize = 400_000;
+
+/// What the model is told that corrects an edit.
+const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
+    exactly once. Correct the edit. The search text that you give must be in the file literally \
+    and exactly once, with all its whitespace, and must be where the instruction means; the \
+    replacement must do what the instruction wants, and nothing else. If the file is as the \
+    instruction wants it already, say that no changes are required. If it is not clear where the \
+    edit belongs, give an empty search text.";
+
+/// What a correction needs.
+pub(super) struct Corrector {
+    network: Arc<dyn Network>,
+    instruction: String,
+    /// Whether the settings let a model correct.
+    is_wanted: bool,
+}
+
+impl Corrector {
+    pub(super) fn new(tool_env: &ToolEnv, instruction: String) -> Self {
+        Self {
+            network: Arc::clone(&tool_env.network),
+            instruction,
+            is_wanted: !tool_env.settings.disable_llm_correction,
+        }
+    }
+}
+
+impl Call {
+    /// The plan, with a correction by a model where edit matching does not reach.
+    pub(super) fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
+        let miss = match self.plan(target, cx) {
+            Err(e) if is_miss(e.kind) => e,
+            other => return other,
+        };
+        if !self.may_correct(cx) {
+            return Err(miss);
+        }
+        let Ok(Before::File(subject)) = self.edit.before(target) else {
+            return Err(miss);
+        };
+        let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
+            return Err(miss);
+        };
+        let correction = match self.correction(&text, &miss, cx) {
+            Ok(correction) => correction,
+            Err(e) => {
+                cx.cancel.check()?;
+                let message = format!(
+                    "{}\nA model was asked to correct it, without success: {e}",
+                    miss.message
+                );
+                return Err(ToolError { message, ..miss });
+            }
+        };
+        if correction.no_changes_required {
+            return Err(self.edit.no_change(&format!(
+                "a model that was asked to correct the edit says that none is needed ({})",
+                correction.explanation
+            )));
+        }
+        let (old, new) = (correction.search.as_str(), correction.replace.as_str());
+        self.edit.check_new(new, subject)?;
+        if old.trim().is_empty() || old == new {
+            return Err(miss);
+        }
+        let Ok(Plan::Replace {
+            replacement,
+            encoding,
+            mut notes,
+            ..
+        }) = self.matched(subject, old, new, cx)
+        else {
+            let message = format!(
+                "{}\nA model was asked to correct it, but what it gave is not found exactly once \
+                 either.",
+                miss.message
+            );
+            return Err(ToolError { message, ..miss });
+        };
+        notes.insert(
+            0,
+            format!(
+                "A model has corrected the texts, because old_string was not found: {}",
+                correction.explanation
+            ),
+        );
+        Ok(Plan::Replace {
+            replacement,
+            encoding,
+            notes,
+            tier: Some("model"),
+        })
+    }
+
+    /// Whether a model may correct: there is a credential and the settings let it. What
+    /// .geminiignore closes is not sent.
+    pub(super) fn may_correct(&self, cx: &Context) -> bool {
+        let edit = &self.edit;
+        if !self.corrector.is_wanted || edit.workspace.is_gemini_ignored(&edit.place) {
+            return false;
+        }
+        let asked =
+            self.corrector
+                .network
+                .run(&WebTask::HasModel, edit.workspace.home(), &cx.cancel);
+        matches!(asked, Ok(WebAnswer::HasModel(true)))
+    }
+
+    fn correction(
+        &self,
+        text: &str,
+        miss: &ToolError,
+        cx: &Context,
+    ) -> Result<Correction, ToolError> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "search": {"type": "string"},
+                "replace": {"type": "string"},
+                "no_changes_required": {"type": "boolean"},
+                "explanation": {"type": "string"},
+            },
+            "required": ["search", "replace", "no_changes_required", "explanation"],
+        });
+        let prompt = format!(
+            "The instruction:\n{}\n\nThe search text that failed:\n<search>\n{}\n</search>\n\nThe \
+             replacement:\n<replace>\n{}\n</replace>\n\nThe error:\n{}\n\nThe file, {}:\n<file>\n\
+             {text}\n</file>",
+            self.corrector.instruction,
+            self.edit.old,
+            self.edit.new,
+            miss.message,
+            self.edit.path()
+        );
+        let task = WebTask::Model {
+            instruction: INSTRUCTION.to_owned(),
+            prompt,
+            schema,
+        };
+        let home = self.edit.workspace.home();
+        match self.corrector.network.run(&task, home, &cx.cancel)? {
+            WebAnswer::Model(answer) => {
+                let text = answer.to_string();
+                gemini_tools_core::json::from_value(answer).map_err(|e| {
+                    ToolError::new(
+                        ErrorKind::ExecutionFailed,
+                        format!(
+                            "What the model has answered is not what was asked for: {e}: {text}"
+                        ),
+                    )
+                })
+            }
+            other => Err(other.into_result().err().unwrap_or_else(|| {
+                ToolError::new(ErrorKind::ExecutionFailed, "The model has not answered.")
+            })),
+        }
+    }
+}
+
+/// What a model makes of an edit.
+#[derive(Debug, Deserialize)]
+struct Correction {
+    search: String,
+    replace: String,
+    #[serde(default)]
+    no_changes_required: bool,
+    #[serde(default)]
+    explanation: String,
+}
+
+/// Whether an edit failed because its place is not known.
+pub(super) fn is_miss(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::EditNoOccurrenceFound | ErrorKind::EditExpectedOccurrenceMismatch
+    )
+}
