@@ -5,6 +5,8 @@ use gemini_tools_test_harness as harness;
 mod ci_example;
 mod gemini_stream;
 mod google_credentials;
+mod model_script;
+mod replay;
 mod report_in_browser;
 mod run_agent;
 mod run_agent_failures;

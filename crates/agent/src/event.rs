@@ -112,6 +112,8 @@ pub enum SessionErrorKind {
     Loop,
     /// The user or the caller has ended it.
     Cancelled,
+    /// The run is another than the one that is played.
+    ReplayDiffers,
 }
 
 impl From<Interruption> for SessionError {
@@ -133,10 +135,11 @@ impl From<Interruption> for SessionError {
 }
 
 impl SessionErrorKind {
-    /// The exit status, as Gemini CLI has it.
+    /// The exit status, as Gemini CLI has it where it has one.
     pub fn exit_status(self) -> u8 {
         match self {
             SessionErrorKind::Failed | SessionErrorKind::Loop => 1,
+            SessionErrorKind::ReplayDiffers => 4,
             SessionErrorKind::BadInput => 42,
             SessionErrorKind::TurnLimit => 53,
             SessionErrorKind::TimeLimit => 124,
@@ -153,6 +156,7 @@ impl SessionErrorKind {
             SessionErrorKind::TimeLimit => "TimeLimitError",
             SessionErrorKind::Loop => "LoopDetectedError",
             SessionErrorKind::Cancelled => "FatalCancellationError",
+            SessionErrorKind::ReplayDiffers => "ReplayDiffersError",
         }
     }
 }

@@ -36,6 +36,9 @@ pub enum Line {
         id: String,
         /// The model that is asked.
         model: String,
+        /// Whether no model was asked: the run is the replay of another.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replay: bool,
     },
     /// A message of the history.
     Content {
@@ -89,6 +92,16 @@ pub enum SessionRecordError {
     },
 }
 
+impl SessionRecordError {
+    /// What the system says, or what is wrong with the content.
+    pub(crate) fn into_reason(self) -> io::Error {
+        match self {
+            SessionRecordError::File { reason, .. } => reason,
+            SessionRecordError::Content { reason, .. } => io::Error::other(reason),
+        }
+    }
+}
+
 /// A file that a session is written to.
 #[derive(Debug)]
 pub struct SessionRecord {
@@ -138,12 +151,17 @@ pub enum CallProgress {
 }
 
 impl SessionRecord {
-    /// A new file, for its owner's eyes only.
+    /// A new file, for its owner's eyes only; `replay` says that no model is asked.
     ///
     /// # Errors
     ///
     /// What the system says; a file that holds something already is not overwritten.
-    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, SessionRecordError> {
+    pub fn create(
+        path: &Path,
+        id: &str,
+        model: &str,
+        replay: bool,
+    ) -> Result<Self, SessionRecordError> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(path, flags)?;
         let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
@@ -168,6 +186,7 @@ impl SessionRecord {
             version: VERSION,
             id: id.to_owned(),
             model: model.to_owned(),
+            replay,
         });
         own.check()?;
         Ok(own)
@@ -280,7 +299,8 @@ impl SessionRecord {
     }
 }
 
-fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
+/// Opens a file that one process at a time writes to.
+pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = gemini_tools_platform::fs::open(path, flags, Mode::from_raw_mode(0o600))
@@ -442,7 +462,7 @@ mod tests {
     fn a_session_that_was_cut_off_anywhere_goes_on() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
         for line in lines() {
             record.write(&line);
         }
@@ -483,7 +503,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
         for is_spare in [false, true] {
-            let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+            let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
             if is_spare {
                 record = record.spare();
             }
@@ -501,7 +521,7 @@ mod tests {
     fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
         let user = |text| Line::Content {
             content: Content::user(text),
         };
@@ -537,7 +557,7 @@ mod tests {
     fn nobody_goes_on_with_a_session_that_is_at_work() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let record = SessionRecord::create(&path, "id", "m").expect("new");
+        let record = SessionRecord::create(&path, "id", "m", false).expect("new");
         let error = SessionRecord::resume(&path)
             .expect_err("at work")
             .to_string();
@@ -569,7 +589,7 @@ mod tests {
             assert!(error.contains(piece), "{error}");
             assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
         }
-        let error = SessionRecord::create(&path, "id", "m").expect_err("not empty");
+        let error = SessionRecord::create(&path, "id", "m", false).expect_err("not empty");
         assert!(error.to_string().contains("--resume"), "{error}");
         assert!(SessionRecord::resume(dir.path()).is_err());
     }

@@ -6,6 +6,7 @@ use super::history::History;
 use super::loops::CallLoop;
 use super::pair::{DiscoveredTool, Pair};
 use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
+use super::replay::{Recorder, Replay};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
@@ -100,6 +101,10 @@ pub struct Parts<'a> {
     pub observers: Vec<Box<dyn Observer>>,
     /// Where the session is recorded.
     pub record: Option<SessionRecord>,
+    /// Where the model's side of the run is recorded, to be played again.
+    pub recorder: Option<Recorder>,
+    /// What is played in the model's place; `client` is its client then.
+    pub replay: Option<Replay>,
     /// Cancels the whole session.
     pub cancel: Cancellation,
 }
@@ -190,12 +195,50 @@ impl<'a> AgentSession<'a> {
     ///
     /// Why it ended before.
     pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
+        self.run_all(vec![(text.to_owned(), prompt)])
+    }
+
+    /// [`AgentSession::run`] with several prompts, each when the model is done with the one before.
+    ///
+    /// # Errors
+    ///
+    /// Why it ended before; then no further prompt is said.
+    pub fn run_all(&mut self, prompts: Vec<(String, Vec<Part>)>) -> Result<String, SessionError> {
         let started = Instant::now();
         let (id, model) = (self.id.clone(), self.config.model.clone());
         self.notify(&Event::Started {
             session: &id,
             model: &model,
         });
+        let mut ended = Ok(String::new());
+        for (text, prompt) in prompts {
+            self.begin_prompt(&text);
+            ended = self.go_on(prompt);
+            if ended.is_err() {
+                break;
+            }
+        }
+        if let (Ok(_), Some(replay)) = (&ended, &self.parts.replay)
+            && let Err(e) = replay.finish()
+        {
+            ended = Err(e);
+        }
+        if let Some(recorder) = &self.parts.recorder {
+            recorder.end(ended.as_ref().err().map(|e| e.kind.name()));
+            if let (Ok(_), Err(e)) = (&ended, recorder.check()) {
+                ended = Err(failed(e.to_string()));
+            }
+        }
+        self.stats.duration = started.elapsed();
+        let stats = self.stats.clone();
+        self.notify(&Event::Ended {
+            error: ended.as_ref().err(),
+            stats: &stats,
+        });
+        ended
+    }
+
+    fn begin_prompt(&mut self, text: &str) {
         // A session that just goes on is still at the last one.
         self.prompts = (self.prompts + usize::from(!text.is_empty())).max(1);
         self.prompt_id = format!("{}########{}", self.id, self.prompts);
@@ -207,14 +250,6 @@ impl<'a> AgentSession<'a> {
                 text,
             });
         }
-        let ended = self.go_on(prompt);
-        self.stats.duration = started.elapsed();
-        let stats = self.stats.clone();
-        self.notify(&Event::Ended {
-            error: ended.as_ref().err(),
-            stats: &stats,
-        });
-        ended
     }
 
     fn go_on(&mut self, prompt: Vec<Part>) -> Result<String, SessionError> {
@@ -285,6 +320,11 @@ impl<'a> AgentSession<'a> {
     /// Answers all calls of a turn by one message.
     fn answer(&mut self, done: &Done) -> Result<(), SessionError> {
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
+        if let Some(recorder) = &self.parts.recorder {
+            for call in &done.calls {
+                recorder.call(call, &|text| self.parts.client.without_credential(text));
+            }
+        }
         let is_full = outcomes.clone().any(|outcome| {
             outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
         });
@@ -299,7 +339,11 @@ impl<'a> AgentSession<'a> {
         if done.is_stopped {
             return Err(cancelled());
         }
-        self.check()
+        self.check()?;
+        match &self.parts.replay {
+            Some(replay) => replay.check(&done.calls),
+            None => Ok(()),
+        }
     }
 
     /// Deals with calls that were open when the session was broken off: what was done counts,
@@ -361,6 +405,7 @@ impl<'a> AgentSession<'a> {
             });
         }
         self.compress()?;
+        self.note_request()?;
         let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
         self.notify(&Event::Request {
             prompt_id: &prompt_id,
@@ -412,6 +457,30 @@ impl<'a> AgentSession<'a> {
             self.last_prompt_tokens = usage.prompt_token_count;
         }
         Ok(turn)
+    }
+
+    /// Records what tells the request that follows from others, and finds its place in what is
+    /// played.
+    fn note_request(&mut self) -> Result<(), SessionError> {
+        let contents = self.history.contents();
+        let told: Vec<String> = contents
+            .last()
+            .into_iter()
+            .flat_map(|last| &last.parts)
+            .filter_map(|part| Some(part.function_response.as_ref()?.name.clone()))
+            .collect();
+        if let Some(replay) = &self.parts.replay {
+            replay.begin(&told)?;
+        }
+        if let Some(recorder) = &self.parts.recorder {
+            // Since the request before: the model's turn, and what the user or the tools said.
+            let model = contents.iter().rposition(|said| said.role == "model");
+            let earlier = model.unwrap_or(0).min(contents.len());
+            let new: Vec<&Content> = contents[earlier..].iter().collect();
+            let tools = self.parts.pair.tools().len();
+            recorder.request(earlier, &new, tools);
+        }
+        Ok(())
     }
 
     fn schedule(&mut self, requests: Vec<CallRequest>) -> Done {
@@ -569,6 +638,9 @@ impl<'a> AgentSession<'a> {
     }
 
     fn check_record(&mut self) -> Result<(), SessionError> {
+        if let Some(recorder) = &self.parts.recorder {
+            recorder.check().map_err(|e| failed(e.to_string()))?;
+        }
         match &mut self.parts.record {
             Some(record) => record.check().map_err(|e| failed(e.to_string())),
             None => Ok(()),
@@ -579,6 +651,10 @@ impl<'a> AgentSession<'a> {
         match error.kind {
             ApiErrorKind::Cancelled => cancelled(),
             ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
+            ApiErrorKind::NotRecorded => SessionError {
+                message: error.to_string(),
+                kind: SessionErrorKind::ReplayDiffers,
+            },
             _ => failed(error.to_string()),
         }
     }

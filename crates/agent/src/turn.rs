@@ -197,7 +197,13 @@ pub fn ask(
             return Ok(turn);
         }
         tell(&Event::Retry(flaw));
-        let until = Instant::now() + PAUSE * tries;
+        // A model that is played is as good at once.
+        let pause = if client.is_played() {
+            Duration::ZERO
+        } else {
+            PAUSE
+        };
+        let until = Instant::now() + pause * tries;
         while Instant::now() < until && cancel.interruption().is_none() {
             std::thread::sleep(Duration::from_millis(20));
         }

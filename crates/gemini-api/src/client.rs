@@ -4,12 +4,15 @@ use super::Credentials;
 use super::error::{ApiError, ApiErrorKind};
 use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
+use super::recorded::{Answer, ApiMethod, Player, Recorder, no_answer, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
 use gemini_tools_core::json;
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_guarded_http::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method};
+use gemini_tools_guarded_http::{
+    self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -38,16 +41,50 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Asks models, in one of the three ways. One request at a time; a connection is kept for the
 /// next.
-#[derive(Debug)]
 pub struct GeminiClient {
-    credentials: Credentials,
-    http: net::HttpClient,
+    way: Way,
+    recorder: Option<Recorder>,
     policy: RetryPolicy,
-    /// The project that Code Assist has given, once it was asked.
-    project: Option<String>,
     /// The session, and the prompt in it that requests are for.
     session: String,
     prompt: String,
+}
+
+/// Where answers come from.
+enum Way {
+    Api(Box<Api>),
+    Played {
+        player: Player,
+        /// Whether it is waited as long as an answer asks for.
+        waits: bool,
+    },
+}
+
+/// The API, and how it lets in.
+struct Api {
+    credentials: Credentials,
+    http: net::HttpClient,
+    /// The project that Code Assist has given, once it was asked.
+    project: Option<String>,
+}
+
+/// A request as it is sent.
+struct Prepared {
+    url: Url,
+    body: Vec<u8>,
+}
+
+impl std::fmt::Debug for GeminiClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let credentials = match &self.way {
+            Way::Api(api) => Some(&api.credentials),
+            Way::Played { .. } => None,
+        };
+        f.debug_struct("GeminiClient")
+            .field("credentials", &credentials)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What Code Assist wants around a request.
@@ -77,12 +114,28 @@ impl GeminiClient {
             Credentials::CodeAssist { project, .. } => project.clone(),
             _ => None,
         };
-        let session = unique_id();
-        Self {
+        Self::by(Way::Api(Box::new(Api {
             credentials,
             http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
-            policy: RetryPolicy::default(),
             project,
+        })))
+    }
+
+    /// A client that opens no connection and needs no credential: a player gives the answers. With
+    /// `waits`, it is waited as long as a refused request asks for, and not at all otherwise.
+    pub fn played(player: Player, waits: bool) -> Self {
+        Self::by(Way::Played { player, waits }).with_retry(RetryPolicy {
+            first_wait: Duration::ZERO,
+            ..RetryPolicy::default()
+        })
+    }
+
+    fn by(way: Way) -> Self {
+        let session = unique_id();
+        Self {
+            way,
+            recorder: None,
+            policy: RetryPolicy::default(),
             prompt: format!("{session}########1"),
             session,
         }
@@ -105,6 +158,23 @@ impl GeminiClient {
         self
     }
 
+    /// Hands each answer to a recorder, without the credential.
+    #[must_use]
+    pub fn recorded(mut self, recorder: Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Whether a player gives the answers.
+    pub fn is_played(&self) -> bool {
+        matches!(self.way, Way::Played { .. })
+    }
+
+    /// A text in which the credential does not show.
+    pub fn without_credential(&self, text: &str) -> String {
+        without(text, self.way.secret())
+    }
+
     /// Names the session, and the prompt in it, that requests are for from now on. Code Assist is
     /// told of both.
     pub fn set_prompt(&mut self, session: &str, prompt: &str) {
@@ -125,10 +195,11 @@ impl GeminiClient {
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
         self.retrying(cancel, &mut |_, _| {}, |client| {
-            let url = client.credentials.address(model, "generateContent")?;
-            let body = client.body(model, request, cancel)?;
-            let answer = client.post(&url, model, &body, cancel)?;
-            client.unwrapped(&answer)
+            let method = ApiMethod::GenerateContent;
+            let prepared = client.prepared(method, model, request, cancel)?;
+            client.exchange(method, prepared, cancel, |answer, is_wrapped| {
+                parsed(&whole(answer, model)?, is_wrapped)
+            })
         })
     }
 
@@ -164,16 +235,20 @@ impl GeminiClient {
         on_wait: &mut dyn FnMut(&ApiError, Duration),
     ) -> Result<(), ApiError> {
         self.retrying(cancel, on_wait, |client| {
-            let mut url = client.credentials.address(model, "streamGenerateContent")?;
-            url.set_query(Some("alt=sse"));
-            let body = client.body(model, request, cancel)?;
+            let method = ApiMethod::StreamGenerateContent;
+            let mut prepared = client.prepared(method, model, request, cancel)?;
+            if let Some(prepared) = &mut prepared {
+                prepared.url.set_query(Some("alt=sse"));
+            }
             let mut is_used = false;
-            client
-                .read_stream(&url, model, &body, cancel, &mut |piece| {
-                    is_used = true;
-                    on_piece(piece)
-                })
-                .map_err(|e| if is_used { e.after_use() } else { e })
+            let mut piece = |piece| {
+                is_used = true;
+                on_piece(piece)
+            };
+            let read = client.exchange(method, prepared, cancel, |answer, is_wrapped| {
+                read_stream(answer, model, is_wrapped, &mut piece)
+            });
+            read.map_err(|e| if is_used { e.after_use() } else { e })
         })
     }
 
@@ -189,16 +264,24 @@ impl GeminiClient {
         cancel: &Cancellation,
     ) -> Result<u64, ApiError> {
         self.retrying(cancel, &mut |_, _| {}, |client| {
-            let contents = json!(request.contents);
-            let body = match client.credentials {
-                Credentials::CodeAssist { .. } => {
-                    let model = format!("models/{model}");
-                    json!({ "request": { "model": model, "contents": contents } })
+            let method = ApiMethod::CountTokens;
+            let prepared = match &client.way {
+                Way::Played { .. } => None,
+                Way::Api(api) => {
+                    let contents = json!(request.contents);
+                    let body = if api.is_wrapped() {
+                        let model = format!("models/{model}");
+                        json!({ "request": { "model": model, "contents": contents } })
+                    } else {
+                        json!({ "contents": contents })
+                    };
+                    let url = api.credentials.address(model, method.name())?;
+                    let body = to_bytes(&body);
+                    Some(Prepared { url, body })
                 }
-                _ => json!({ "contents": contents }),
             };
-            let url = client.credentials.address(model, "countTokens")?;
-            let answer = client.post(&url, model, &to_bytes(&body), cancel)?;
+            let answer =
+                client.exchange(method, prepared, cancel, |answer, _| whole(answer, model))?;
             let value: Value =
                 json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
             value["totalTokens"]
@@ -217,17 +300,23 @@ impl GeminiClient {
         let mut failed = 0;
         let mut has_renewed = false;
         loop {
-            let attempted = match self.credentials.token() {
-                Some(token) => token.prepare(&mut self.http, cancel),
-                None => Ok(()),
+            let attempted = match &mut self.way {
+                Way::Api(api) => match api.credentials.token() {
+                    Some(token) => token.prepare(&mut api.http, cancel),
+                    None => Ok(()),
+                },
+                Way::Played { .. } => Ok(()),
             };
             let error = match attempted.and_then(|()| attempt(self)) {
                 Ok(answer) => return Ok(answer),
-                Err(e) => e.without(self.credentials.secret()),
+                Err(e) => e.without(self.way.secret()),
             };
             // A token may end before its time; the next one is good, or nothing helps.
             let is_ended = error.status == Some(401) && !has_renewed;
-            if is_ended && self.credentials.token().is_some_and(AccessToken::forget) {
+            if is_ended
+                && let Way::Api(api) = &mut self.way
+                && api.credentials.token().is_some_and(AccessToken::forget)
+            {
                 has_renewed = true;
                 continue;
             }
@@ -240,6 +329,7 @@ impl GeminiClient {
                 on_wait(&error, wait);
             }
             match wait {
+                Some(_) if matches!(self.way, Way::Played { waits: false, .. }) => {}
                 Some(wait) if wait_for(wait, cancel)? => {}
                 _ if failed > 1 => {
                     let mut error = error;
@@ -251,27 +341,102 @@ impl GeminiClient {
         }
     }
 
-    /// The request in the shape that the way in wants. Written straight from what it is made of: a
-    /// history of megabytes goes out with every turn.
-    fn body(
+    /// The request in the shape that the way in wants; nothing where answers are played. Written
+    /// straight from what it is made of: a history of megabytes goes out with every turn.
+    fn prepared(
         &mut self,
+        method: ApiMethod,
         model: &str,
         request: &impl ModelRequest,
         cancel: &Cancellation,
-    ) -> Result<Vec<u8>, ApiError> {
-        if !matches!(self.credentials, Credentials::CodeAssist { .. }) {
-            return written(request);
+    ) -> Result<Option<Prepared>, ApiError> {
+        let Way::Api(api) = &mut self.way else {
+            return Ok(None);
+        };
+        let url = api.credentials.address(model, method.name())?;
+        let body = if api.is_wrapped() {
+            let project = api.code_assist_project(model, cancel)?;
+            written(&Enveloped {
+                model,
+                project: &project,
+                user_prompt_id: &self.prompt,
+                request: WithSession {
+                    request,
+                    session_id: &self.session,
+                },
+            })?
+        } else {
+            written(request)?
+        };
+        Ok(Some(Prepared { url, body }))
+    }
+
+    /// Has a request answered, by the API or a player, and what was read of the answer recorded.
+    /// `read` is also told whether responses are in the wrapper of Code Assist.
+    fn exchange<T>(
+        &mut self,
+        method: ApiMethod,
+        prepared: Option<Prepared>,
+        cancel: &Cancellation,
+        read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let recorder = &mut self.recorder;
+        let is_recorded = recorder.is_some();
+        let secret = self.way.secret().to_owned();
+        let (mut answer, is_wrapped) = match (&mut self.way, &prepared) {
+            (Way::Api(api), Some(prepared)) => {
+                let is_wrapped = api.is_wrapped();
+                match api.send(prepared, cancel) {
+                    Ok(response) => (Answer::sent(response, is_recorded), is_wrapped),
+                    Err(e) => {
+                        if let Some(record) = recorder {
+                            record(no_answer(method, &e, &secret));
+                        }
+                        return Err(e.into());
+                    }
+                }
+            }
+            (Way::Played { player, .. }, _) => {
+                let played = player(method)?;
+                match Answer::played(&played, is_recorded) {
+                    Ok(answer) => (answer, false),
+                    Err(e) => {
+                        if let Some(record) = recorder {
+                            record(played);
+                        }
+                        return Err(e);
+                    }
+                }
+            }
+            (Way::Api(_), None) => {
+                return Err(ApiError::new(
+                    ApiErrorKind::BadRequest,
+                    "There is no request to send.",
+                ));
+            }
+        };
+        let done = read(&mut answer, is_wrapped);
+        if let Some(record) = recorder {
+            record(answer.recorded(method, is_wrapped, &secret));
         }
-        let project = self.code_assist_project(model, cancel)?;
-        written(&Enveloped {
-            model,
-            project: &project,
-            user_prompt_id: &self.prompt,
-            request: WithSession {
-                request,
-                session_id: &self.session,
-            },
-        })
+        done
+    }
+}
+
+impl Way {
+    /// The credential; empty where there is none.
+    fn secret(&self) -> &str {
+        match self {
+            Way::Api(api) => api.credentials.secret(),
+            Way::Played { .. } => "",
+        }
+    }
+}
+
+impl Api {
+    /// Whether requests and responses are in the wrapper of Code Assist.
+    fn is_wrapped(&self) -> bool {
+        matches!(self.credentials, Credentials::CodeAssist { .. })
     }
 
     /// Asks Code Assist which project it has for the user.
@@ -291,7 +456,9 @@ impl GeminiClient {
             }
         });
         let url = self.credentials.address(model, "loadCodeAssist")?;
-        let answer = self.post(&url, model, &to_bytes(&body), cancel)?;
+        let body = to_bytes(&body);
+        let response = self.send(&Prepared { url, body }, cancel)?;
+        let answer = whole(&mut Answer::sent(response, false), model)?;
         let value: Value =
             json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
         let project = value["cloudaicompanionProject"].as_str().ok_or_else(|| {
@@ -307,97 +474,84 @@ impl GeminiClient {
         Ok(project.to_owned())
     }
 
-    /// Sends and reads a whole answer.
-    fn post(
+    fn send(
         &mut self,
-        url: &Url,
-        model: &str,
-        body: &[u8],
+        prepared: &Prepared,
         cancel: &Cancellation,
-    ) -> Result<Vec<u8>, ApiError> {
-        let request = self.request(url, body);
-        let mut response = self.http.send(&request, cancel)?;
-        if response.status == 200 {
-            let (answer, is_cut) = response.body.read_up_to(MAX_ANSWER_BYTES)?;
-            if is_cut {
-                return Err(ApiError::new(
-                    ApiErrorKind::BadResponse,
-                    format!("The Gemini API's answer has more than {MAX_ANSWER_BYTES} bytes."),
-                ));
-            }
-            return Ok(answer);
-        }
-        Err(refused(&mut response, model))
-    }
-
-    fn read_stream(
-        &mut self,
-        url: &Url,
-        model: &str,
-        body: &[u8],
-        cancel: &Cancellation,
-        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
-    ) -> Result<(), ApiError> {
-        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
-        let request = self.request(url, body);
-        let mut response = self.http.send(&request, cancel)?;
-        if response.status != 200 {
-            return Err(refused(&mut response, model));
-        }
-        if let Some(kind) = response.header("content-type")
-            && !kind.starts_with("text/event-stream")
-        {
-            let kind = kind.to_owned();
-            let (start, _) = response.body.read_up_to(4096)?;
-            return Err(ApiError::unreadable(
-                &format!("it is {kind}, not a stream"),
-                &start,
-            ));
-        }
-        let mut stream = ResponseStream::new(is_wrapped);
-        let mut buffer = vec![0; PIECE_BYTES];
-        loop {
-            let n = response.body.read(&mut buffer)?;
-            if n == 0 {
-                return stream.finish(on_piece);
-            }
-            if stream.push(&buffer[..n], on_piece)?.is_break() {
-                return Ok(());
-            }
-        }
-    }
-
-    fn request<'a>(&self, url: &'a Url, body: &'a [u8]) -> HttpRequest<'a> {
-        HttpRequest {
+    ) -> Result<net::Response<'_>, NetError> {
+        let headers = [
+            ("content-type", "application/json".to_owned()),
+            self.credentials.header(),
+        ];
+        let request = HttpRequest {
             method: Method::Post,
-            url,
-            headers: [
-                ("content-type", "application/json".to_owned()),
-                self.credentials.header(),
-            ]
-            .into_iter()
-            .chain(self.credentials.quota_header())
-            .collect(),
-            body,
-        }
-    }
-
-    fn unwrapped(&self, answer: &[u8]) -> Result<GenerateContentResponse, ApiError> {
-        let is_wrapped = matches!(self.credentials, Credentials::CodeAssist { .. });
-        parsed(answer, is_wrapped)
+            url: &prepared.url,
+            headers: headers
+                .into_iter()
+                .chain(self.credentials.quota_header())
+                .collect(),
+            body: &prepared.body,
+        };
+        self.http.send(&request, cancel)
     }
 }
 
-fn refused(response: &mut net::Response<'_>, model: &str) -> ApiError {
-    let status = response.status;
-    let retry_after = response.header("retry-after").map(str::to_owned);
+/// Reads a whole answer.
+fn whole(answer: &mut Answer<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
+    if answer.status != 200 {
+        return Err(refused(answer, model));
+    }
+    let (bytes, is_cut) = answer.read_up_to(MAX_ANSWER_BYTES)?;
+    if is_cut {
+        return Err(ApiError::new(
+            ApiErrorKind::BadResponse,
+            format!("The Gemini API's answer has more than {MAX_ANSWER_BYTES} bytes."),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads an answer in pieces.
+fn read_stream(
+    answer: &mut Answer<'_>,
+    model: &str,
+    is_wrapped: bool,
+    on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+) -> Result<(), ApiError> {
+    if answer.status != 200 {
+        return Err(refused(answer, model));
+    }
+    if let Some(kind) = &answer.content_type
+        && !kind.starts_with("text/event-stream")
+    {
+        let kind = kind.clone();
+        let (start, _) = answer.read_up_to(4096)?;
+        return Err(ApiError::unreadable(
+            &format!("it is {kind}, not a stream"),
+            &start,
+        ));
+    }
+    let mut stream = ResponseStream::new(is_wrapped);
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        let n = answer.read(&mut buffer)?;
+        if n == 0 {
+            return stream.finish(on_piece);
+        }
+        if stream.push(&buffer[..n], on_piece)?.is_break() {
+            return Ok(());
+        }
+    }
+}
+
+fn refused(answer: &mut Answer<'_>, model: &str) -> ApiError {
     // What can't be read of an error doesn't matter.
-    let body = response
-        .body
+    let body = answer
         .read_up_to(MAX_ERROR_BYTES)
         .map(|(body, _)| body)
         .unwrap_or_default();
-    ApiError::from_answer(status, retry_after.as_deref(), &body, model)
+    let retry_after = answer.retry_after.as_deref();
+    ApiError::from_answer(answer.status, retry_after, &body, model)
 }
 
 /// One response, without the wrapper of Code Assist.

@@ -1,5 +1,6 @@
 //! What the API says no with, and what to do about it.
 
+use super::recorded::without;
 use super::retry::{json_duration, retry_after};
 use gemini_tools_guarded_http::NetError;
 use serde_json::Value;
@@ -8,6 +9,9 @@ use std::time::{Duration, SystemTime};
 
 /// Maximum characters shown of an answer that is not JSON.
 const SHOWN_CHARS: usize = 200;
+
+/// What a message begins with where no answer came.
+const UNREACHED: &str = "The Gemini API was not reached: ";
 
 /// What sort of no it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub enum ApiErrorKind {
     Broken,
     /// No answer came.
     Network,
+    /// The answers are played, and there is none for this request.
+    NotRecorded,
     /// The call was cancelled.
     Cancelled,
     /// The call's time limit has passed.
@@ -81,7 +87,7 @@ impl From<NetError> for ApiError {
             _ => ApiErrorKind::Network,
         };
         let is_transient = error.is_transient();
-        let message = format!("The Gemini API was not reached: {error}.");
+        let message = format!("{UNREACHED}{error}.");
         let mut own = Self::new(kind, message);
         own.is_transient = is_transient;
         match error {
@@ -124,6 +130,27 @@ impl ApiError {
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The answers are played, and none is for this request.
+    pub fn not_recorded(why: impl Into<String>) -> Self {
+        Self::new(ApiErrorKind::NotRecorded, why)
+    }
+
+    /// No answer came, or no more of it, as [`ApiError::reason`] says.
+    pub(super) fn unreached(why: &str) -> Self {
+        let mut own = Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}."));
+        own.is_transient = true;
+        own
+    }
+
+    /// Why no answer came, without what every such message begins and ends with.
+    pub(super) fn reason(&self) -> &str {
+        let why = self
+            .message
+            .strip_prefix(UNREACHED)
+            .unwrap_or(&self.message);
+        why.strip_suffix('.').unwrap_or(why)
     }
 
     /// There is no credential.
@@ -259,10 +286,8 @@ impl ApiError {
     /// Takes a credential out of everything that is shown, should a server have sent it back.
     #[must_use]
     pub(super) fn without(mut self, secret: &str) -> Self {
-        if secret.len() > 3 {
-            self.message = self.message.replace(secret, "***");
-            self.hint = self.hint.map(|hint| hint.replace(secret, "***"));
-        }
+        self.message = without(&self.message, secret);
+        self.hint = self.hint.map(|hint| without(&hint, secret));
         self
     }
 }

@@ -39,6 +39,7 @@ mod external_account;
 mod id;
 mod login;
 mod messages;
+mod recorded;
 mod retry;
 mod sse;
 mod stream;
@@ -57,6 +58,7 @@ pub use messages::{
     PromptFeedback, RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata,
     UsageMetadata, WebSource,
 };
+pub use recorded::{ApiMethod, Player, RecordedAnswer, Recorder};
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
 pub use stream::ResponseStream;

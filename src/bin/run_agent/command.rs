@@ -12,12 +12,14 @@ Examples:
   run_agent --session s.jsonl 'Begin'
   run_agent --resume s.jsonl 'Go on'
   run_agent --continue 'And now the tests'
+  run_agent --record run.jsonl 'What does this project do?'
+  run_agent --replay run.jsonl --replay-check
 
 The tools are the built-in ones, by get_tools and call_tool beside this executable, those of the MCP servers in the \
 settings, and those of a pair of commands that the options or the settings name (tools.discoveryCommand, \
 tools.callCommand). What a project's settings name counts with --trust.
 
-Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 42 prompt, option or setting \
+Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 4 a replay differs, 42 prompt, option or setting \
 that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
@@ -26,7 +28,7 @@ GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.
 
 /// The command line of `run_agent`.
 pub(crate) fn command() -> Command {
-    tool_env(task())
+    tool_env(played(task()))
 }
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
@@ -122,6 +124,40 @@ fn task() -> Command {
             "trust",
             "Let the project's settings name commands, allow tools and weaken the sandbox",
         ))
+}
+
+/// What is recorded of the model, and what takes its place.
+fn played(command: Command) -> Command {
+    command
+        .arg(value(
+            "record",
+            "FILE",
+            "Record the model's side of the run and the tools' answers",
+        ))
+        .arg(
+            value(
+                "replay",
+                "FILE",
+                "Play a recording or a session in the model's place; tools run",
+            )
+            .conflicts_with_all(["resume", "continue"]),
+        )
+        .arg(
+            flag(
+                "replay-check",
+                "End with status 4 if a tool's answer differs from the recorded one",
+            )
+            .requires("replay")
+            .conflicts_with("record"),
+        )
+        .arg(
+            value(
+                "model-script",
+                "FILE",
+                "Play turns that are written by hand, as YAML or JSON",
+            )
+            .conflicts_with_all(["replay", "resume", "continue"]),
+        )
 }
 
 /// Within which bounds, and where it is shown and kept.

@@ -5,6 +5,7 @@
 mod command;
 mod input;
 mod options;
+mod played;
 mod setup;
 mod show;
 
@@ -66,18 +67,27 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let prompt = input::prompt(options, cancel).map_err(fail)?;
     let mut setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
-    let parts = setup.message(&prompt, cancel).map_err(fail)?;
-    let no_prompt =
-        "There is no prompt. Give one as an argument, by --prompt, or on standard input.";
+    let played = played::Played::new(options, &setup).map_err(fail)?;
+    let prompts = played::prompts(played.as_ref(), &setup, prompt, cancel).map_err(fail)?;
+    let no_prompt = match options.model_script {
+        Some(_) => {
+            "There is no prompt. Give one as an argument, by --prompt, on standard input, or as \
+             prompt: in the script."
+        }
+        None => "There is no prompt. Give one as an argument, by --prompt, or on standard input.",
+    };
+    let is_empty = prompts.iter().all(|(_, parts)| parts.is_empty());
     let goes_on = options.resume.is_some() || options.continues;
-    if parts.is_empty() && !goes_on {
+    if is_empty && !goes_on {
         return Err(fail(bad_input(no_prompt)));
     }
-    let mut session = session(&mut setup, options, &pair, signals).map_err(fail)?;
-    if parts.is_empty() && !session.is_unfinished() {
+    let texts: Vec<&str> = prompts.iter().map(|(text, _)| text.as_str()).collect();
+    let run = played::run(options, &setup, played, &texts.join("\n\n")).map_err(fail)?;
+    let mut session = session(&mut setup, options, &pair, signals, run).map_err(fail)?;
+    if is_empty && !session.is_unfinished() {
         return Err(fail(bad_input(no_prompt)));
     }
-    let ended = session.run(&prompt.text, parts).map(drop);
+    let ended = session.run_all(prompts).map(drop);
     let refused = &session.stats().refused;
     show::refused(options, refused);
     show::undo(session.stats(), setup.journal_session());
@@ -90,8 +100,9 @@ fn session<'a>(
     options: &RunAgentOptions,
     pair: &'a Pair,
     signals: &Arc<Signals>,
+    run: played::Run,
 ) -> Result<AgentSession<'a>, SessionError> {
-    let (parts, config, resumed) = setup.session_parts(options, pair, signals)?;
+    let (parts, config, resumed) = setup.session_parts(options, pair, signals, run)?;
     Ok(AgentSession::new(setup.id.clone(), parts, config, resumed))
 }
 

@@ -45,8 +45,19 @@ pub(crate) struct RunAgentOptions {
     pub(crate) continues: bool,
     pub(crate) keeps: bool,
     pub(crate) report: Option<PathBuf>,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) replay: Option<PathBuf>,
+    pub(crate) replay_check: bool,
+    pub(crate) model_script: Option<PathBuf>,
     pub(crate) sandbox: Option<String>,
     pub(crate) include: Vec<PathBuf>,
+}
+
+impl RunAgentOptions {
+    /// Whether a file takes the model's place.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.replay.is_some() || self.model_script.is_some()
+    }
 }
 
 /// Reads the command line.
@@ -101,6 +112,10 @@ pub(crate) fn options() -> Result<RunAgentOptions, u8> {
         continues: matches.get_flag("continue"),
         keeps: !matches.get_flag("no-session"),
         report: path("report"),
+        record: path("record"),
+        replay: path("replay"),
+        replay_check: matches.get_flag("replay-check"),
+        model_script: path("model-script"),
         sandbox: text("sandbox"),
         include: list("include-directories")
             .into_iter()

@@ -2,6 +2,7 @@
 
 use crate::input::Prompt;
 use crate::options::RunAgentOptions;
+use crate::played::Run;
 use crate::{bad_input, failed, show, warn};
 use gemini_tools::ToolRegistry;
 use gemini_tools::agent::at_paths;
@@ -10,6 +11,7 @@ use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
 use gemini_tools::agent::record::{Resumed, SessionRecord};
+use gemini_tools::agent::replay::Places;
 use gemini_tools::agent::session::{Parts, SessionConfig};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{ApprovalPrompt, Gate};
@@ -362,22 +364,47 @@ impl Setup {
         Ok(at_paths::message_parts(text, &read.llm_content))
     }
 
+    /// The model to ask; `recorded` is that of what is played.
+    pub(crate) fn model(&self, options: &RunAgentOptions, recorded: Option<String>) -> String {
+        let chosen = || std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
+        let given = options.model.clone().or(recorded);
+        given
+            .or_else(chosen)
+            .or_else(|| self.settings().model.clone())
+            .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+    }
+
+    /// The way to the API, by the credential of the user.
+    pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
+        GeminiClient::from_environment(self.home.as_deref())
+            .and_then(|client| client.ok_or_else(ApiError::no_credential))
+            .map_err(|e| failed(e.to_string()))
+    }
+
+    /// The directories of the run, as recordings name them.
+    pub(crate) fn places(&self) -> Places {
+        let given = std::env::var_os("PWD").map(PathBuf::from);
+        let root = self.tool_env.workspace.root();
+        // The shell's word for the directory counts where it is one.
+        let given = given
+            .filter(|given| std::fs::canonicalize(given).is_ok_and(|real| real.as_path() == root));
+        Places::new(root, given.as_deref(), self.home.as_deref())
+    }
+
     /// All that a session is made of.
     pub(crate) fn session_parts<'a>(
         &self,
         options: &RunAgentOptions,
         pair: &'a Pair,
         signals: &Arc<Signals>,
+        run: Run,
     ) -> Result<(Parts<'a>, SessionConfig, Option<Resumed>), SessionError> {
-        let client = GeminiClient::from_environment(self.home.as_deref())
-            .and_then(|client| client.ok_or_else(ApiError::no_credential))
-            .map_err(|e| failed(e.to_string()))?;
-        let model = options
-            .model
-            .clone()
-            .or_else(|| std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty()))
-            .or_else(|| self.settings().model.clone())
-            .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+        let Run {
+            client,
+            model,
+            recorder,
+            replay,
+        } = run;
         let kept = self.record(options, &model)?;
         let memory = context::memory(&self.tool_env);
         for problem in &memory.problems {
@@ -411,6 +438,8 @@ impl Setup {
             }),
             observers: show::observers(options, kept.go_on, self.journal_session()),
             record: kept.file,
+            recorder,
+            replay,
             cancel: signals.cancellation().clone(),
         };
         Ok((parts, config, kept.resumed))
@@ -446,7 +475,8 @@ impl Setup {
                 std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
             };
             let (record, resumed) = if is_empty(&path) {
-                let record = SessionRecord::create(&path, &self.id, model).map_err(unusable)?;
+                let record =
+                    SessionRecord::create(&path, &self.id, model, false).map_err(unusable)?;
                 (record, None)
             } else {
                 let (record, resumed) = SessionRecord::resume(&path).map_err(unusable)?;
@@ -463,20 +493,24 @@ impl Setup {
             });
         }
         if let Some(path) = &options.session {
-            let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
+            let record = SessionRecord::create(path, &self.id, model, options.is_replay())
+                .map_err(unusable)?;
             return Ok(Record::new(record, go_on));
         }
-        // The session was not asked to be kept: without a place for it, it is as good.
+        // The session was not asked to be kept: without a place for it, it is as good. That of a
+        // replay is not what --continue should go on with.
         let path = kept
-            .filter(|_| options.keeps)
+            .filter(|_| options.keeps && !options.is_replay())
             .map(|kept| kept.make(&self.id));
         let Some(Ok(path)) = path else {
             return Ok(Record::default());
         };
-        Ok(SessionRecord::create(&path, &self.id, model).map_or_else(
-            |_| Record::default(),
-            |record| Record::new(record.spare(), go_on),
-        ))
+        Ok(
+            SessionRecord::create(&path, &self.id, model, false).map_or_else(
+                |_| Record::default(),
+                |record| Record::new(record.spare(), go_on),
+            ),
+        )
     }
 
     /// The sessions of the current directory that are kept.

@@ -84,7 +84,9 @@ pub(crate) fn observers(
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
-    if let Some(config) = TelemetryConfig::read(|name| std::env::var_os(name)) {
+    // A replay asks no model, and uses no tokens that could be counted.
+    let telemetry = TelemetryConfig::read(|name| std::env::var_os(name));
+    if let Some(config) = telemetry.filter(|_| !options.is_replay()) {
         observers.push(Box::new(Telemetry::new(config, warn)));
     }
     if let Some(path) = &options.report {

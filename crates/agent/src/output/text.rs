@@ -24,7 +24,9 @@ impl<W: Write + Send> Observer for TextOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) => self.sink.write(text),
-            Event::Call(_) | Event::Retry(_) | Event::Ended { .. } => self.sink.end_line(),
+            Event::Prompt { .. } | Event::Call(_) | Event::Retry(_) | Event::Ended { .. } => {
+                self.sink.end_line();
+            }
             _ => {}
         }
     }

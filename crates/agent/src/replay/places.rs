@@ -1,0 +1,172 @@
+//! Paths that differ from machine to machine, as names that don't.
+//!
+//! In a recording the project's directory is `{{workspace}}` and the user's `{{home}}`, so that it
+//! can be played in a checkout of somebody else's, and names no user. Where a text has such a name
+//! of its own, an equals sign is put into it for each time that it is written down:
+//! `{{=workspace}}` is the text `{{workspace}}`.
+
+use regex::{Captures, Regex};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+const WORKSPACE: &str = "{{workspace}}";
+const HOME: &str = "{{home}}";
+
+/// The names, and those that stand for themselves.
+#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
+static NAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{\{(=*)(workspace|home)\}\}").unwrap());
+
+/// The directories of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Each with its name: what is inside of another first.
+    paths: Vec<(String, &'static str)>,
+    workspace: Option<String>,
+    home: Option<String>,
+}
+
+impl Places {
+    /// The project's directory, and the user's. `given` is the project's as the caller has named
+    /// it, where that may be by a link.
+    pub fn new(workspace: &Path, given: Option<&Path>, home: Option<&Path>) -> Self {
+        let text = |path: &Path| {
+            let text = path.to_str()?.trim_end_matches('/');
+            // The root of the file system would be found in every path.
+            (text.len() > 1).then(|| text.to_owned())
+        };
+        let real: Option<PathBuf> = home.and_then(|home| std::fs::canonicalize(home).ok());
+        let mut paths: Vec<(String, &'static str)> = [
+            (Some(workspace), WORKSPACE),
+            (given, WORKSPACE),
+            (home, HOME),
+            (real.as_deref(), HOME),
+        ]
+        .into_iter()
+        .filter_map(|(path, name)| Some((text(path?)?, name)))
+        .collect();
+        paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        // The first of two that are the same is the project's.
+        paths.dedup_by(|b, a| a.0 == b.0);
+        Self {
+            paths,
+            workspace: text(workspace),
+            home: home.and_then(text),
+        }
+    }
+
+    /// A text with names instead of the paths.
+    pub fn named(&self, text: &str) -> String {
+        let mut own = NAME.replace_all(text, "{{=$1$2}}").into_owned();
+        for (path, name) in &self.paths {
+            own = replaced(&own, path, name);
+        }
+        own
+    }
+
+    /// A text with the paths instead of the names. A place that this machine has not stays a name.
+    pub fn found(&self, text: &str) -> String {
+        let path = |name: &Captures<'_>| {
+            if let Some(fewer) = name[1].strip_prefix('=') {
+                return format!("{{{{{fewer}{}}}}}", &name[2]);
+            }
+            let path = match &name[2] {
+                "home" => &self.home,
+                _ => &self.workspace,
+            };
+            path.clone().unwrap_or_else(|| name[0].to_owned())
+        };
+        NAME.replace_all(text, path).into_owned()
+    }
+}
+
+/// Replaces a path where it ends: `/a/b` is not in `/a/bc`.
+fn replaced(text: &str, path: &str, name: &str) -> String {
+    let mut own = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(path) {
+        let (before, behind) = (&rest[..at], &rest[at + path.len()..]);
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let mut next = behind.chars();
+        let is_longer = match next.next() {
+            // A full stop may end the sentence.
+            Some('.') => next.next().is_some_and(goes_on),
+            Some(c) => goes_on(c),
+            None => false,
+        };
+        let begins_inside = before.chars().next_back().is_some_and(goes_on);
+        own.push_str(before);
+        own.push_str(if is_longer || begins_inside {
+            path
+        } else {
+            name
+        });
+        rest = behind;
+    }
+    own.push_str(rest);
+    own
+}
+
+/// Changes each text of a document.
+pub(super) fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(fields) => each_text_of(fields, change),
+        _ => {}
+    }
+}
+
+/// Changes each text of an object.
+pub(super) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str) -> String) {
+    fields
+        .values_mut()
+        .for_each(|value| each_text(value, change));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Places;
+    use std::path::Path;
+
+    fn places() -> Places {
+        Places::new(
+            Path::new("/home/ada/demo"),
+            Some(Path::new("/link/demo")),
+            Some(Path::new("/home/ada")),
+        )
+    }
+
+    #[test]
+    fn paths_become_names_and_names_paths() {
+        for (text, named) in [
+            ("/home/ada/demo/a.txt", "{{workspace}}/a.txt"),
+            ("in /home/ada/demo.", "in {{workspace}}."),
+            ("'/home/ada/demo'", "'{{workspace}}'"),
+            ("/home/ada/.gemini", "{{home}}/.gemini"),
+            (
+                "/home/ada/demo2 /home/ada/demo.d",
+                "{{home}}/demo2 {{home}}/demo.d",
+            ),
+            ("/home/adam /mnt/home/ada", "/home/adam /mnt/home/ada"),
+            ("write {{workspace}}", "write {{=workspace}}"),
+            ("write {{=home}}", "write {{==home}}"),
+            ("{{other}}", "{{other}}"),
+        ] {
+            assert_eq!(places().named(text), named);
+            assert_eq!(places().found(named), text);
+        }
+        assert_eq!(places().named("/link/demo/a"), "{{workspace}}/a");
+    }
+
+    #[test]
+    fn what_a_machine_has_not_stays_a_name() {
+        let places = Places::new(Path::new("/"), None, None);
+        assert_eq!(places.named("/etc /"), "/etc /");
+        assert_eq!(
+            places.found("{{home}} {{workspace}}"),
+            "{{home}} {{workspace}}"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What differs from run to run in the answers of tools, made the same.
+//!
+//! Only for the comparison: a recording has what was answered, but for the names of [`Places`].
+//! Each rule replaces a sort of text by its name, `<time>` for example. Rules are narrow where a
+//! wide one would hide a change: a hash of a commit or a file stays, a number without a unit too.
+
+use super::places::{Places, each_text};
+use regex::Regex;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// Keys whose numbers differ from run to run.
+const KEYS: [(&str, &str); 13] = [
+    ("pid", "<pid>"),
+    ("ppid", "<pid>"),
+    ("pgid", "<pid>"),
+    ("pids", "<pid>"),
+    ("backgroundpids", "<pid>"),
+    ("processgrouppgid", "<pid>"),
+    ("duration", "<duration>"),
+    ("durationms", "<duration>"),
+    ("elapsed", "<duration>"),
+    ("elapsedms", "<duration>"),
+    ("timestamp", "<time>"),
+    ("mtime", "<time>"),
+    ("time", "<time>"),
+];
+
+const MONTH: &str = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
+const DAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
+
+/// The rules, in their order: a date with a time goes before the time.
+#[expect(clippy::unwrap_used, reason = "constants, which a test compiles")]
+static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
+    [
+        // Below the user's home: what Gemini CLI and we keep of a project, by a hash of its path.
+        (r"(\{\{home\}\}/\.gemini/tmp/)[^\s'\x22)\]]+".to_owned(), "${1}<kept>"),
+        // The name in a directory for temporary files; what is below it may be told apart.
+        (
+            r"(^|[^\w.{}/-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/\w+/\w+/T)/[^\s/'\x22:;,)\]]+".to_owned(),
+            "${1}<tmp>",
+        ),
+        (
+            r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b".to_owned(),
+            "<id>",
+        ),
+        (
+            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z\b| ?[+-]\d\d:?\d\d\b)?".to_owned(),
+            "<time>",
+        ),
+        (
+            format!(r"\b{DAY}, \d\d? {MONTH} \d{{4}} \d\d:\d\d:\d\d(?: (?:GMT|UTC|[+-]\d{{4}}))?"),
+            "<time>",
+        ),
+        (
+            format!(r"\b{DAY} {MONTH} [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]{{3,5}}| [AP]M)* \d{{4}}(?: [+-]\d{{4}})?"),
+            "<time>",
+        ),
+        // As ls and git log have them.
+        (format!(r"\b{MONTH} [ \d]\d +(?:\d\d:\d\d|\d{{4}})\b"), "<time>"),
+        (r"\b\d{4}-\d\d-\d\d\b".to_owned(), "<date>"),
+        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b".to_owned(), "<time>"),
+        (r"\b\d+m ?\d+(?:\.\d+)?s\b".to_owned(), "<duration>"),
+        (
+            r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b".to_owned(),
+            "<duration>",
+        ),
+        (
+            r"(?i)\b((?:process group )?(?:pgid|ppid|pid)|background pids|process id)(s?\x22?[:=]? ?\[?)\d+(?:, ?\d+)*".to_owned(),
+            "${1}${2}<pid>",
+        ),
+    ]
+    .into_iter()
+    .map(|(rule, name)| (Regex::new(&rule).unwrap(), name))
+    .collect()
+});
+
+/// Makes a document stable. What was recorded has names for its places already, and they stay.
+pub(super) fn document(value: &mut Value, places: Option<&Places>) {
+    numbers(value);
+    each_text(value, &|text| {
+        let named = places.map(|places| places.named(text));
+        stable(named.as_deref().unwrap_or(text))
+    });
+}
+
+fn stable(text: &str) -> String {
+    let mut own = text.to_owned();
+    for (rule, name) in &*RULES {
+        if rule.is_match(&own) {
+            own = rule.replace_all(&own, *name).into_owned();
+        }
+    }
+    own
+}
+
+/// Replaces numbers whose keys say that they differ.
+fn numbers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(numbers),
+        Value::Object(fields) => numbers_of(fields),
+        _ => {}
+    }
+}
+
+fn numbers_of(fields: &mut Map<String, Value>) {
+    for (key, value) in fields {
+        let plain: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
+        let plain = plain.to_lowercase();
+        let known = KEYS.iter().find(|(known, _)| *known == plain);
+        let is_number = |value: &Value| value.is_number();
+        match (known, &mut *value) {
+            (Some((_, name)), Value::Number(_)) => *value = (*name).into(),
+            (Some((_, name)), Value::Array(items)) if items.iter().all(is_number) => {
+                *value = (*name).into();
+            }
+            (_, inner) => numbers(inner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{document, stable};
+    use serde_json::json;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_made_stable() {
+        for (text, want) in [
+            ("at 2026-11-23T20:03:20.123Z.", "at <time>."),
+            ("2026-11-23 20:03:20 +0100", "<time>"),
+            ("Date: Mon, 23 Nov 2026 20:03:20 GMT", "Date: <time>"),
+            ("Mon Nov 23 20:03:20 UTC 2026", "<time>"),
+            ("Mon Nov  2 20:03:20 2026 +0100", "<time>"),
+            (
+                "-rw-r--r-- 1 ada ada 5 Nov 23 20:03 a.txt",
+                "-rw-r--r-- 1 ada ada 5 <time> a.txt",
+            ),
+            ("finished in 0.36s", "finished in <duration>"),
+            ("real\t0m0.003s", "real\t<duration>"),
+            (
+                "took 12 ms, then 3 seconds",
+                "took <duration>, then <duration>",
+            ),
+            ("Background PIDs: 123, 456", "Background PIDs: <pid>"),
+            ("Process Group PGID: 4711", "Process Group PGID: <pid>"),
+            ("pid=12 (pid 13)", "pid=<pid> (pid <pid>)"),
+            ("{\"pid\": 12}", "{\"pid\": <pid>}"),
+            ("id 0b0e7a4c-5f4e-4d55-9c3b-2f0e4cbb8f11", "id <id>"),
+            (
+                "wrote /tmp/tmp.Xa8/x.txt and '/var/tmp/b'",
+                "wrote <tmp>/x.txt and '<tmp>'",
+            ),
+            (
+                "see {{home}}/.gemini/tmp/ab12/tool-outputs/x-1.txt",
+                "see {{home}}/.gemini/tmp/<kept>",
+            ),
+        ] {
+            assert_eq!(stable(text), want, "{text}");
+            assert_eq!(stable(want), want, "stable for good");
+        }
+    }
+
+    #[test]
+    fn what_a_change_would_show_in_stays() {
+        for text in [
+            "3 files changed",
+            "version 1.2.3",
+            "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+            "exit status 2",
+            "src/tmp/a.rs:12:3",
+            "{{workspace}}/tmp/a",
+            "5 Nov",
+            "port 8080",
+        ] {
+            assert_eq!(stable(text), text);
+        }
+    }
+
+    #[test]
+    fn numbers_are_known_by_their_keys() {
+        let mut value = json!({"pid": 5, "pids": [1, 2], "duration_ms": 7, "count": 3, "a": [{"elapsed": 0.5}], "time": "12"});
+        document(&mut value, None);
+        let want = json!({"pid": "<pid>", "pids": "<pid>", "duration_ms": "<duration>", "count": 3, "a": [{"elapsed": "<duration>"}], "time": "12"});
+        assert_eq!(value, want);
+    }
+}
