@@ -7,6 +7,7 @@ mod gemini_stream;
 mod google_credentials;
 mod model_script;
 mod replay;
+mod replay_example;
 mod report_in_browser;
 mod run_agent;
 mod run_agent_failures;

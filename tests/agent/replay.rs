@@ -159,7 +159,8 @@ Done.
         &answer,
         4,
         &[
-            "\n-success\n", "\n+error (file_not_found)\n",
+            "\n-success\n",
+            "\n+error (file_not_found)\n",
             "\n\nand in call 2, list_directory",
             "+  c.txt",
         ],

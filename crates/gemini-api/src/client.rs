@@ -197,7 +197,7 @@ impl GeminiClient {
         self.retrying(cancel, &mut |_, _| {}, |client| {
             let method = ApiMethod::GenerateContent;
             let prepared = client.prepared(method, model, request, cancel)?;
-            client.exchange(method, prepared, cancel, |answer, is_wrapped| {
+            client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
                 parsed(&whole(answer, model)?, is_wrapped)
             })
         })
@@ -245,7 +245,7 @@ impl GeminiClient {
                 is_used = true;
                 on_piece(piece)
             };
-            let read = client.exchange(method, prepared, cancel, |answer, is_wrapped| {
+            let read = client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
                 read_stream(answer, model, is_wrapped, &mut piece)
             });
             read.map_err(|e| if is_used { e.after_use() } else { e })
@@ -280,8 +280,9 @@ impl GeminiClient {
                     Some(Prepared { url, body })
                 }
             };
-            let answer =
-                client.exchange(method, prepared, cancel, |answer, _| whole(answer, model))?;
+            let answer = client.exchange(method, prepared.as_ref(), cancel, |answer, _| {
+                whole(answer, model)
+            })?;
             let value: Value =
                 json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
             value["totalTokens"]
@@ -376,14 +377,14 @@ impl GeminiClient {
     fn exchange<T>(
         &mut self,
         method: ApiMethod,
-        prepared: Option<Prepared>,
+        prepared: Option<&Prepared>,
         cancel: &Cancellation,
         read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let recorder = &mut self.recorder;
         let is_recorded = recorder.is_some();
         let secret = self.way.secret().to_owned();
-        let (mut answer, is_wrapped) = match (&mut self.way, &prepared) {
+        let (mut answer, is_wrapped) = match (&mut self.way, prepared) {
             (Way::Api(api), Some(prepared)) => {
                 let is_wrapped = api.is_wrapped();
                 match api.send(prepared, cancel) {

@@ -6,6 +6,7 @@ use super::{RecordedCall, RecordedOutcome};
 use crate::call::{CallRequest, ToolCall};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 /// Maximum lines of a difference that are shown.
@@ -43,9 +44,21 @@ pub fn difference(
 ) -> Option<String> {
     let old = recorded.outcome.as_ref()?;
     let new = outcome(call)?;
-    let old = lines(old, (!is_named).then_some(places));
-    let new = lines(&new, Some(places));
-    (old != new).then(|| unified(&old, &new))
+    let both = |marks| {
+        let old = lines(old, (!is_named).then_some(places), marks);
+        (old, lines(&new, Some(places), marks))
+    };
+    let (marked_old, marked_new) = both(true);
+    if marked_old == marked_new {
+        return None;
+    }
+    // Whether a text ends with a newline is shown where nothing else differs.
+    let (old, new) = both(false);
+    Some(if old == new {
+        unified(&marked_old, &marked_new)
+    } else {
+        unified(&old, &new)
+    })
 }
 
 /// A call in a message.
@@ -62,8 +75,9 @@ fn short(text: &str) -> String {
     }
 }
 
-/// An outcome as lines: what became of the call, and what the model was told.
-fn lines(outcome: &RecordedOutcome, places: Option<&Places>) -> Vec<String> {
+/// An outcome as lines: what became of the call, and what the model was told. With `marks` the end
+/// of a text says whether it is a newline.
+fn lines(outcome: &RecordedOutcome, places: Option<&Places>, marks: bool) -> Vec<String> {
     let mut own = vec![match &outcome.error_type {
         Some(kind) => format!("{} ({kind})", outcome.state),
         None => outcome.state.clone(),
@@ -78,7 +92,7 @@ fn lines(outcome: &RecordedOutcome, places: Option<&Places>) -> Vec<String> {
         stable::document(&mut part, places);
         match part.get_mut("functionResponse").map(Value::take) {
             Some(response) if response.is_object() => {
-                fields(&response["response"], &mut own);
+                fields(&response["response"], marks, &mut own);
                 let media = response["parts"].as_array();
                 own.extend(media.into_iter().flatten().map(medium));
             }
@@ -89,7 +103,7 @@ fn lines(outcome: &RecordedOutcome, places: Option<&Places>) -> Vec<String> {
 }
 
 /// The fields of an answer, their texts line by line.
-fn fields(response: &Value, own: &mut Vec<String>) {
+fn fields(response: &Value, marks: bool, own: &mut Vec<String>) {
     let Some(fields) = response.as_object() else {
         own.push(response.to_string());
         return;
@@ -98,7 +112,10 @@ fn fields(response: &Value, own: &mut Vec<String>) {
         match value {
             Value::String(text) => {
                 own.push(format!("{key}:"));
-                own.extend(text.split('\n').map(|line| format!("  {line}")));
+                own.extend(text.lines().map(|line| format!("  {line}")));
+                if marks && text.ends_with('\n') {
+                    own.push("  (a newline at the end)".to_owned());
+                }
             }
             value => own.push(format!("{key}: {value}")),
         }
@@ -110,7 +127,6 @@ fn medium(part: &Value) -> String {
     let Some(data) = part["inlineData"]["data"].as_str() else {
         return part.to_string();
     };
-    use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
     let kind = part["inlineData"]["mimeType"].as_str().unwrap_or_default();
@@ -163,7 +179,7 @@ mod tests {
     use crate::replay::RecordedOutcome;
     use serde_json::json;
 
-    fn outcome(response: serde_json::Value) -> RecordedOutcome {
+    fn outcome(response: &serde_json::Value) -> RecordedOutcome {
         RecordedOutcome {
             state: "success".to_owned(),
             error_type: None,
@@ -175,9 +191,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_compared_line_by_line() {
-        let old = lines(&outcome(json!({"output": "a\nb\nc", "n": 1})), None);
+        let old = lines(&outcome(&json!({"output": "a\nb\nc", "n": 1})), None, false);
         assert_eq!(old, ["success", "n: 1", "output:", "  a", "  b", "  c"]);
-        let new = lines(&outcome(json!({"output": "a\nB\nc", "n": 1})), None);
+        let new = lines(&outcome(&json!({"output": "a\nB\nc", "n": 1})), None, false);
         assert_eq!(
             unified(&old, &new),
             "--- recorded\n+++ replayed\n@@ -2,5 +2,5 @@\n n: 1\n output:\n   a\n-  b\n+  B\n   c"
@@ -185,12 +201,22 @@ mod tests {
     }
 
     #[test]
+    fn a_newline_at_the_end_is_told_where_nothing_else_differs() {
+        let marked = |text: &str| lines(&outcome(&json!({ "output": text })), None, true);
+        assert_eq!(
+            marked("a\n"),
+            ["success", "output:", "  a", "  (a newline at the end)"]
+        );
+        assert_eq!(marked("a"), ["success", "output:", "  a"]);
+    }
+
+    #[test]
     fn media_are_compared_and_not_shown() {
         let media = |data: &str| {
-            let mut own = outcome(json!({"output": "an image"}));
+            let mut own = outcome(&json!({"output": "an image"}));
             own.parts
                 .push(json!({"inlineData": {"mimeType": "image/png", "data": data}}));
-            lines(&own, None)
+            lines(&own, None, true)
         };
         assert_eq!(media("AAAA"), media("AAAA"));
         assert_ne!(media("AAAA"), media("AAAB"));

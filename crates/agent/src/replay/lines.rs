@@ -213,7 +213,9 @@ impl Recorder {
         };
         let (mut args, mut parts) = (call.request.args.clone(), outcome.parts);
         each_text_of(&mut args, hide);
-        parts.iter_mut().for_each(|part| each_text(part, hide));
+        for part in &mut parts {
+            each_text(part, hide);
+        }
         self.open().write(&Line::Answer {
             name: call.request.name.clone(),
             args,

@@ -99,7 +99,7 @@ pub struct Entry {
 pub struct RecordedCall {
     /// The tool.
     pub name: String,
-    /// Its arguments.
+    /// The arguments of the call.
     pub args: Map<String, Value>,
     /// What the tool has answered, where that is known.
     pub outcome: Option<RecordedOutcome>,

@@ -1,7 +1,7 @@
 //! Paths that differ from machine to machine, as names that don't.
 //!
 //! In a recording the project's directory is `{{workspace}}` and the user's `{{home}}`, so that it
-//! can be played in a checkout of somebody else's, and names no user. Where a text has such a name
+//! can be played in another checkout, and names no user. Where a text has such a name
 //! of its own, an equals sign is put into it for each time that it is written down:
 //! `{{=workspace}}` is the text `{{workspace}}`.
 

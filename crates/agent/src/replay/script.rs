@@ -342,7 +342,6 @@ impl Turn {
         let chunk = |part| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}]});
         answer.chunks = parts.into_iter().map(chunk).collect();
         match self.fault {
-            Some(Fault::Cut) => {}
             Some(Fault::Malformed) => answer.chunks.push(MALFORMED.into()),
             Some(Fault::Unreachable) => {
                 answer.status = None;
@@ -357,7 +356,7 @@ impl Turn {
                         .push(json!({"candidates": [{"finishReason": finish}]})),
                 }
             }
-            None => {}
+            Some(Fault::Cut) | None => {}
         }
         Entry {
             answer,

@@ -149,7 +149,8 @@ mod tests {
     use std::path::Path;
 
     fn file(lines: &[Value]) -> String {
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        lines.join("\n") + "\n"
     }
 
     #[test]
