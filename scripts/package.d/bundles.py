@@ -253,6 +253,8 @@ def main():
     job = Job(options)
     for make in (archive, npm_main, npm_platform, wheel, extension):
         make(job)
+    # A shell on Windows would take a carriage return for a part of a name.
+    sys.stdout.reconfigure(newline="\n")
     print("\n".join(job.names))
 
 
