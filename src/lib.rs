@@ -68,6 +68,9 @@
 //!
 //! The page on the library in the book (`docs/library.md`) has programs for the commonest uses.
 
+// Says of each name which feature it needs, on docs.rs, which documents with a nightly compiler.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
 #[cfg(feature = "shell")]

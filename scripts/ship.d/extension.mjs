@@ -25,7 +25,7 @@ priority = 100
 `;
 
 export async function checkExtension({ report, base, checkout, find, table }) {
-  const archive = find(/^linux\.\w+\.gemini-tools\.tar\.gz$/);
+  const archive = find(new RegExp(`^linux\\.${process.arch}\\.gemini-tools\\.tar\\.gz$`));
   const { host, play } = await player(report, base);
   const playground = await makePlayground(path.join(base, 'extension'), { files: { 'short.txt': 'one line\n' } });
   const room = makeRoom(base, 'extension downloads', { tools: ['tar', 'gzip'] });

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 
 import { inOwnDirectory } from '../e2e.d/child.mjs';
 import { Report } from '../e2e.d/report.mjs';
+import { checkArm64 } from './arm64.mjs';
 import { checkExtension } from './extension.mjs';
 import { checkHost } from './host.mjs';
 import { checkNpm, checkNpx } from './npm.mjs';
@@ -20,6 +21,7 @@ const CHECKS = {
   archive: checkArchive,
   deb: checkDebian,
   extension: checkExtension,
+  arm64: checkArm64,
   host: checkHost,
   // Last of those with npm: it publishes a later version.
   npm: checkNpm,

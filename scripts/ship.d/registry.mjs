@@ -1,83 +1,56 @@
-// Owns an npm registry on the loopback interface: it takes what `npm publish` sends, gives that to `npm install`, and
-// knows nothing else. What is not published there does not exist, so that a test can't install something of the world.
+// Owns an npm registry on the loopback interface: Verdaccio, which has no other registry behind it here. What is not
+// published there does not exist, so that a test can't install something of the world.
 
-import { createHash } from 'node:crypto';
-import http from 'node:http';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
 
-/** Starts it, and returns `{url, environment, published, asked, close}`; `environment` makes npm use it. */
-export async function startRegistry() {
-  const packages = new Map();
+/** Starts it, with its files in `directory`, and returns `{url, login, environment, asked}`; `environment` makes npm use it. */
+export async function startRegistry(directory) {
+  fs.mkdirSync(directory, { recursive: true });
+  const file = path.join(directory, 'config.json');
+  const configuration = {
+    self_path: file,
+    storage: path.join(directory, 'storage'),
+    auth: { htpasswd: { file: path.join(directory, 'htpasswd'), max_users: 1, algorithm: 'bcrypt', rounds: 4 } },
+    uplinks: {},
+    packages: { '**': { access: '$all', publish: '$authenticated' } },
+    web: { enable: false },
+    log: { type: 'file', path: path.join(directory, 'log'), format: 'json', level: 'http' },
+    // The packages are larger than what it takes by default.
+    max_body_size: '200mb',
+  };
+  const { runServer } = createRequire(path.join(process.env.GEMINI_TOOLS_VERDACCIO, 'package.json'))('verdaccio');
+  const server = await runServer(configuration);
   const asked = [];
-  const server = http.createServer((request, response) => {
-    const chunks = [];
-    request.on('data', (chunk) => chunks.push(chunk));
-    request.on('end', () => {
-      const path = decodeURIComponent(request.url.split('?')[0]);
-      asked.push(`${request.method} ${path}`);
-      answer(packages, request, path, Buffer.concat(chunks), response, url);
-    });
-  });
+  server.prependListener('request', (request) => asked.push(`${request.method} ${decodeURIComponent(request.url.split('?')[0])}`));
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   // It keeps no process alive where a claim fails.
   server.unref();
-  const { port } = server.address();
-  const url = `http://127.0.0.1:${port}/`;
+  const host = `127.0.0.1:${server.address().port}`;
   return {
-    url,
+    url: `http://${host}/`,
     asked,
-    published: packages,
     /** The line of ~/.npmrc that `npm publish` needs. */
-    login: `//127.0.0.1:${port}/:_authToken=loopback\n`,
+    login: `//${host}/:_authToken=${await register(`http://${host}/`)}\n`,
     environment: {
-      npm_config_registry: url,
+      npm_config_registry: `http://${host}/`,
       npm_config_audit: 'false',
       npm_config_fund: 'false',
       npm_config_update_notifier: 'false',
     },
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
   };
 }
 
-function answer(packages, request, path, body, response, url) {
-  const json = (status, value) => {
-    response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(value));
-  };
-  const file = /^\/(.+)\/-\/([^/]+\.tgz)$/.exec(path);
-  if (request.method === 'GET' && file) {
-    const data = packages.get(file[1])?.files.get(file[2]);
-    if (!data) return json(404, { error: 'no such file' });
-    response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': data.length });
-    return response.end(data);
-  }
-  const name = path.slice(1);
-  if (request.method === 'PUT') return json(201, publish(packages, name, JSON.parse(body), url));
-  const known = packages.get(name);
-  if (request.method === 'GET' && known) return json(200, known.document);
-  return json(404, { error: `${name} is not published here` });
-}
-
-/** As the registry of npm does: versions are added, and the tag "latest" moves on. */
-function publish(packages, name, sent, url) {
-  const known = packages.get(name) ?? { document: { name, 'dist-tags': {}, versions: {} }, files: new Map() };
-  for (const attachment of Object.values(sent._attachments)) {
-    const [version] = Object.keys(sent.versions);
-    const data = Buffer.from(attachment.data, 'base64');
-    const title = `${name.split('/').pop()}-${version}.tgz`;
-    known.files.set(title, data);
-    known.document.versions[version] = {
-      ...sent.versions[version],
-      dist: {
-        tarball: `${url}${name}/-/${title}`,
-        shasum: createHash('sha1').update(data).digest('hex'),
-        integrity: `sha512-${createHash('sha512').update(data).digest('base64')}`,
-      },
-    };
-    Object.assign(known.document['dist-tags'], sent['dist-tags']);
-  }
-  packages.set(name, known);
-  return { ok: true };
+/** Makes the user who publishes, as `npm adduser` does, and returns that user's token. */
+async function register(url) {
+  const name = 'publisher';
+  const response = await fetch(`${url}-/user/org.couchdb.user:${name}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name, password: 'on the loopback interface' }),
+  });
+  const { token, error } = await response.json();
+  if (!token) throw new Error(`the registry has no user: ${response.status} ${error}`);
+  return token;
 }

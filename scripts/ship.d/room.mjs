@@ -30,6 +30,8 @@ export function makeRoom(base, name, { tools = [], variables = {} } = {}) {
     fs.symlinkSync(target, path.join(room.bin, title));
   }
   fs.writeFileSync(path.join(room.project, 'notes.txt'), 'from the room\n');
+  // A program with arguments that each command in the room is started by.
+  room.wrapper = [];
   room.environment = {
     HOME: room.home,
     PATH: room.bin,
@@ -47,7 +49,8 @@ export function addToPath(room, directory) {
 
 /** Runs a line of shell in the room; gives the result, whatever it is. */
 export function sh(room, line, { cwd = room.project, input = '', variables = {} } = {}) {
-  return run(path.join(room.bin, 'sh'), ['-c', line], {
+  const [program, ...args] = [...room.wrapper, path.join(room.bin, 'sh'), '-c', line];
+  return run(program, args, {
     cwd,
     env: { ...room.environment, ...variables },
     input,

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{Workspace, executable, skipped};
@@ -251,6 +251,88 @@ fn the_licences_are_those_beside_the_executable_and_a_missing_file_is_named() {
 }
 
 #[test]
+fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables_are() {
+    let mut cargo = Command::new(env!("CARGO"));
+    let metadata = ["metadata", "--format-version=1", "--no-deps", "--offline"];
+    let metadata = output(cargo.args(metadata).current_dir(checkout()));
+    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+    let all = metadata["packages"].as_array().expect("packages");
+    let own = all.iter().find(|package| package["name"] == "gemini-tools");
+    let binstall = &own.expect("our package")["metadata"]["binstall"];
+    for (platform, target, extension) in [
+        ("linux-x64", "x86_64-unknown-linux-musl", ""),
+        ("linux-arm64", "aarch64-unknown-linux-gnu", ""),
+        ("darwin-x64", "x86_64-apple-darwin", ""),
+        ("darwin-arm64", "aarch64-apple-darwin", ""),
+        ("win32-x64", "x86_64-pc-windows-msvc", ".exe"),
+    ] {
+        // What is said of a target goes before what is said of all.
+        let said = |key: &str| {
+            let value = binstall["overrides"][target].get(key);
+            let text = value.unwrap_or(&binstall[key]).as_str().expect("a text");
+            text.replace("{ repo }", "https://host.invalid")
+                .replace("{ version }", env!("CARGO_PKG_VERSION"))
+                .replace("{ target-arch }", target.split('-').next().expect("one"))
+                .replace("{ bin }", "call_tool")
+                .replace("{ binary-ext }", extension)
+        };
+        let tree = TempDir::new().expect("a directory");
+        let bin = tree.path().join("bin");
+        fs::create_dir_all(&bin).expect("a directory");
+        let doc = tree.path().join("share/doc/gemini-tools");
+        fs::create_dir_all(&doc).expect("a directory");
+        for name in NAMES {
+            fs::write(bin.join(format!("{name}{extension}")), "x").expect("written");
+        }
+        for name in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt"] {
+            fs::write(doc.join(name), "x").expect("written");
+        }
+        let out = TempDir::new().expect("a directory");
+        let mut bundles = Command::new("python3");
+        bundles
+            .arg(checkout().join("scripts/package.d/bundles.py"))
+            .env("SOURCE_DATE_EPOCH", "1700000000")
+            .arg("--tree")
+            .arg(tree.path())
+            .arg("--out")
+            .arg(out.path())
+            .arg("--checkout")
+            .arg(checkout())
+            .args(["--version", env!("CARGO_PKG_VERSION")])
+            .args(["--platform", platform, "--level", "1"]);
+        let made = output(&mut bundles);
+        let url = said("pkg-url");
+        let (place, archive) = url.rsplit_once('/').expect("a path");
+        let release = concat!(
+            "https://host.invalid/releases/download/v",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(place, release, "{platform}");
+        assert!(
+            made.lines().any(|name| name == archive),
+            "{archive} is not in {made}"
+        );
+        let file = out.path().join(archive);
+        let listed = if said("pkg-fmt") == "zip" {
+            output(
+                Command::new("python3")
+                    .args(["-m", "zipfile", "-l"])
+                    .arg(file),
+            )
+        } else {
+            assert_eq!(said("pkg-fmt"), "tgz");
+            output(Command::new("tar").arg("-tzf").arg(file))
+        };
+        let inside = said("bin-dir");
+        let names = listed.lines().filter_map(|line| line.split(' ').next());
+        assert!(
+            names.into_iter().any(|name| name == inside),
+            "{inside} is not in {listed}"
+        );
+    }
+}
+
+#[test]
 fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     let from = small_ones();
     let (out, first) = packages(from.path(), &["--no-deb"]);
@@ -476,10 +558,23 @@ fn what_is_installed_below_a_prefix_is_that_of_the_archive() {
 #[test]
 fn packaging_says_what_is_missing() {
     let dir = TempDir::new().expect("a directory");
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["--from", "/nowhere"], 1, "--from needs a directory"),
         (&["--from"], 1, "--from needs a directory"),
         (&["--form"], 2, "Usage: scripts/package"),
+        (&["--for"], 1, "--for needs a platform"),
+        (&["--for", "plan9-x64"], 1, "the platform \"plan9-x64\""),
+        (&["--target"], 1, "--target needs a name"),
+        (
+            &["--target", "riscv64gc-unknown-linux-gnu"],
+            1,
+            "does not know riscv64gc",
+        ),
+        (
+            &["--target", "aarch64-apple-darwin", "--for", "darwin-arm64"],
+            1,
+            "leave --for out",
+        ),
         (
             &["--from", ".", "--no-deb", "--out", "."],
             1,
