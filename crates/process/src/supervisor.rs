@@ -14,7 +14,7 @@
 //! | Message | Direction | Bytes | Meaning |
 //! |---|---|---|---|
 //! | `CHOSEN` | command to caller | `P`, process id, 0 | the process that is about to become the command; the process itself says this before `exec`, so that the caller knows it even if the command kills the supervisor at once |
-//! | `STARTED` | supervisor to caller | `S`, 0, error | the command runs (0), or could not be started (the error number) |
+//! | `STARTED` | supervisor to caller | `S`, process id, error | the command runs (0), or could not be started (the error number). It comes after `CHOSEN` where the system has the supervisor wait until the command begins (`vfork`), but not under QEMU's user emulation |
 //! | `ENDED` | supervisor to caller | `X`, status, flag | the command has exited with this status, or was ended by the signal `-status`; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
@@ -201,14 +201,25 @@ impl Supervised {
         };
         drop(program);
         drop((writer, error_writer));
+        watched.wait_for_start()?;
+        Ok(watched)
+    }
+
+    /// Waits until the command runs and its process is known.
+    fn wait_for_start(&mut self) -> Result<(), Errno> {
         loop {
-            match watched.wait_for_message() {
-                Ok((message::CHOSEN, [pid, _])) => watched.leader = pid,
-                Ok((message::STARTED, [_, 0])) => return Ok(watched),
-                Ok((message::STARTED, [_, error])) => return Err(Errno::from_raw_os_error(error)),
+            match self.wait_for_message() {
+                Ok((message::CHOSEN, [pid, _])) => self.leader = pid,
+                Ok((message::STARTED, [pid, 0])) if pid > 0 => {
+                    self.leader = pid;
+                    return Ok(());
+                }
+                Ok((message::STARTED, [_, error])) if error != 0 => {
+                    return Err(Errno::from_raw_os_error(error));
+                }
                 // The command was quick to kill its supervisor, or to stop it again and again, but we
                 // know where it is.
-                Err(_) if watched.leader > 0 => return Ok(watched),
+                Err(_) if self.leader > 0 => return Ok(()),
                 Ok(_) | Err(_) => return Err(Errno::CHILD),
             }
         }
@@ -238,8 +249,8 @@ impl Supervised {
                 self.wake();
                 None
             }
-            // The start was not waited for any longer.
-            Ok((message::STARTED, _)) => None,
+            // The start was not waited for any longer, or what the command says of itself came last.
+            Ok((message::STARTED | message::CHOSEN, _)) => None,
             Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(CommandEvent::Lost)),
             Err(_) => Some(CommandEvent::Lost),
         }
@@ -467,7 +478,7 @@ impl Supervisor {
         }
         // No directory is kept in use by watching.
         let _ = rustix::process::chdir("/");
-        self.report(message::STARTED, [0, 0]);
+        self.report(message::STARTED, [self.session(), 0]);
         loop {
             if let Some(status) = self.wait(&signals) {
                 return status;
@@ -684,4 +695,62 @@ impl Detached {
 
 fn path_of(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Supervised, message, send};
+    use crate::ending::CommandEvent;
+    use gemini_tools_platform::raw;
+    use rustix::fd::{AsFd, OwnedFd};
+    use rustix::io::Errno;
+    use std::cell::Cell;
+
+    /// What a caller has before anything was said, and the supervisor's end.
+    fn unstarted() -> (Supervised, OwnedFd) {
+        let (control, theirs) = raw::socket_pair().expect("sockets");
+        let (output, _) = raw::pipe().expect("a pipe");
+        let watched = Supervised {
+            control,
+            output,
+            errors: None,
+            supervisor: 0,
+            leader: 0,
+            is_over: Cell::new(true),
+            pending_event: Cell::new(None),
+            stopped: Cell::new(0),
+            is_reaped: Cell::new(true),
+        };
+        (watched, theirs)
+    }
+
+    fn say(theirs: &OwnedFd, kind: u8, numbers: [i32; 2]) {
+        send(theirs.as_fd(), kind, numbers).expect("said");
+    }
+
+    #[test]
+    fn a_command_that_speaks_after_its_supervisor_is_known_and_not_lost() {
+        let (mut watched, theirs) = unstarted();
+        say(&theirs, message::STARTED, [7, 0]);
+        say(&theirs, message::CHOSEN, [7, 0]);
+        say(&theirs, message::ENDED, [3, 1]);
+        watched.wait_for_start().expect("started");
+        assert_eq!(watched.leader, 7);
+        assert!(watched.next_event().is_none());
+        let ended = watched.next_event();
+        assert!(
+            matches!(ended, Some(CommandEvent::Ended { .. })),
+            "{ended:?}"
+        );
+    }
+
+    #[test]
+    fn a_start_without_a_process_is_an_error() {
+        let (mut watched, theirs) = unstarted();
+        say(&theirs, message::STARTED, [0, 0]);
+        assert_eq!(watched.wait_for_start(), Err(Errno::CHILD));
+        let (mut watched, theirs) = unstarted();
+        say(&theirs, message::STARTED, [0, Errno::NOENT.raw_os_error()]);
+        assert_eq!(watched.wait_for_start(), Err(Errno::NOENT));
+    }
 }

@@ -70,8 +70,12 @@ pub fn descendants(root: i32) -> Vec<Identity> {
     below(root, &system::all())
 }
 
-/// The living processes of a session, for when they are no longer watched over.
+/// The living processes of a session, for when they are no longer watched over. Of session 0, which is that of the
+/// kernel's own processes and of what a container can't see, there are none.
 pub fn of_session(session: i32) -> Vec<Identity> {
+    if session <= 0 {
+        return Vec::new();
+    }
     let mut found: Vec<_> = system::all()
         .into_iter()
         .filter(|s| s.session == session && !s.is_zombie)
@@ -81,8 +85,12 @@ pub fn of_session(session: i32) -> Vec<Identity> {
     found
 }
 
-/// The living processes of a process group: they stay in it when they lose their parent.
+/// The living processes of a process group: they stay in it when they lose their parent. Of group 0 there are none, as
+/// of session 0.
 pub fn of_group(group: i32) -> Vec<Identity> {
+    if group <= 0 {
+        return Vec::new();
+    }
     let all = system::all().into_iter();
     all.filter(|stat| !stat.is_zombie && stat.group == group)
         .map(|stat| stat.identity)
@@ -91,6 +99,10 @@ pub fn of_group(group: i32) -> Vec<Identity> {
 
 fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
     let mut found = Vec::new();
+    // The parent of the first process is 0: below that is the whole system.
+    if root <= 0 {
+        return found;
+    }
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for stat in all.iter().filter(|s| s.parent == parent) {
@@ -105,12 +117,14 @@ fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
 }
 
 /// Ends `first` and everything below it: politely, and firmly after `grace`. Gives back the
-/// processes that could not be ended. For processes that are not children of the caller.
+/// processes that could not be ended. For processes that are not children of the caller; the first process of the
+/// system and the caller itself are never ended.
 pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
+    let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut known = Vec::new();
     let mut living = || {
         let all = system::all();
-        for root in first {
+        for root in endable(first, me) {
             if !known.contains(root) {
                 known.push(*root);
             }
@@ -144,6 +158,10 @@ pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
         std::thread::sleep(PAUSE);
     }
     living()
+}
+
+fn endable(first: &[Identity], me: i32) -> impl Iterator<Item = &Identity> {
+    first.iter().filter(move |i| i.pid > 1 && i.pid != me)
 }
 
 /// All living processes below a supervisor, with those of the session that it watches over which
@@ -235,9 +253,27 @@ pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Identity, boot_id, descendants, end, of_session};
+    use super::{Identity, boot_id, descendants, end, endable, of_group, of_session};
     use std::process::{Command, Stdio};
     use std::time::Duration;
+
+    #[test]
+    fn no_process_is_found_below_an_id_that_is_not_a_process() {
+        for id in [0, -1] {
+            assert_eq!(descendants(id), []);
+            assert_eq!(of_session(id), []);
+            assert_eq!(of_group(id), []);
+        }
+    }
+
+    #[test]
+    fn neither_the_first_process_nor_the_caller_is_ended() {
+        // Asked only: a mistake here would end more than this test.
+        let process = |pid| Identity { pid, start_time: 1 };
+        let first = [-1, 0, 1, 7, 8].map(process);
+        let chosen: Vec<_> = endable(&first, 7).map(|i| i.pid).collect();
+        assert_eq!(chosen, [8]);
+    }
 
     #[test]
     fn a_tree_is_found_and_ended_with_those_that_ignore_signals() {
