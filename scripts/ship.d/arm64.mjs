@@ -1,9 +1,10 @@
 // Owns the claims about the packages for Linux on arm64, which are made on another machine too (`scripts/package
 // --target`): that they say what they are, and that they work under QEMU's user emulation where that is installed.
 //
-// The executables start each other: `call_tool` starts `mcp_client`, and itself in the place of a supervisor. So the
-// kernel must know who runs them. It is told in a user namespace of each command's own (binfmt_misc, from Linux 6.7 on),
-// which needs no root and changes nothing on the machine. What arm64 machines run natively is not taken for emulated.
+// The executables start each other, as `call_tool` starts `mcp_client`, so that the kernel must know who runs them. It is
+// told in a user namespace of each command's own (binfmt_misc, from Linux 6.7 on), which needs no root and changes nothing
+// on the machine. They see processes of their own only: what an emulator gets wrong of a system call must not reach
+// others. What arm64 machines run natively is not taken for emulated.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -120,7 +121,7 @@ function emulation(directory, archive) {
   const script = path.join(directory, 'emulated');
   const handler = `:qemu-aarch64:M::${MAGIC}:${MASK}:${qemu}:F`;
   fs.writeFileSync(script, `${which('mount')} -t binfmt_misc none /proc/sys/fs/binfmt_misc && printf %s '${handler}' >/proc/sys/fs/binfmt_misc/register && exec "$@"\n`);
-  const wrapper = [which('unshare'), '--user', '--map-root-user', '--mount', '/bin/sh', script];
+  const wrapper = [which('unshare'), '--user', '--map-root-user', '--pid', '--fork', '--kill-child', '--mount-proc', '/bin/sh', script];
   const why = runs(wrapper);
   if (why !== undefined) return { missing: `the kernel was not told of ${qemu}, for which it needs user namespaces and Linux 6.7: ${why}` };
   const version = execFileSync(qemu, ['--version'], { encoding: 'utf8' }).split('\n')[0];
