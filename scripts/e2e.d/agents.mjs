@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { DIFFERENCES, justified } from './agent_differences.mjs';
 import { documentOf } from './agent_doc.mjs';
 import { modelFor, ourHost, play, theirHost } from './agent_hosts.mjs';
+import { checkReplays } from './agent_replay.mjs';
 import { SCENARIOS } from './agent_scenarios.mjs';
 import { differencesBetween, structureOf } from './agent_structure.mjs';
 import { ending, inOwnDirectory, run } from './child.mjs';
@@ -25,6 +26,7 @@ const USAGE = `Usage: scripts/agents [--run-agent PATH] [--cli VERSION]... [--tr
 Plays the same turns of a model to run_agent and to the real Gemini CLI, both
 headless and with our pair of commands, and compares the requests that they
 send. Every difference has to stand in the list of those that are meant to be.
+Besides, each run of run_agent is recorded and replayed: both must be the same.
 
   --run-agent PATH   the executable, with get_tools and call_tool beside it
                      (default: bin/run_agent)
@@ -67,6 +69,7 @@ async function main(options) {
     report.about('');
     if (options.isWhole && comparisons.length > 0) await judgeAll(comparisons, options);
   }
+  if (declared) await checkReplays(report, base, options);
   report.about('');
   report.summary();
 }
