@@ -7,12 +7,14 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::agent::{agent, ended, said};
 use crate::harness::stand_in::StandIn;
 use crate::harness::web_server::{WebServer, answer};
-use crate::harness::{Answer, Call, Workspace, executable, skipped};
+use crate::harness::{Answer, Call, PNG_BASE64, Workspace, executable, skipped};
 
 /// A run without a credential, whose API would be nowhere.
 fn alone<'a>(ws: &'a Workspace, args: &[&str]) -> Call<'a> {
@@ -589,4 +591,86 @@ fn a_run_that_goes_on_is_recorded_from_there() {
     let ws = place().file("run.jsonl", &text);
     let answer = alone(&ws, &["--replay", "run.jsonl", "--replay-check", "-y"]).run();
     assert!(said(&answer).ends_with("Done.\n"));
+}
+
+#[test]
+fn a_history_that_was_shortened_is_shortened_in_the_replay() {
+    let usage = json!({"promptTokenCount": 900_000, "totalTokenCount": 900_010});
+    let read = |id: &str| call(id, "read_file", json!({"absolute_path": "a.txt"}));
+    let script = json!({
+        "answers": [
+            {"calls": [read("a")]},
+            {"calls": [read("b")], "usageMetadata": usage},
+            {"text": "The summary.", "match": {"kind": "side"}},
+            {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
+        ],
+        "closing": "Done.",
+    });
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new().file("a.txt", "one\n".repeat(1000));
+    said(&agent(&ws, &api, &["--record", "run.jsonl", "Go"]).run());
+    assert_eq!(api.count("count"), 1);
+    let text = recording(&ws);
+    assert!(
+        text.contains("The summary.") && text.contains("countTokens"),
+        "{text}"
+    );
+    let args = [
+        "--replay",
+        "run.jsonl",
+        "--replay-check",
+        "--session",
+        "s.jsonl",
+    ];
+    assert!(said(&alone(&ws, &args).run()).ends_with("Done.\n"));
+    let session = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
+    assert!(session.contains("The summary."), "{session}");
+}
+
+#[test]
+fn media_and_secrets_of_the_environment_are_compared_and_not_shown() {
+    let turn = [
+        call("i", "read_file", json!({"absolute_path": "dot.png"})),
+        call(
+            "e",
+            "run_shell_command",
+            json!({"command": "echo \"is $SOME_TOKEN\""}),
+        ),
+    ];
+    let Some(api) = StandIn::playing(&json!({"turns": [turn], "closing": "Done."})) else {
+        return;
+    };
+    let png = STANDARD.decode(PNG_BASE64).expect("base64");
+    let ws = Workspace::new().file("dot.png", &png);
+    let run = |args: &[&str], token: &str| {
+        let args = [args, &["-y", "--sandbox", "off"]].concat();
+        let run = if args.contains(&"--record") {
+            agent(&ws, &api, &args)
+        } else {
+            alone(&ws, &args)
+        };
+        run.env("SOME_TOKEN", token).run()
+    };
+    said(&run(&["--record", "run.jsonl", "Go"], "hush-hush-hush"));
+    let text = recording(&ws);
+    assert!(
+        text.contains("image/png") && !text.contains("hush"),
+        "{text}"
+    );
+    let replay = ["--replay", "run.jsonl", "--replay-check"];
+    assert!(said(&run(&replay, "hush-hush-hush")).ends_with("Done.\n"));
+    assert!(said(&run(&replay, "another-secret")).ends_with("Done.\n"));
+    let other = [&png[..], b"\0"].concat();
+    fs::write(ws.path("dot.png"), other).expect("written");
+    ended(
+        &run(&replay, "hush-hush-hush"),
+        4,
+        &[
+            "call 1, read_file",
+            "-image/png, some ",
+            "+image/png, some ",
+        ],
+    );
 }

@@ -1,6 +1,7 @@
 //! What a tool has answered, beside what it had answered in the recording.
 
 use super::places::Places;
+use super::secrets::Secrets;
 use super::stable;
 use super::{RecordedCall, RecordedOutcome};
 use crate::call::{CallRequest, ToolCall};
@@ -41,12 +42,13 @@ pub fn difference(
     is_named: bool,
     call: &ToolCall,
     places: &Places,
+    secrets: &Secrets,
 ) -> Option<String> {
     let old = recorded.outcome.as_ref()?;
     let new = outcome(call)?;
     let both = |marks| {
-        let old = lines(old, (!is_named).then_some(places), marks);
-        (old, lines(&new, Some(places), marks))
+        let old = lines(old, (!is_named).then_some(places), secrets, marks);
+        (old, lines(&new, Some(places), secrets, marks))
     };
     let (marked_old, marked_new) = both(true);
     if marked_old == marked_new {
@@ -77,7 +79,12 @@ fn short(text: &str) -> String {
 
 /// An outcome as lines: what became of the call, and what the model was told. With `marks` the end
 /// of a text says whether it is a newline.
-fn lines(outcome: &RecordedOutcome, places: Option<&Places>, marks: bool) -> Vec<String> {
+fn lines(
+    outcome: &RecordedOutcome,
+    places: Option<&Places>,
+    secrets: &Secrets,
+    marks: bool,
+) -> Vec<String> {
     let mut own = vec![match &outcome.error_type {
         Some(kind) => format!("{} ({kind})", outcome.state),
         None => outcome.state.clone(),
@@ -89,7 +96,7 @@ fn lines(outcome: &RecordedOutcome, places: Option<&Places>, marks: bool) -> Vec
             // The id of a call differs where the model gives none.
             fields.remove("id");
         }
-        stable::document(&mut part, places);
+        stable::document(&mut part, places, secrets);
         match part.get_mut("functionResponse").map(Value::take) {
             Some(response) if response.is_object() => {
                 fields(&response["response"], marks, &mut own);
@@ -175,9 +182,13 @@ fn unified(old: &[String], new: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{lines, unified};
+    use super::{Places, Secrets, unified};
     use crate::replay::RecordedOutcome;
     use serde_json::json;
+
+    fn lines(outcome: &RecordedOutcome, places: Option<&Places>, marks: bool) -> Vec<String> {
+        super::lines(outcome, places, &Secrets::default(), marks)
+    }
 
     fn outcome(response: &serde_json::Value) -> RecordedOutcome {
         RecordedOutcome {

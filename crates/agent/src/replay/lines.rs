@@ -7,6 +7,7 @@
 
 use super::compare;
 use super::places::{Places, each_text, each_text_of};
+use super::secrets::Secrets;
 use super::{Entry, RecordedCall, RecordedOutcome, RecordedPrompt, Recording, RecordingError};
 use super::{Source, content};
 use crate::call::ToolCall;
@@ -14,39 +15,15 @@ use crate::record;
 use gemini_tools_core::message::Content;
 use gemini_tools_gemini_api::RecordedAnswer;
 use gemini_tools_platform::fs::OFlags;
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The version of the form.
 const VERSION: u32 = 1;
-
-/// What is shown in the place of a credential.
-const HIDDEN: &str = "***";
-
-/// Variables whose values are never written.
-const SECRET_VARIABLES: [&str; 4] = [
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_CLOUD_ACCESS_TOKEN",
-    "ANTHROPIC_API_KEY",
-];
-
-/// The shortest value of a variable that is looked for: a shorter one would be found everywhere.
-const SHORTEST_SECRET_BYTES: usize = 6;
-
-/// What Google's credentials look like: API keys, access and refresh tokens, private keys.
-#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
-static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?s)AIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_.-]{10,}|\b1//0[0-9A-Za-z_-]{20,}|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    )
-    .unwrap()
-});
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,7 +110,7 @@ struct Open {
     file: File,
     path: PathBuf,
     places: Places,
-    secrets: Vec<String>,
+    secrets: Secrets,
     /// Nothing more is written behind a gap.
     is_broken: bool,
     failure: Option<io::Error>,
@@ -169,17 +146,11 @@ impl Recorder {
             )));
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(fail)?;
-        let variables = SECRET_VARIABLES
-            .iter()
-            .filter_map(|name| std::env::var(name).ok());
         let own = Self(Arc::new(Mutex::new(Open {
             file,
             path: path.to_owned(),
             places,
-            secrets: variables
-                .map(|value| value.trim().to_owned())
-                .filter(|value| value.len() >= SHORTEST_SECRET_BYTES)
-                .collect(),
+            secrets: Secrets::of_environment(),
             is_broken: false,
             failure: None,
         })));
@@ -275,16 +246,7 @@ impl Open {
     /// first, for readers.
     fn safe(&self, mut line: Value) -> Ordered {
         each_text(&mut line, &|text| {
-            let mut text = self.places.named(text);
-            for secret in &self.secrets {
-                if text.contains(secret.as_str()) {
-                    text = text.replace(secret.as_str(), HIDDEN);
-                }
-            }
-            if CREDENTIAL.is_match(&text) {
-                text = CREDENTIAL.replace_all(&text, HIDDEN).into_owned();
-            }
-            text
+            self.secrets.hidden(&self.places.named(text))
         });
         Ordered(line)
     }
@@ -444,18 +406,6 @@ mod tests {
         let e = Recorder::create(&path, places, "m", "x").expect_err("something else");
         assert!(e.to_string().contains("something else"), "{e}");
         assert_eq!(std::fs::read(&path).expect("a file"), b"precious");
-    }
-
-    #[test]
-    fn what_looks_like_a_credential_is_not_written() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("r.jsonl");
-        let key = format!("AIza{}", "x".repeat(35));
-        let pem = "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----";
-        let said = format!("{key} ya29.a0AfH6SMBx_y 1//0{} {pem} end", "e".repeat(30));
-        Recorder::create(&path, Places::default(), "m", &said).expect("new");
-        let own = Recording::read(&path).expect("one");
-        assert_eq!(own.prompts[0].text, "*** *** *** *** end");
     }
 
     #[test]

@@ -9,14 +9,16 @@
 //! The answers go in where bytes of the API would (`gemini-tools-gemini-api`), so a refusal, a
 //! stream that is cut and text that is not JSON take the way that they take in earnest.
 //!
-//! [`lines`] is the form of a recording, [`places`] makes it one for every machine, [`script`] and
-//! [`session_file`] read the two other sources, and [`compare`] says what has changed.
+//! [`lines`] is the form of a recording, [`places`] makes it one for every machine, [`secrets`] keeps
+//! credentials out of it, [`script`] and [`session_file`] read the two other sources, and [`compare`]
+//! says what has changed.
 
 pub mod compare;
 pub mod lines;
 pub mod places;
 pub mod player;
 pub mod script;
+pub mod secrets;
 pub mod session_file;
 mod stable;
 

@@ -1,5 +1,6 @@
 //! A run whose model is played.
 
+use super::secrets::Secrets;
 use super::{Entry, Recording, Source, compare};
 use super::{Places, RecordedCall};
 use crate::call::ToolCall;
@@ -26,6 +27,7 @@ struct State {
     /// How many calls were made before these.
     made: usize,
     places: Places,
+    secrets: Secrets,
     /// Whether the answers of tools are compared with the recorded ones.
     checks: bool,
 }
@@ -43,6 +45,7 @@ impl Replay {
             calls: Vec::new(),
             made: 0,
             places,
+            secrets: Secrets::of_environment(),
             checks,
         })))
     }
@@ -103,7 +106,9 @@ impl Replay {
             let shown = format!("call {}, {}", first + number, compare::shown(&call.request));
             let different = state
                 .checks
-                .then(|| compare::difference(recorded, is_named, call, &state.places))
+                .then(|| {
+                    compare::difference(recorded, is_named, call, &state.places, &state.secrets)
+                })
                 .flatten();
             if let Some(how) = different {
                 differences.push(format!("{shown}:\n{how}"));

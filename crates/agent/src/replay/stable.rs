@@ -5,6 +5,7 @@
 //! wide one would hide a change: a hash of a commit or a file stays, a number without a unit too.
 
 use super::places::{Places, each_text};
+use super::secrets::Secrets;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -76,11 +77,11 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 });
 
 /// Makes a document stable. What was recorded has names for its places already, and they stay.
-pub(super) fn document(value: &mut Value, places: Option<&Places>) {
+pub(super) fn document(value: &mut Value, places: Option<&Places>, secrets: &Secrets) {
     numbers(value);
     each_text(value, &|text| {
         let named = places.map(|places| places.named(text));
-        stable(named.as_deref().unwrap_or(text))
+        stable(&secrets.hidden(named.as_deref().unwrap_or(text)))
     });
 }
 
@@ -121,7 +122,7 @@ fn numbers_of(fields: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{document, stable};
+    use super::{Secrets, document, stable};
     use serde_json::json;
 
     #[test]
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn numbers_are_known_by_their_keys() {
         let mut value = json!({"pid": 5, "pids": [1, 2], "duration_ms": 7, "count": 3, "a": [{"elapsed": 0.5}], "time": "12"});
-        document(&mut value, None);
+        document(&mut value, None, &Secrets::default());
         let want = json!({"pid": "<pid>", "pids": "<pid>", "duration_ms": "<duration>", "count": 3, "a": [{"elapsed": "<duration>"}], "time": "12"});
         assert_eq!(value, want);
     }
