@@ -36,7 +36,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those of variables: of this process's environment, for example.
+    /// The secrets among variables, such as those of this process's environment.
     pub fn among(variables: impl Iterator<Item = (String, String)>) -> Self {
         let is_secret = |name: &str| {
             let name = name.to_ascii_uppercase();
@@ -52,7 +52,7 @@ impl Secrets {
         Self(own)
     }
 
-    /// Those of this process's environment.
+    /// The secrets of this process's environment.
     pub fn of_environment() -> Self {
         let text = |word: std::ffi::OsString| word.into_string().ok();
         Self::among(
