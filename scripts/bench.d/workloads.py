@@ -342,7 +342,7 @@ def unique_line(path):
 
 def check_journal(bench, ours, peer, target):
     """Both must leave the same bytes behind, and only ours an entry that undoes it."""
-    listed = Command("--history", [bench.call_tool, "--history", "--output", "text"], bench.work)
+    listed = Command("--history", [bench.call_tool, "--history"], bench.work)
     counts = []
     for command in (peer, ours):
         bench.capture(command)
@@ -364,7 +364,7 @@ def build_history(bench):
     )
     edits.write_text("".join(json.dumps(call) + "\n" for call in calls))
     bench.capture(Command("edits", [bench.call_tool, "--batch"], bench.work, edits))
-    ours = Command("--history", [bench.call_tool, "--history", "--output", "text"], bench.work)
+    ours = Command("--history", [bench.call_tool, "--history"], bench.work)
     log = next(Path(bench.env["HOME"], ".gemini", "tools_journal").glob("*/log"))
     peer = Command("cat of the log", [peers.system_tool("cat"), log], bench.work)
     return Workload(ours, peer, check=partial(check_history, bench, ours))

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
-use crate::harness::agent::{agent, response, said, turns};
+use crate::harness::agent::{agent, ended, response, said, turns};
 use crate::harness::mcp::{SERVER, Servers};
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::ASKED;
@@ -108,6 +108,14 @@ fn the_servers_of_the_settings_are_used_unless_they_are_left_aside() {
         let error = response(&api, "e")["error"].to_string();
         assert!(error.contains("no tool one__echo"), "{error}");
     }
+    // What was meant to allow a call of one of them would do nothing.
+    let allowed = ["Play", "--no-mcp", "--allowed-tools", "one__echo"];
+    let run = s.marked(agent(&s.ws, &api, &allowed)).run();
+    ended(
+        &run,
+        42,
+        &["--allowed-tools one__echo: There is no such tool"],
+    );
     assert_eq!(s.was_started("one"), started);
     s.all_gone();
 }

@@ -150,7 +150,7 @@ impl Setup {
                 }
                 continue;
             }
-            if self.is_of_silent_server(&name, pair) {
+            if uses_servers(options) && self.is_of_silent_server(&name, pair) {
                 warn(&format!(
                     "--allowed-tools {entry}: The tool's MCP server declares none just now."
                 ));
