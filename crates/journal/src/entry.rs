@@ -2,7 +2,7 @@
 
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
 use gemini_tools_platform::fs::Stat;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,12 @@ pub struct FileState<'a> {
     /// Twelve bits of its mode; zero where the system has none.
     pub mode: u32,
     /// The SHA-256 of the content in hexadecimal digits, where it is not known by a patch.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "borrowed"
+    )]
     pub sha256: Option<Cow<'a, str>>,
 }
 
@@ -75,7 +80,12 @@ pub struct Patch<'a> {
     /// Bytes of the end.
     pub tail: usize,
     /// What is between them; `None` where it is in a file of its own.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "borrowed"
+    )]
     pub text: Option<Cow<'a, str>>,
 }
 
@@ -112,7 +122,12 @@ pub struct Entry<'a> {
     #[serde(borrow)]
     pub tool: Cow<'a, str>,
     /// The call's id; of an undo that of its first change.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "borrowed"
+    )]
     pub call: Option<Cow<'a, str>>,
     /// The absolute path, without links; lossy where `raw` has it.
     #[serde(borrow)]
@@ -147,6 +162,15 @@ pub struct Entry<'a> {
     /// The part of the journal that the entry is in; set by who reads it.
     #[serde(skip)]
     pub hour: u64,
+}
+
+/// Reads a text that may be missing. Serde copies such a text, although it borrows one that must be
+/// there.
+fn borrowed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    Ok(Option::<Text<'de>>::deserialize(from)?.map(|text| text.0))
 }
 
 #[expect(

@@ -59,26 +59,37 @@ impl History<'_> {
     }
 }
 
+/// How many entries a text has at most: so much room is made at once, for memory that is only
+/// passed through on the way to more costs as much as reading.
+fn count(text: &str) -> usize {
+    // Each begins with an end of a line, so that one that a full disk has cut ends before.
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() / 2 + 1
+}
+
 /// The entries of one log. A line that a full disk has cut is left out.
 fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
     let lines = text.split('\n').filter(|line| !line.is_empty());
     lines.filter_map(|line| serde_json::from_str(line).ok())
 }
 
-/// The same as a list, by as many threads as there are processors where the log is large.
-fn all_entries(text: &str) -> Vec<Entry<'_>> {
+/// Adds them to a list, by as many threads as there are processors where the log is large.
+fn add_entries<'a>(all: &mut Vec<Entry<'a>>, text: &'a str) {
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     let pieces = pieces(text, most.min(text.len() / SHARED_BYTES + 1));
     let Some((first, others)) = pieces.split_first() else {
-        return Vec::new();
+        return;
     };
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for &piece in others {
-            let read = move || entries(piece).collect::<Vec<_>>();
+            let read = move || {
+                let mut read = Vec::with_capacity(count(piece));
+                read.extend(entries(piece));
+                read
+            };
             threads.push((piece, std::thread::Builder::new().spawn_scoped(scope, read)));
         }
-        let mut all: Vec<Entry<'_>> = entries(first).collect();
+        all.extend(entries(first));
         for (piece, thread) in threads {
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(read)) => all.extend(read),
@@ -86,8 +97,7 @@ fn all_entries(text: &str) -> Vec<Entry<'_>> {
                 _ => all.extend(entries(piece)),
             }
         }
-        all
-    })
+    });
 }
 
 /// The text in so many pieces, or fewer, each of whole lines.
@@ -138,10 +148,10 @@ impl Log {
 
     /// The entries.
     pub fn history(&self) -> History<'_> {
-        let mut all = Vec::new();
+        let mut all = Vec::with_capacity(self.0.iter().map(|(_, text)| count(text)).sum());
         for (hour, text) in &self.0 {
             let before = all.len();
-            all.append(&mut all_entries(text));
+            add_entries(&mut all, text);
             for entry in &mut all[before..] {
                 entry.hour = *hour;
             }
@@ -178,6 +188,16 @@ fn undone(entries: &[Entry<'_>]) -> BTreeMap<usize, usize> {
     undone
 }
 
+/// Whether an absolute path without links is this directory or file, or below it. By bytes: to
+/// take ten thousand paths apart takes longer than to read them.
+fn is_below(path: &Path, above: &Path) -> bool {
+    let is_separator = |byte: &u8| std::path::is_separator(char::from(*byte));
+    let above = above.as_os_str().as_encoded_bytes();
+    let above = above.strip_suffix(b"/").unwrap_or(above);
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(above);
+    rest.is_some_and(|rest| rest.first().is_none_or(is_separator))
+}
+
 impl History<'_> {
     /// The entry that has taken back the one at a place, where that still counts.
     pub fn undone_by(&self, index: usize) -> Option<&Entry<'_>> {
@@ -195,7 +215,7 @@ impl History<'_> {
             };
             let path = entry.path();
             let lies_in =
-                |roots: &[PathBuf]| entry.memory || roots.iter().any(|root| path.starts_with(root));
+                |roots: &[PathBuf]| entry.memory || roots.iter().any(|root| is_below(&path, root));
             (ids.is_empty() || ids.contains(&*entry.id) || of_undo())
                 && filter
                     .session
@@ -205,7 +225,7 @@ impl History<'_> {
                 && filter
                     .path
                     .as_ref()
-                    .is_none_or(|wanted| path.starts_with(wanted))
+                    .is_none_or(|wanted| is_below(&path, wanted))
                 && (filter.roots.is_empty() || lies_in(&filter.roots))
                 && !(filter.is_last
                     && (entry.tool == super::UNDO || self.undone_by.contains_key(index)))
@@ -215,6 +235,49 @@ impl History<'_> {
             found.take(1).collect()
         } else {
             found.collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, entries, is_below, pieces};
+    use std::path::Path;
+
+    #[test]
+    fn what_is_below_a_path_is_not_what_begins_like_it() {
+        for (path, above, expected) in [
+            ("/a/b", "/a/b", true),
+            ("/a/b/c", "/a/b", true),
+            ("/a/bc", "/a/b", false),
+            ("/a", "/a/b", false),
+            ("/a/b", "/a/b/", true),
+            ("/a", "/", true),
+        ] {
+            let is = is_below(Path::new(path), Path::new(above));
+            assert_eq!(is, expected, "{path} {above}");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_all_entries_of_a_text_in_pieces_too() {
+        let line = |id: usize| {
+            let state = r#"{"stamp":[1,2,3,4,5],"mode":420}"#;
+            format!(
+                "\n{{\"id\":\"{id}\",\"at\":1,\"by\":\"b\",\"session\":\"s\",\"tool\":\"t\",\"call\":\"c\",\
+                 \"path\":\"/p\",\"before\":null,\"after\":{state},\"kept\":{{\"lost\":\"\"}}}}\n"
+            )
+        };
+        for lines in [0, 1, 2, 7] {
+            let text: String = (0..lines).map(line).collect();
+            for many in 1..4 {
+                let pieces = pieces(&text, many);
+                let read: Vec<_> = pieces.iter().flat_map(|piece| entries(piece)).collect();
+                assert_eq!(read.len(), lines);
+                for piece in pieces {
+                    assert!(entries(piece).count() <= count(piece));
+                }
+            }
         }
     }
 }
