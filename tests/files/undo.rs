@@ -711,7 +711,10 @@ fn command_lines_that_make_no_sense_are_refused() {
         (&["--merge", "read_file"], "cannot be used with"),
         (&["--history", "--undo"], "cannot be used with"),
         (&["--history", "--batch"], "cannot be used with"),
-        (&["--since", "10m", "read_file"], "cannot be used with"),
+        (
+            &["--since", "10m", "read_file"],
+            "is for --history or --undo",
+        ),
         (&["--since", "10m"], "--history"),
     ] {
         let answer = ws.call_tool(args).run();
