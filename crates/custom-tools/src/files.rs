@@ -5,36 +5,19 @@ use gemini_tools_core::text::show_path;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{AtFlags, FileType};
 use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::program::may_be_executed;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
 use gemini_tools_workspace::stamp::Stamp;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-#[cfg(unix)]
-fn may_be_executed(stat: &gemini_tools_platform::fs::Stat, _name: &[u8]) -> bool {
-    stat.st_mode & 0o111 != 0
-}
-
-#[cfg(windows)]
-fn may_be_executed(_stat: &gemini_tools_platform::fs::Stat, name: &[u8]) -> bool {
-    gemini_tools_process::command::has_program_ending(Path::new(
-        &*gemini_tools_core::text::show_name(name),
-    ))
-}
-
 /// Whether any user may execute a file.
-#[cfg(unix)]
 pub(super) fn is_executable(file: &Path, whose: FileOwner<'_>) -> bool {
+    let name = file.file_name().unwrap_or_default();
     whose
         .stat(file)
-        .is_ok_and(|stat| may_be_executed(&stat, b""))
-}
-
-/// Whether a file's ending is that of a program.
-#[cfg(windows)]
-pub(super) fn is_executable(file: &Path, _whose: FileOwner<'_>) -> bool {
-    gemini_tools_process::command::is_program(file)
+        .is_ok_and(|stat| may_be_executed(&stat, name.as_bytes()))
 }
 
 /// Whether two files of tools say the same, so that nothing is lost where only one counts: with

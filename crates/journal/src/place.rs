@@ -38,27 +38,8 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
         Err(Errno::NOENT) => return Ok(None),
         dir => dir?,
     };
-    check(&dir)?;
+    gemini_tools_platform::files::check_private(&dir)?;
     Ok(Some(dir))
-}
-
-#[cfg(unix)]
-fn check(dir: &OwnedFd) -> Result<(), Errno> {
-    let stat = fs::fstat(dir)?;
-    let own = gemini_tools_platform::process::geteuid().as_raw();
-    let others = stat.st_mode & 0o077;
-    if stat.st_uid == own && others == 0 {
-        Ok(())
-    } else {
-        Err(Errno::PERM)
-    }
-}
-
-/// What is made in the user's directory inherits who may do what.
-#[cfg(windows)]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-fn check(_: &OwnedFd) -> Result<(), Errno> {
-    Ok(())
 }
 
 /// Makes a directory that is the user's alone, with the usual ones above it, and opens it.

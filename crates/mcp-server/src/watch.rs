@@ -3,11 +3,9 @@
 use gemini_tools_approval::session::PolicyOptions;
 use gemini_tools_config::settings::{Scope, Settings, system_directory};
 use gemini_tools_config::trust::TrustRecord;
-#[cfg(unix)]
-use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_platform::files::version;
 use gemini_tools_policy::Extra;
 use std::collections::hash_map::DefaultHasher;
-use std::fs::Metadata;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -103,26 +101,8 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
         false.hash(hasher);
         return false;
     };
-    look_of(&meta).hash(hasher);
+    version(&meta).hash(hasher);
     meta.is_dir()
-}
-
-/// What changes with a file or directory.
-#[cfg(unix)]
-fn look_of(meta: &Metadata) -> impl Hash {
-    (
-        meta.dev(),
-        meta.ino(),
-        meta.size(),
-        (meta.mtime(), meta.mtime_nsec()),
-        (meta.ctime(), meta.ctime_nsec()),
-    )
-}
-
-/// What changes with a file or directory.
-#[cfg(windows)]
-fn look_of(meta: &Metadata) -> impl Hash {
-    (meta.len(), meta.created().ok(), meta.modified().ok())
 }
 
 #[cfg(test)]

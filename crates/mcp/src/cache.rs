@@ -9,8 +9,7 @@ use super::declare::Declared;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::hex;
 use gemini_tools_network_link::wire::Connect;
-#[cfg(unix)]
-use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_platform::files::version;
 use gemini_tools_process::piped::Program;
 use gemini_tools_workspace::atomic_file::write_cache;
 use serde_json::json;
@@ -185,7 +184,7 @@ fn files(connect: &Connect) -> String {
         .into_iter()
         .chain(scripts.map(|arg| connect.cwd.join(arg)))
         .map(|path| match std::fs::metadata(path) {
-            Ok(meta) if meta.is_file() => version_of(&meta),
+            Ok(meta) if meta.is_file() => version(&meta),
             _ => "-".to_owned(),
         });
     looks.collect::<Vec<_>>().join(" ")
@@ -228,30 +227,6 @@ pub(super) fn read(path: &Path) -> Option<Known> {
 /// Writes a file. Where it can't be, the next discovery asks again.
 pub(super) fn write(path: &Path, known: &Known) {
     write_cache(path, known.to_text().as_bytes());
-}
-
-/// What changes with a file's content.
-#[cfg(unix)]
-fn version_of(meta: &std::fs::Metadata) -> String {
-    format!(
-        "{}:{}:{}:{}.{}",
-        meta.dev(),
-        meta.ino(),
-        meta.size(),
-        meta.mtime(),
-        meta.mtime_nsec()
-    )
-}
-
-/// What changes with a file's content.
-#[cfg(windows)]
-fn version_of(meta: &std::fs::Metadata) -> String {
-    format!(
-        "{}:{:?}:{:?}",
-        meta.len(),
-        meta.created().ok(),
-        meta.modified().ok()
-    )
 }
 
 #[cfg(test)]

@@ -14,14 +14,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
 use std::io;
-#[cfg(windows)]
-use std::os::windows::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
-#[cfg(windows)]
-use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
 
 /// The executable's name.
 const PROGRAM: &str = "mcp_client";
@@ -268,8 +264,7 @@ fn command() -> io::Result<Command> {
     let mut command = Command::new(helper()?);
     command.args(["--connect", &protocol()]);
     // Ctrl-C is for us alone.
-    #[cfg(windows)]
-    CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);
+    gemini_tools_platform::program::without_console(&mut command);
     Ok(command)
 }
 

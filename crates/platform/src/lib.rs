@@ -10,6 +10,10 @@
 //!   system;
 //! - [`canonicalize`], which gives a path in the usual form of the system;
 //! - [`check_names`]: names that can't be a file's there;
+//! - [`files`]: whose a file is, who may write to it, and what tells it from others;
+//! - [`program`]: which files are programs, and how some are started;
+//! - [`start`]: what a process sees to before it does anything;
+//! - [`holes`]: parts of a file that take no room;
 //! - [`links`]: where a path leads, and through which links;
 //! - [`unread`]: what a reader has not taken yet of what was written;
 //! - [`isolated`]: work on data of strangers, in a process that may die of it.
@@ -51,14 +55,19 @@ pub mod isolated;
 pub mod links;
 #[cfg(unix)]
 pub mod raw;
+#[cfg(unix)]
+mod unix;
 pub mod unread;
 #[cfg(windows)]
 mod windows;
+#[cfg(unix)]
+pub use unix::{files, holes, program, start};
 #[cfg(windows)]
 pub use windows::paths::{check_names, check_new_names};
 #[cfg(windows)]
 pub use windows::{
-    console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
+    console, event, fd, ffi, files, fs, holes, io, process, program, start, stdio, termios,
+    unix_fs, unix_process,
 };
 
 use std::path::{Path, PathBuf};

@@ -5,8 +5,7 @@ use super::{Mode, Policy, PolicyFile, Tier, file};
 use gemini_tools_config::settings::{Settings, UNTRUSTED, system_directory};
 use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::diagnostic::Diagnostic;
-#[cfg(unix)]
-use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_platform::files::is_of_the_system;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -233,19 +232,6 @@ impl Policy {
             why: why.to_owned(),
         });
     }
-}
-
-/// Whether only the administrator can write to a directory.
-#[cfg(unix)]
-fn is_of_the_system(directory: &Path) -> bool {
-    std::fs::metadata(directory).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
-}
-
-/// Whether a directory may be taken for the administrator's: who else may write there can't be
-/// told in a word on Windows, so that its rules only restrict.
-#[cfg(windows)]
-fn is_of_the_system(_directory: &Path) -> bool {
-    false
 }
 
 /// The policy files in a directory, sorted by name.

@@ -7,13 +7,11 @@ use super::tree;
 use gemini_tools_core::tool::{Cancellation, Waiting};
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_platform::fd::{BorrowedFd, OwnedFd};
-#[cfg(unix)]
-use gemini_tools_platform::fs::Access;
 use gemini_tools_platform::io::Errno;
 use gemini_tools_sandbox::Sandbox;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long the end of output and of short-lived children is waited for when the command
@@ -201,43 +199,7 @@ fn remove_variable(variables: &mut Variables, name: &OsStr) {
     }
 }
 
-/// Whether a file may be executed: on Windows its ending says so.
-#[cfg(windows)]
-pub fn is_program(file: &Path) -> bool {
-    has_program_ending(file) && file.is_file()
-}
-
-/// Whether a name's ending is that of a program.
-#[cfg(windows)]
-pub fn has_program_ending(file: &Path) -> bool {
-    const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
-    let ending = file.extension().unwrap_or_default();
-    ENDINGS
-        .iter()
-        .any(|known| ending.eq_ignore_ascii_case(known))
-}
-
-/// Whether a file may be executed.
-#[cfg(unix)]
-pub fn is_program(file: &Path) -> bool {
-    file.is_file() && gemini_tools_platform::fs::access(file, Access::EXEC_OK).is_ok()
-}
-
-/// Looks a program up as a shell would.
-#[cfg(windows)]
-pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    super::start::find(name, &std::env::vars_os().collect(), Path::new("."))
-}
-
-/// Looks a program up as a shell would.
-#[cfg(unix)]
-pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    std::env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|file| is_program(file))
-}
+pub use gemini_tools_platform::program::{find_program, is_program};
 
 /// Takes in what a command prints.
 pub trait OutputSink {

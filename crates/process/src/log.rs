@@ -4,6 +4,7 @@
 //! stay what they were and a program that prints for days does not fill the disk.
 
 use gemini_tools_platform::fs::{Mode, OFlags};
+use gemini_tools_platform::holes;
 use gemini_tools_platform::unix_fs::OpenOptionsExt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,59 +21,6 @@ const STEP_BYTES: u64 = 32 * 1024 * 1024;
 
 /// No file takes more on the disk, however long it is.
 pub const MAX_BYTES: u64 = HEAD_BYTES + TAIL_BYTES + STEP_BYTES;
-
-/// Where a hole may end that is to end here: anywhere.
-#[cfg(target_os = "linux")]
-fn hole_end(at: u64) -> u64 {
-    at
-}
-
-/// Where a hole may end that is to end here: where a block of the file system does.
-#[cfg(target_os = "macos")]
-fn hole_end(at: u64) -> u64 {
-    at - at % (1024 * 1024)
-}
-
-/// Where a hole may end that is to end here: there are none.
-#[cfg(windows)]
-fn hole_end(at: u64) -> u64 {
-    at
-}
-
-/// Holes are for files that are declared to have some, which these are not.
-#[cfg(windows)]
-fn punch(_file: &File, _from: u64, _length: u64) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Gives a part of the file back to the file system.
-#[cfg(target_os = "linux")]
-fn punch(file: &File, from: u64, length: u64) -> io::Result<()> {
-    use gemini_tools_platform::fs::FallocateFlags;
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    Ok(gemini_tools_platform::fs::fallocate(
-        file, flags, from, length,
-    )?)
-}
-
-/// Gives a part of the file back to the file system.
-#[cfg(target_os = "macos")]
-#[expect(unsafe_code, reason = "rustix does not wrap this command of fcntl")]
-fn punch(file: &File, from: u64, length: u64) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-    let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
-    let hole = libc::fpunchhole_t {
-        fp_flags: 0,
-        reserved: 0,
-        fp_offset: from.try_into().map_err(too_large)?,
-        fp_length: length.try_into().map_err(too_large)?,
-    };
-    // SAFETY: the descriptor is open, and the kernel only reads the structure.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_PUNCHHOLE, &raw const hole) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
-}
 
 /// An output file that is being written.
 #[derive(Debug)]
@@ -134,8 +82,8 @@ impl Log {
 
     fn punch(&mut self) -> io::Result<()> {
         if self.can_punch {
-            let to = hole_end(self.written - TAIL_BYTES);
-            match punch(&self.file, HEAD_BYTES, to - HEAD_BYTES) {
+            let to = holes::end(self.written - TAIL_BYTES);
+            match holes::punch(&self.file, HEAD_BYTES, to - HEAD_BYTES) {
                 Ok(()) => {
                     self.hole_end = to;
                     return Ok(());

@@ -70,7 +70,7 @@ impl Program<'_> {
     /// The file that its name stands for, as the system's shell would find it, but never in the
     /// current directory.
     pub fn find(&self) -> Option<PathBuf> {
-        start::find(self.name, self.environment, self.directory)
+        gemini_tools_platform::program::find(self.name, self.environment, self.directory)
     }
 }
 

@@ -1,8 +1,6 @@
 //! Starting programs under a supervisor.
 
-use super::command::{
-    ProgramCommand, ShellCommand, changes_bash, find_program, is_program, variables,
-};
+use super::command::{ProgramCommand, ShellCommand, changes_bash, find_program, variables};
 use super::piped::Program;
 use super::supervisor::Supervised;
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -158,21 +156,4 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, Owne
         apart: true,
     };
     Ok((start.start()?, input))
-}
-
-/// The file that a program's name stands for, as a shell would find it.
-pub(super) fn find(
-    name: &OsStr,
-    environment: &BTreeMap<OsString, OsString>,
-    directory: &Path,
-) -> Option<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return Some(directory.join(name)).filter(|file| is_program(file));
-    }
-    let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-    let path = environment.get(OsStr::new("PATH")).unwrap_or(&usual);
-    std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|file| is_program(file))
 }

@@ -34,12 +34,6 @@ pub mod allocator;
 pub mod memory;
 
 use gemini_tools_core::version;
-#[cfg(unix)]
-use gemini_tools_platform::fd::BorrowedFd;
-#[cfg(unix)]
-use gemini_tools_platform::fs::{Mode, OFlags};
-#[cfg(unix)]
-use gemini_tools_platform::io::Errno;
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
 use std::ffi::{CStr, c_char, c_int};
@@ -188,50 +182,11 @@ macro_rules! memory {
     };
 }
 
-/// Runs `main` and gives the exit status. Windows gives no file the handle of a missing stream.
-#[cfg(windows)]
-pub fn run(main: fn() -> u8, version: &'static str) -> u8 {
-    version::set(version);
-    catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
-}
-
 /// Runs `main` and gives the exit status.
-#[cfg(unix)]
 pub fn run(main: fn() -> u8, version: &'static str) -> u8 {
-    use gemini_tools_platform::stdio::{stderr, stdin, stdout};
-    for stream in [stdin(), stdout(), stderr()] {
-        if is_closed(stream) && !open_null() {
-            return UNFORESEEN;
-        }
+    if !gemini_tools_platform::start::prepare() {
+        return UNFORESEEN;
     }
-    gemini_tools_process::reset_sigchld();
-    close_to_others();
     version::set(version);
     catch_unwind(AssertUnwindSafe(main)).unwrap_or(UNFORESEEN)
-}
-
-/// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
-/// user: a command that a tool runs could else open the stream that the answer goes to, and write
-/// another one there. What is forked from here is closed as well; a program that is started is
-/// not. No core file is left either.
-#[cfg(target_os = "linux")]
-fn close_to_others() {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-fn close_to_others() {}
-
-#[cfg(unix)]
-fn is_closed(stream: BorrowedFd<'_>) -> bool {
-    gemini_tools_platform::io::fcntl_getfd(stream) == Err(Errno::BADF)
-}
-
-/// Opens the null device under the lowest free number and leaves it open.
-#[cfg(unix)]
-fn open_null() -> bool {
-    gemini_tools_platform::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
-        .map(std::mem::forget)
-        .is_ok()
 }

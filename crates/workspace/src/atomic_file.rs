@@ -1,6 +1,7 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which no other
 //! program reads, and settings that are changed for the user.
 
+use gemini_tools_platform::files::{flush_names, permissions};
 use gemini_tools_platform::unix_fs::DirBuilderExt;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
@@ -27,27 +28,12 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
     // Whatever the umask takes away: later calls must be able to read it.
-    let exactly = if flushes { owners_only() } else { None };
+    let exactly = flushes.then(|| permissions(0o600)).flatten();
     put(path, content, 0o600, exactly, flushes)?;
     if flushes {
-        // The name, too, which Windows does with the file's.
-        #[cfg(unix)]
-        std::fs::File::open(directory)?.sync_all()?;
+        flush_names(directory)?;
     }
     Ok(())
-}
-
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "there are none on Windows")]
-fn owners_only() -> Option<Permissions> {
-    use gemini_tools_platform::unix_fs::PermissionsExt;
-    Some(Permissions::from_mode(0o600))
-}
-
-/// What a new file inherits from the user's directory is right.
-#[cfg(windows)]
-fn owners_only() -> Option<Permissions> {
-    None
 }
 
 /// Puts a file where it is to be in one step. It is made with `mode`, of which the umask takes
@@ -70,12 +56,9 @@ pub fn put(
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).rand_bytes(12);
-    #[cfg(unix)]
-    builder.permissions(gemini_tools_platform::unix_fs::PermissionsExt::from_mode(
-        mode,
-    ));
-    #[cfg(windows)]
-    let _ = mode;
+    if let Some(permissions) = permissions(mode) {
+        builder.permissions(permissions);
+    }
     // It is removed again where something fails before it has its name.
     let mut new = builder.tempfile_in(directory)?;
     if let Some(permissions) = exactly {

@@ -192,10 +192,8 @@ impl Workspace {
     ///
     /// `execution_failed` where the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
-        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
-        // What the caller has called it may differ in case from what it is called.
-        #[cfg(windows)]
-        let first = gemini_tools_platform::canonicalize(first).map_err(|e| not_opened(&e))?;
+        let first =
+            gemini_tools_platform::files::current_directory().map_err(|e| not_opened(&e))?;
         Self::open_at(&first, more, home)
     }
 

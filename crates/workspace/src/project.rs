@@ -3,8 +3,7 @@
 
 use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
 use gemini_tools_core::tool::ToolError;
-#[cfg(unix)]
-use gemini_tools_platform::fs::{AtFlags, CWD};
+use gemini_tools_platform::files::is_our_repository;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -65,33 +64,6 @@ impl Workspace {
         }
         root
     }
-}
-
-/// Whether the repository of a directory is the user's or that of who owns the root; `None` where
-/// there is none.
-#[cfg(unix)]
-fn is_our_repository(dir: &Path, root: &Path) -> Option<bool> {
-    let owner = owner_of(&dir.join(".git"))?;
-    let is_ours = owner == gemini_tools_platform::process::geteuid().as_raw()
-        || owner_of(root) == Some(owner);
-    Some(is_ours && owner_of(dir) == Some(owner))
-}
-
-/// Whether the repository of a directory is the user's or an administrator's; `None` where there
-/// is none.
-#[cfg(windows)]
-fn is_our_repository(dir: &Path, _root: &Path) -> Option<bool> {
-    use gemini_tools_platform::fs::has_trusted_owner;
-    let git = dir.join(".git");
-    git.symlink_metadata().ok()?;
-    Some(has_trusted_owner(&git) && has_trusted_owner(dir))
-}
-
-/// Who owns what is at a path, links not followed; `None` where there is nothing.
-#[cfg(unix)]
-fn owner_of(path: &Path) -> Option<u32> {
-    let stat = gemini_tools_platform::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(stat.st_uid)
 }
 
 #[cfg(test)]

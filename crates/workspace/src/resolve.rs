@@ -8,6 +8,7 @@
 use super::{Workspace, normalize};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
+use gemini_tools_platform::files::with_slashes;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ pub struct WorkspacePath {
 
 impl WorkspacePath {
     pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
-        let rel = slashed(rel);
+        let rel = with_slashes(rel);
         Self { root, rel, path }
     }
 
@@ -51,26 +52,10 @@ impl WorkspacePath {
     pub fn join(&self, rel: &Path) -> Self {
         Self {
             root: self.root,
-            rel: slashed(self.rel.join(rel)),
+            rel: with_slashes(self.rel.join(rel)),
             path: self.path.join(rel),
         }
     }
-}
-
-/// A relative path as the names that are matched against rules are written.
-#[cfg(unix)]
-fn slashed(rel: PathBuf) -> PathBuf {
-    rel
-}
-
-/// A relative path as the names that are matched against rules are written: with slashes, which
-/// Windows takes as well.
-#[cfg(windows)]
-#[expect(clippy::needless_pass_by_value, reason = "it is given back elsewhere")]
-fn slashed(rel: PathBuf) -> PathBuf {
-    let bytes = rel.as_os_str().as_bytes();
-    let slashed = bytes.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
-    OsString::from_vec(slashed.collect()).into()
 }
 
 /// Why a path can't be used.

@@ -333,10 +333,7 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
             .as_os_str()
             .as_bytes()
             .to_vec();
-        #[cfg(windows)]
-        rest.iter_mut()
-            .filter(|b| **b == b'\\')
-            .for_each(|b| *b = b'/');
+        gemini_tools_platform::files::put_slashes(&mut rest);
         rest.push(b'/');
         rest
     };

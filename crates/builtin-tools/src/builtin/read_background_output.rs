@@ -295,14 +295,8 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    #[cfg(windows)]
-    #[expect(clippy::unused_self, reason = "logs have no holes there")]
-    fn skip_hole(&mut self) {}
-
-    #[cfg(unix)]
     fn skip_hole(&mut self) {
-        use gemini_tools_platform::fs::SeekFrom;
-        if let Ok(data) = gemini_tools_platform::fs::seek(&self.file, SeekFrom::Data(self.position))
+        if let Ok(data) = gemini_tools_platform::holes::next_data(&self.file, self.position)
             && data > self.position
         {
             self.lost += data - self.position;

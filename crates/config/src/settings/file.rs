@@ -2,11 +2,9 @@
 
 use super::Scope;
 use gemini_tools_core::json::JsonError;
-#[cfg(unix)]
-use gemini_tools_platform::unix_fs::MetadataExt;
-use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
+use gemini_tools_platform::files;
+use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
-use std::fs::Metadata;
 use std::path::Path;
 
 /// What a settings file says, and which file it is by device and inode.
@@ -15,20 +13,6 @@ pub(super) struct Parsed {
     /// Whether some text in it has a `$`.
     pub(super) has_variables: bool,
     pub(super) id: (u64, u64),
-}
-
-/// What tells a file from all others.
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "asking may fail on Windows")]
-fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
-    Ok((opened.metadata.dev(), opened.metadata.ino()))
-}
-
-/// What tells a file from all others.
-#[cfg(windows)]
-fn identity(opened: &RegularFile) -> Result<(u64, u64), String> {
-    let stat = gemini_tools_platform::fs::fstat(&opened.file).map_err(|e| e.to_string())?;
-    Ok((stat.st_dev, stat.st_ino))
 }
 
 /// Reads a settings file; `None` where there is none.
@@ -44,9 +28,11 @@ pub(super) fn parse(
     let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
-    let id = identity(&opened)?;
+    let id = files::identity(&opened.file, &opened.metadata).map_err(|e| e.to_string())?;
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
-        check_system_file(path, &opened.metadata)?;
+        // Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
+        // named by a variable, can say no more than the user's settings and does count here.
+        files::check_writers(path, &opened.metadata)?;
     }
     let text = opened.text().map_err(|e| e.to_string())?;
     match jsonc(&text) {
@@ -98,32 +84,6 @@ pub fn strict_jsonc(text: &str) -> Result<Value, String> {
     }
     jsonc_parser::parse_to_serde_value(text, &STRICT)
         .map_err(|e| JsonError::with_comments(text, &e).to_string())
-}
-
-/// Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
-/// named by a variable, can say no more than the user's settings and does count here.
-#[cfg(windows)]
-fn check_system_file(path: &Path, _file: &Metadata) -> Result<(), String> {
-    let is_secure = gemini_tools_platform::fs::has_trusted_owner;
-    if is_secure(path) && is_secure(path.parent().unwrap_or(path)) {
-        return Ok(());
-    }
-    Err("it or its directory belongs to another user".to_owned())
-}
-
-/// See above.
-#[cfg(unix)]
-fn check_system_file(path: &Path, file: &Metadata) -> Result<(), String> {
-    let own = gemini_tools_platform::process::geteuid().as_raw();
-    let is_secure = |of: &Metadata| {
-        let is_sticky = of.is_dir() && of.mode() & 0o1000 != 0;
-        (of.uid() == 0 || of.uid() == own) && (of.mode() & 0o022 == 0 || is_sticky)
-    };
-    let dir = path.parent().unwrap_or(path).metadata();
-    if is_secure(file) && dir.is_ok_and(|dir| is_secure(&dir)) {
-        return Ok(());
-    }
-    Err("others can write to it or to its directory".to_owned())
 }
 
 /// Puts the values of variables into all texts: `$NAME`, `${NAME}` and `${NAME:-otherwise}`, as

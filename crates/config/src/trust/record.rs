@@ -5,8 +5,7 @@
 use super::fingerprint::Fingerprint;
 use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
-#[cfg(unix)]
-use gemini_tools_platform::unix_fs::MetadataExt;
+use gemini_tools_platform::files::can_be_written_by_others;
 use gemini_tools_workspace::atomic_file::write_record;
 use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
 use serde::{Deserialize, Serialize};
@@ -46,17 +45,6 @@ impl TrustRecordError {
             reason: reason.to_string(),
         }
     }
-}
-
-#[cfg(unix)]
-fn can_be_written_by_others(_path: &Path, metadata: &fs::Metadata) -> bool {
-    let own = gemini_tools_platform::process::geteuid().as_raw();
-    (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & 0o022 != 0
-}
-
-#[cfg(windows)]
-fn can_be_written_by_others(path: &Path, _metadata: &fs::Metadata) -> bool {
-    !gemini_tools_platform::fs::has_trusted_owner(path)
 }
 
 impl TrustRecord {

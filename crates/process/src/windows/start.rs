@@ -122,7 +122,7 @@ impl ProgramCommand<'_> {
     /// `NotFound` where there is no such program, otherwise what the system says.
     pub fn start(&self) -> io::Result<Supervised> {
         let environment = variables(self.path, self.environment);
-        let program = find(self.program, &environment, self.path);
+        let program = gemini_tools_platform::program::find(self.program, &environment, self.path);
         let start = Start {
             program: &program.ok_or(io::ErrorKind::NotFound)?,
             arguments: self.arguments.iter().map(OsString::as_os_str).collect(),
@@ -167,42 +167,4 @@ pub(crate) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, Owne
         apart: true,
     };
     Ok((start.start()?, input.into()))
-}
-
-/// The file that a program's name stands for, as the system's shells find it: with the endings of
-/// `PATHEXT` where the name has none, but never in the current directory.
-pub(crate) fn find(
-    name: &OsStr,
-    environment: &BTreeMap<OsString, OsString>,
-    directory: &Path,
-) -> Option<PathBuf> {
-    let variable = |wanted: &str| {
-        let mut all = environment.iter();
-        all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
-            .map(|(_, value)| value)
-    };
-    let usual = OsString::from(".COM;.EXE;.BAT;.CMD");
-    let endings = variable("PATHEXT")
-        .unwrap_or(&usual)
-        .to_string_lossy()
-        .into_owned();
-    let with_ending = |path: PathBuf| {
-        if path.extension().is_some() && path.is_file() {
-            return Some(path);
-        }
-        endings
-            .split(';')
-            .filter(|e| !e.is_empty())
-            .find_map(|ending| {
-                let mut longer = path.clone().into_os_string();
-                longer.push(ending);
-                Some(PathBuf::from(longer)).filter(|file| file.is_file())
-            })
-    };
-    if Path::new(name).components().count() > 1 {
-        return with_ending(directory.join(name));
-    }
-    std::env::split_paths(variable("PATH")?)
-        .filter(|dir| dir.is_absolute())
-        .find_map(|dir| with_ending(dir.join(name)))
 }

@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::path::PathBuf;
+use std::process::ExitStatus;
 
 /// Names that are tried for the directory.
 const TRIES: usize = 16;
@@ -60,7 +60,7 @@ impl Draft {
         // An editor that dies leaves the terminal as it was using it.
         let _kept = tty.keep()?;
         let [input, output, errors] = tty.streams()?;
-        command(editor, &self.file)
+        gemini_tools_platform::program::editor(editor, &self.file)
             .stdin(input)
             .stdout(output)
             .stderr(errors)
@@ -89,33 +89,6 @@ fn is_fit(c: char) -> bool {
     } else {
         c != '/' && !c.is_control()
     }
-}
-
-/// The editor with the file, by the system's shell.
-#[cfg(unix)]
-fn command(editor: &OsStr, file: &Path) -> Command {
-    // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
-    // default action.
-    let mut line = OsString::from("trap : INT; ");
-    line.push(editor);
-    line.push(" \"$1\"");
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(line).arg("sh").arg(file);
-    command
-}
-
-/// The editor with the file, by the system's shell.
-#[cfg(windows)]
-fn command(editor: &OsStr, file: &Path) -> Command {
-    // The outer quotes go, all others stay as they are.
-    let mut line = OsString::from("/d /s /c \"");
-    line.push(editor);
-    line.push(" \"");
-    line.push(file);
-    line.push("\"\"");
-    let mut command = Command::new("cmd");
-    std::os::windows::process::CommandExt::raw_arg(&mut command, line);
-    command
 }
 
 fn private_directory() -> io::Result<PathBuf> {

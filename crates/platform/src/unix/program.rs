@@ -1,0 +1,65 @@
+//! Which files are programs, and how some are started.
+
+use rustix::fs::{Access, Stat, access};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where programs are looked for that no `PATH` names.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Whether a file may be executed.
+pub fn is_program(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}
+
+/// Whether any user may execute a file, by its mode.
+pub fn may_be_executed(stat: &Stat, _name: &[u8]) -> bool {
+    stat.st_mode & 0o111 != 0
+}
+
+/// Looks a program up as a shell would.
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
+    in_path(
+        name,
+        &std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()),
+    )
+}
+
+/// The file that a program's name stands for, as a shell would find it with these variables in
+/// this directory.
+pub fn find(
+    name: &OsStr,
+    environment: &BTreeMap<OsString, OsString>,
+    directory: &Path,
+) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(directory.join(name)).filter(|file| is_program(file));
+    }
+    let usual = OsString::from(USUAL_PATH);
+    in_path(name, environment.get(OsStr::new("PATH")).unwrap_or(&usual))
+}
+
+fn in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|file| is_program(file))
+}
+
+/// The editor with the file, by the system's shell.
+pub fn editor(editor: &OsStr, file: &Path) -> Command {
+    // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
+    // default action.
+    let mut line = OsString::from("trap : INT; ");
+    line.push(editor);
+    line.push(" \"$1\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).arg("sh").arg(file);
+    command
+}
+
+/// Has a program get no console of its own, and no Ctrl-C of ours: there is none to get here.
+pub fn without_console(_command: &mut Command) {}
