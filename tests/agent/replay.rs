@@ -591,6 +591,12 @@ fn a_run_that_goes_on_is_recorded_from_there() {
     let ws = place().file("run.jsonl", &text);
     let answer = alone(&ws, &["--replay", "run.jsonl", "--replay-check", "-y"]).run();
     assert!(said(&answer).ends_with("Done.\n"));
+    // One that went on without a word has none to repeat.
+    let text = text.replace("Second", "");
+    let ws = place().file("run.jsonl", &text);
+    let replay = ["--replay", "run.jsonl", "-y"];
+    ended(&alone(&ws, &replay).run(), 42, &["There is no prompt."]);
+    said(&alone(&ws, &[&replay[..], &["Go"]].concat()).run());
 }
 
 #[test]

@@ -383,7 +383,10 @@ impl GeminiClient {
     ) -> Result<T, ApiError> {
         let recorder = &mut self.recorder;
         let is_recorded = recorder.is_some();
-        let secret = self.way.secret().to_owned();
+        let secret = match &recorder {
+            Some(_) => self.way.secret().to_owned(),
+            None => String::new(),
+        };
         let (mut answer, is_wrapped) = match (&mut self.way, prepared) {
             (Way::Api(api), Some(prepared)) => {
                 let is_wrapped = api.is_wrapped();

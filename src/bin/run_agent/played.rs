@@ -76,14 +76,19 @@ pub(crate) fn prompts(
     let Some(Played { recording, .. }) = played else {
         return Ok(vec![said(given)?]);
     };
-    let recorded = &recording.prompts;
+    // A run that went on without a word of the user has none to repeat.
+    let has_said = |prompt: &&RecordedPrompt| !prompt.text.trim().is_empty();
+    let recorded: Vec<&RecordedPrompt> = recording.prompts.iter().filter(has_said).collect();
+    if recorded.is_empty() {
+        return Ok(vec![said(given)?]);
+    }
     if is_given && recording.source != Source::Script {
-        check_given(&given.text, recorded, &recording.name)?;
-    } else if is_given || recorded.is_empty() {
+        check_given(&given.text, &recorded, &recording.name)?;
+    } else if is_given {
         return Ok(vec![said(given)?]);
     }
     recorded
-        .iter()
+        .into_iter()
         .map(|prompt| match &prompt.parts {
             Some(parts) => Ok((prompt.text.clone(), parts.clone())),
             None => said(Prompt {
@@ -95,7 +100,7 @@ pub(crate) fn prompts(
 }
 
 /// Refuses a prompt that is not the one of the recording: its answers are to another question.
-fn check_given(given: &str, recorded: &[RecordedPrompt], name: &str) -> Result<(), SessionError> {
+fn check_given(given: &str, recorded: &[&RecordedPrompt], name: &str) -> Result<(), SessionError> {
     if let [only] = recorded
         && only.text.trim() == given.trim()
     {

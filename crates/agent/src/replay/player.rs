@@ -208,3 +208,85 @@ fn differs(message: String) -> SessionError {
         kind: SessionErrorKind::ReplayDiffers,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Replay;
+    use crate::event::SessionErrorKind;
+    use crate::replay::{Entry, Places, Recording, Source};
+    use gemini_tools_gemini_api::{ApiErrorKind, ApiMethod, RecordedAnswer};
+
+    fn entry(method: ApiMethod, status: u16, told: Option<&[&str]>) -> Entry {
+        Entry {
+            answer: RecordedAnswer::new(method, status),
+            told: told.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            calls: Vec::new(),
+        }
+    }
+
+    fn replay(entries: Vec<Entry>, source: Source) -> Replay {
+        let recording = Recording {
+            source,
+            entries,
+            ..Recording::default()
+        };
+        Replay::new(recording, Places::default(), false)
+    }
+
+    const STREAM: ApiMethod = ApiMethod::StreamGenerateContent;
+
+    #[test]
+    fn a_token_that_had_ended_is_not_asked_for_again() {
+        let entries = vec![entry(STREAM, 401, Some(&[])), entry(STREAM, 200, None)];
+        let replay = replay(entries, Source::Recording);
+        replay.begin(&[]).expect("the first");
+        let next = replay.state().next(STREAM).expect("the second");
+        assert_eq!(next.status, Some(200));
+        // A refusal at the end is one.
+        let last = self::replay(vec![entry(STREAM, 401, Some(&[]))], Source::Recording);
+        assert_eq!(last.state().next(STREAM).expect("it").status, Some(401));
+    }
+
+    #[test]
+    fn what_was_not_needed_is_left_out_and_what_does_not_fit_is_told() {
+        let entries = vec![
+            entry(STREAM, 503, Some(&[])),
+            entry(STREAM, 503, None),
+            entry(STREAM, 200, Some(&["glob"])),
+        ];
+        let replay = replay(entries, Source::Recording);
+        replay.begin(&[]).expect("the first");
+        replay.state().next(STREAM).expect("an answer");
+        let error = replay
+            .begin(&["read_file".to_owned()])
+            .expect_err("another tool");
+        assert_eq!(error.kind, SessionErrorKind::ReplayDiffers);
+        assert!(error.message.contains("read_file") && error.message.contains("glob"));
+        replay.begin(&["glob".to_owned()]).expect("the third");
+        let error = replay
+            .state()
+            .next(ApiMethod::CountTokens)
+            .expect_err("another method");
+        assert_eq!(error.kind, ApiErrorKind::NotRecorded);
+        assert!(
+            error.message.contains("countTokens is asked for"),
+            "{error}"
+        );
+        let error = replay.state().next(STREAM).expect_err("nothing is left");
+        assert!(error.message.contains("broken off there"), "{error}");
+    }
+
+    #[test]
+    fn the_answers_of_a_script_come_one_after_the_other() {
+        let entries = vec![entry(STREAM, 503, None), entry(STREAM, 200, None)];
+        let replay = replay(entries, Source::Script);
+        replay.begin(&["any".to_owned()]).expect("a request");
+        let left = replay.finish().expect_err("two are left");
+        assert!(left.message.contains("2 answers more"), "{}", left.message);
+        for status in [503, 200] {
+            let next = replay.state().next(STREAM).expect("an answer");
+            assert_eq!(next.status, Some(status));
+        }
+        replay.finish().expect("all were played");
+    }
+}
