@@ -143,19 +143,13 @@ impl ToolRegistry {
             })
         };
         let bare = name.strip_prefix(DISCOVERED_PREFIX);
-        exact(name)
-            .or_else(|| exact(bare?))
-            .or_else(|| {
-                let mut sources = self.sources.iter();
-                sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
-            })
-            .or_else(|| {
-                #[cfg(feature = "dialects")]
-                return self.mapped(name);
-                #[cfg(not(feature = "dialects"))]
-                None
-            })
-            .map(AsRef::as_ref)
+        let found = exact(name).or_else(|| exact(bare?)).or_else(|| {
+            let mut sources = self.sources.iter();
+            sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
+        });
+        #[cfg(feature = "dialects")]
+        let found = found.or_else(|| self.mapped(name));
+        found.map(AsRef::as_ref)
     }
 
     /// Finds a tool by the name that another API had to give it.

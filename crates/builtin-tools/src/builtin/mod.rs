@@ -106,14 +106,6 @@ impl ToolEnv {
         self.network = network;
         self
     }
-
-    /// How the user calls the file of memories, where that is said.
-    fn memory_name(&self) -> Option<&str> {
-        #[cfg(feature = "settings")]
-        return self.settings.context_file_name.as_deref();
-        #[cfg(not(feature = "settings"))]
-        None
-    }
 }
 
 type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;

@@ -93,7 +93,11 @@ fn build(
         ToolError::invalid("\"fact\" is blank.").with_hint("Say in a sentence what to remember.")
     })?;
     let workspace = &tool_env.workspace;
-    let path = path_of(workspace, tool_env.memory_name()).map_err(failure)?;
+    #[cfg(feature = "settings")]
+    let name = tool_env.settings.context_file_name.as_deref();
+    #[cfg(not(feature = "settings"))]
+    let name = None;
+    let path = path_of(workspace, name).map_err(failure)?;
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         path,
