@@ -48,12 +48,7 @@ type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 /// Output as it comes in.
 pub struct Capture<'a> {
     decoder: Utf8Decoder,
-    terminal: TerminalEmulator,
-    plain: Ends,
-    /// As printed, with escape sequences, where it will be shown on a terminal.
-    coloured: Option<Ends>,
-    /// Text that has not been shown live yet.
-    live: Option<Ends>,
+    shown: Shown,
     sniffed: Vec<u8>,
     whole: Whole<'a>,
     limit: usize,
@@ -90,10 +85,12 @@ impl<'a> Capture<'a> {
     ) -> Self {
         Self {
             decoder: Utf8Decoder::default(),
-            terminal: TerminalEmulator::default(),
-            plain: Ends::new(limit),
-            coloured: coloured.then(|| Ends::new(limit)),
-            live: live.then(|| Ends::new(LIVE_CHARS)),
+            shown: Shown {
+                terminal: TerminalEmulator::default(),
+                plain: Ends::new(limit),
+                coloured: coloured.then(|| Ends::new(limit)),
+                live: live.then(|| Ends::new(LIVE_CHARS)),
+            },
             sniffed: Vec::new(),
             whole: Whole {
                 new_file: Box::new(new_file),
@@ -115,22 +112,7 @@ impl<'a> Capture<'a> {
             .min(bytes.len());
         self.sniffed.extend_from_slice(&bytes[..room]);
         self.whole.push(bytes);
-        let mut text = String::with_capacity(bytes.len());
-        self.decoder.push(bytes, |piece| text.push_str(piece));
-        self.push_text(&text);
-    }
-
-    fn push_text(&mut self, text: &str) {
-        if let Some(coloured) = &mut self.coloured {
-            coloured.push(text);
-        }
-        let (plain, live) = (&mut self.plain, &mut self.live);
-        self.terminal.push(text, &mut |text| {
-            plain.push(text);
-            if let Some(live) = live {
-                live.push(text);
-            }
-        });
+        self.decoder.push(bytes, |text| self.shown.push(text));
     }
 
     /// How many bytes have come.
@@ -140,7 +122,7 @@ impl<'a> Capture<'a> {
 
     /// What came since the last time, for a user who watches; `None` where that is nothing.
     pub fn take_live(&mut self) -> Option<String> {
-        let live = self.live.as_mut()?;
+        let live = self.shown.live.as_mut()?;
         if is_binary(&self.sniffed) {
             return None;
         }
@@ -168,14 +150,12 @@ impl<'a> Capture<'a> {
 
     /// The end of the output.
     pub fn finish(mut self) -> Captured {
-        let mut last = String::new();
-        self.decoder.finish(|piece| last.push_str(piece));
-        self.push_text(&last);
-        let plain = &mut self.plain;
-        self.terminal.finish(&mut |text| plain.push(text));
+        let mut shown = self.shown;
+        self.decoder.finish(|text| shown.push(text));
+        shown.terminal.finish(&mut |text| shown.plain.push(text));
         let bytes = self.whole.bytes;
         let is_binary =
-            is_binary(&self.sniffed) || (self.terminal.odd > 8 && self.terminal.odd * 50 > bytes);
+            is_binary(&self.sniffed) || (shown.terminal.odd > 8 && shown.terminal.odd * 50 > bytes);
         if is_binary {
             let kind = infer::get(&self.sniffed).map_or("unknown type", |t| t.mime_type());
             let file = self.whole.keep();
@@ -187,7 +167,7 @@ impl<'a> Capture<'a> {
                 file,
             };
         }
-        let is_cut = self.plain.chars > self.limit;
+        let is_cut = shown.plain.chars > self.limit;
         let file = if is_cut { self.whole.keep() } else { None };
         if !is_cut {
             self.whole.forget();
@@ -195,10 +175,10 @@ impl<'a> Capture<'a> {
         let place = place(file.as_ref(), self.whole.is_lost);
         let marker =
             |missing: String| format!("[Truncated: {missing} are left out here.{place}]\n");
-        let (text, _) = self.plain.cut(self.limit, marker);
+        let (text, _) = shown.plain.cut(self.limit, marker);
         Captured {
             text: text.trim_matches(['\n', ' ', '\t']).to_owned(),
-            coloured: self.coloured.map(|ends| {
+            coloured: shown.coloured.map(|ends| {
                 ends.cut(self.limit, |missing| {
                     format!("[{missing} are left out here.{place}]\n")
                 })
@@ -236,6 +216,31 @@ fn is_binary(start: &[u8]) -> bool {
     let is_cut_character =
         |start: &[u8]| std::str::from_utf8(start).is_err_and(|e| e.error_len().is_some());
     known || (start.contains(&0) && (start.iter().any(is_odd) || is_cut_character(start)))
+}
+
+/// The text of the output, for each reader.
+struct Shown {
+    terminal: TerminalEmulator,
+    plain: Ends,
+    /// As printed, with escape sequences, where it will be shown on a terminal.
+    coloured: Option<Ends>,
+    /// Text that has not been shown live yet.
+    live: Option<Ends>,
+}
+
+impl Shown {
+    fn push(&mut self, text: &str) {
+        if let Some(coloured) = &mut self.coloured {
+            coloured.push(text);
+        }
+        let (plain, live) = (&mut self.plain, &mut self.live);
+        self.terminal.push(text, &mut |text| {
+            plain.push(text);
+            if let Some(live) = live {
+                live.push(text);
+            }
+        });
+    }
 }
 
 /// Everything that came, in memory first and then in a file.
