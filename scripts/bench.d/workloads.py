@@ -311,6 +311,33 @@ def build_replace(bench):
     )
 
 
+def build_replace_small(bench):
+    source, target = bench.corpora.small, bench.work / "small.txt"
+    old = unique_line(source)
+    edit = {"file_path": str(target), "old_string": old, "new_string": files.EDIT_NEW}
+    before = partial(fresh_copy, source, target)
+    ours, python = bench.calls("replace", edit, bench.work, 5, before=before)
+    script = f"s/^{re.escape(old)}$/{files.EDIT_NEW}/"
+    sed = [peers.system_tool("sed"), "-E", "-i", script, str(target)]
+    plain = Command("sed -i (does not flush)", sed, bench.work, before=before)
+    flush = [peers.system_tool("sh"), "-c", 'sed -E -i "$1" "$2" && exec sync "$2"', "sh", script, str(target)]
+    peer = Command("sed -i, sync FILE", flush, bench.work, before=before)
+    return Workload(ours, peer, [plain, python], check=partial(check_same_file, bench, ours, peer, target))
+
+
+def build_write_small(bench):
+    target, source = bench.work / "written.txt", bench.work / "to-write.txt"
+    content = "A line of what is written.\n" * (4096 // 27)
+    source.write_text(content)
+    call = {"file_path": str(target), "content": content}
+    before = partial(target.unlink, missing_ok=True)
+    ours, _ = bench.calls("write_file", call, bench.work, 0, before=before)
+    dd = [peers.system_tool("dd"), f"if={source}", f"of={target}", "bs=4096", "status=none"]
+    peer = Command("dd conv=fdatasync", [*dd, "conv=fdatasync"], bench.work, before=before)
+    plain = Command("dd (does not flush)", dd, bench.work, before=before)
+    return Workload(ours, peer, [plain], check=partial(check_same_file, bench, ours, peer, target))
+
+
 def build_journal(bench, corpus):
     """The same edit with the journal that --undo reads, and without."""
     source, target = getattr(bench.corpora, corpus), bench.work / "kept.txt"
@@ -494,25 +521,25 @@ def check_agent(bench, job, record, ours, others):
 SEARCH_PEER, FOLDED_PEER = "rg -n", "rg -n -i"
 SPECS = [
     Spec("get_tools", "get_tools", "cat", 0.9, 0.25, SMALL_MEMORY, START, (), build_get_tools),
-    Spec("read_small", "read_file, 7 KB", "cat", 1.3, 0.5, SMALL_MEMORY, START, ("small",), build_read_small),
+    Spec("read_small", "read_file, 7 KB", "cat", 1.0, 0.75, SMALL_MEMORY, START, ("small",), build_read_small),
     Spec(
-        "search_literal", "search, literal, 39 hits", SEARCH_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        "search_literal", "search, literal, 39 hits", SEARCH_PEER, 0.7, 0.6, TREE_MEMORY, TREE, ("linux",),
         partial(build_search, pattern="PM_RESUME", case_sensitive=True),
     ),
     Spec(
-        "search_regex", "search, regex, 38 hits", SEARCH_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        "search_regex", "search, regex, 38 hits", SEARCH_PEER, 0.7, 0.6, TREE_MEMORY, TREE, ("linux",),
         partial(build_search, pattern=SUSPEND, case_sensitive=True, python_runs=1),
     ),
     Spec(
-        "search_folded", "search ignoring case, 533 hits", FOLDED_PEER, 0.9, 0.75, TREE_MEMORY, TREE, ("linux",),
+        "search_folded", "search ignoring case, 533 hits", FOLDED_PEER, 0.7, 0.6, TREE_MEMORY, TREE, ("linux",),
         partial(build_search, pattern="pm_resume", python_runs=1),
     ),
     Spec(
-        "search_folder", "search in a folder of 560 files", FOLDED_PEER, 0.9, 0.65, TREE_MEMORY, FAST, ("linux",),
+        "search_folder", "search in a folder of 560 files", FOLDED_PEER, 0.6, 0.5, TREE_MEMORY, FAST, ("linux",),
         partial(build_search, pattern="pm_resume", folder="kernel", python_runs=20),
     ),
     Spec(
-        "search_many", "search, regex, 34,792 hits", FOLDED_PEER, 0.85, 0.7, TREE_MEMORY, TREE, ("linux",),
+        "search_many", "search, regex, 34,792 hits", FOLDED_PEER, 0.7, 0.6, TREE_MEMORY, TREE, ("linux",),
         partial(build_search, pattern=EXPORTS, python_runs=1, most_matches=50_000),
     ),
     Spec(
@@ -535,6 +562,10 @@ SPECS = [
         "lines_total", "100 lines of 1 GiB, with the total", "wc -l", 0.9, 0.55, SMALL_MEMORY, TREE, ("log",),
         partial(build_lines, with_total=True),
     ),
+    Spec(
+        "replace_small", "replace, 7 KB, flushed", "sed -i, sync", 1.0, 0.75, SMALL_MEMORY, START, ("small",), build_replace_small,
+    ),
+    Spec("write_small", "write_file, 4 KB, flushed", "dd conv=fdatasync", 1.3, 1.0, SMALL_MEMORY, START, (), build_write_small),
     Spec(
         "replace", "replace in 50 MiB, flushed", "sed -i, sync", 0.8, 0.4, SMALL_MEMORY, HUGE, ("edit",),
         build_replace,
@@ -559,11 +590,11 @@ SPECS = [
         "long_line_search", "search a line of 100 MiB", "rg -M 2000", 1.0, 0.6, TREE_MEMORY, FAST, ("long_line",),
         build_long_line_search,
     ),
-    Spec("shell", "run_shell_command true", "bash -c true", 2.0, 1.5, SMALL_MEMORY, START, (), build_shell),
-    Spec("flood", "a command that prints 1 GiB", "into cat", 20, 5, (64, 16), HUGE, (), build_flood),
+    Spec("shell", "run_shell_command true", "bash -c true", 1.4, 1.3, SMALL_MEMORY, START, (), build_shell),
+    Spec("flood", "a command that prints 1 GiB", "into cat", 1.3, 1.1, (64, 16), HUGE, (), build_flood),
     Spec("batch", "2,000 calls by --batch", "100 processes", 1.0, 0.4, (16, 8), FAST, ("small",), build_batch),
     Spec(
-        "agent", f"run_agent, {agent.TURNS} turns, {agent.CALLS} calls", "call_tool --batch", 5, 1, (100, 50), SLOW, (),
+        "agent", f"run_agent, {agent.TURNS} turns, {agent.CALLS} calls", "call_tool --batch", 1, 0.5, (24, 20), SLOW, (),
         build_agent, calls=agent.CALLS,
     ),
 ]
