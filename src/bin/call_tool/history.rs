@@ -209,13 +209,20 @@ impl Shown<'_> {
     fn list(&self, chosen: &[usize]) -> u8 {
         let mut text = String::with_capacity(chosen.len() * if self.json { 400 } else { 100 });
         let now = now();
+        // What is edited is often edited again: its path is taken apart once.
+        let (mut path, mut shown) = (Cow::Borrowed(Path::new("")), String::new());
         for index in chosen {
             let entry = &self.history.entries[*index];
             if self.json {
                 let line = serde_json::to_string(&self.entry_json(*index, entry));
                 text.push_str(&line.unwrap_or_default());
             } else {
-                self.push_line(&mut text, *index, entry, now);
+                let next = entry.path();
+                if next.as_os_str() != path.as_os_str() {
+                    shown = self.display(&next).into_owned();
+                    path = next;
+                }
+                self.push_line(&mut text, *index, &shown, now);
             }
             text.push('\n');
         }
@@ -236,9 +243,9 @@ impl Shown<'_> {
         )
     }
 
-    fn push_line(&self, text: &mut String, index: usize, entry: &Entry<'_>, now: u64) {
+    fn push_line(&self, text: &mut String, index: usize, path: &str, now: u64) {
         use std::fmt::Write;
-        let path = entry.path();
+        let entry = &self.history.entries[index];
         let _ = write!(
             text,
             "{}  {:>7}  {:<12}  {:<11}  {}  {}",
@@ -247,7 +254,7 @@ impl Shown<'_> {
             visible(&entry.by),
             visible(&entry.tool),
             entry.change(),
-            self.display(&path)
+            path
         );
         if let Some(by) = self.history.undone_by(index) {
             let _ = write!(text, "  (undone by {})", visible(&by.id));
