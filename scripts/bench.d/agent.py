@@ -3,6 +3,7 @@
 How much of the time is the model's is told by the stand-in's own clock; what the figures mean is for others to say.
 """
 
+import ctypes
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ PATTERN = "RR SGL RE WRC SR WLG ER WSC".split()
 SOURCES, LINES = 40, 120
 SAMPLE_SECS = 0.002
 STATUS_KIB = 1024
+LIBC, KCMP_VM = ctypes.CDLL(None), 1
 
 
 class Job:
@@ -133,11 +135,11 @@ class Model:
 
 
 def tree_peaks(command, env):
-    """Peak memory in MiB of a command's processes by name, and of all of them together.
+    """Memory in MiB of a command's processes by name, at the moment when all of them together had the most.
 
-    The kernel keeps each process's own peak; those of run_agent and call_tool are added up although they need not have
-    been at the same time, and so is the most that all other processes had together. Pages that processes share count
-    for each of them. Looked at from outside, so a process that lives for less than a look is missed.
+    It is what they take from the machine: a page that several share counts for each with its part (the proportional set
+    size). Looked at from outside, again and again: a process that lives for less than a look is missed, and so is a
+    peak between two looks. A page of a program that runs elsewhere too counts here with a part only.
     """
     if command.before:
         command.before()
@@ -146,57 +148,60 @@ def tree_peaks(command, env):
             [str(word) for word in command.argv], cwd=command.cwd, env=env, stdin=stdin, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True,
         )
-    lasting, others = {}, 0.0
+    most = {}
     try:
         while process.poll() is None:
-            now = 0.0
-            for pid in tree_of(process.pid):
-                name, peak, size = memory_of(pid)
-                if pid == process.pid or name == "call_tool" and parent_of(pid) == process.pid:
-                    lasting[pid] = name, max(peak, lasting.get(pid, (name, 0))[1])
-                else:
-                    now += size
-            others = max(others, now)
+            now = dict.fromkeys(["run_agent", "call_tool", "commands of tools"], 0.0)
+            for pid, parent in tree_of(process.pid):
+                name = name_of(pid)
+                is_lasting = parent is None or name == "call_tool" and parent == process.pid
+                now[name if is_lasting and name in now else "commands of tools"] += memory_of(pid)
+            most = max(most, now, key=lambda parts: sum(parts.values()))
             time.sleep(SAMPLE_SECS)
     finally:
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode != 0:
         raise CannotRun(f"{command.label} ended with status {process.returncode}")
-    peaks = {}
-    for name, peak in lasting.values():
-        peaks[name] = max(peaks.get(name, 0.0), peak)
-    return {**peaks, "commands of tools": others}
+    return most
 
 
 def tree_of(root):
-    """A process and all below it."""
-    found = [root]
-    for pid in found:
+    """A process and all below it, each with its parent; not those that run in their parent's memory until they have
+    started a program."""
+    found = [(root, None)]
+    for parent, _ in found:
         try:
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                found += map(int, (task / "children").read_text().split())
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                children = map(int, (task / "children").read_text().split())
+                found += [(pid, parent) for pid in children if not have_one_memory(pid, parent)]
         except OSError:
             continue
     return found
 
 
-def parent_of(pid):
+def have_one_memory(*pids):
+    """Asks kcmp(2), for which the C library has no function; no where it can't be asked."""
+    number = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine)
+    return number is not None and LIBC.syscall(number, *pids, KCMP_VM, 0, 0) == 0
+
+
+def name_of(pid):
+    """The name of the program's file, cut at 15 characters."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
-        return None
+        return ""
 
 
 def memory_of(pid):
-    """Name, peak and present size in MiB; the name is that of the program's file, cut at 15 characters."""
-    try:
-        text = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return "", 0.0, 0.0
-    fields = dict(line.split(":", 1) for line in text.splitlines())
-
-    def mib(key):
-        return int(fields.get(key, "0 kB").split()[0]) / STATUS_KIB
-
-    return fields["Name"].strip(), mib("VmHWM"), mib("VmRSS")
+    """Proportional set size in MiB; where the kernel does not tell us, all pages count in full."""
+    for file, key in ("smaps_rollup", "Pss:"), ("status", "VmRSS:"):
+        try:
+            lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+        except OSError:
+            continue
+        sizes = [int(line.split()[1]) for line in lines if line.startswith(key)]
+        if sizes:
+            return sizes[0] / STATUS_KIB
+    return 0.0
