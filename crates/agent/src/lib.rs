@@ -22,9 +22,9 @@
 //! assert_eq!(&prompt[found[0].range.clone()], "@src/main.rs");
 //!
 //! let mut history = History::default();
-//! history.push(Content::user(prompt));
-//! assert_eq!(history.curated().len(), 1);
-//! assert!(history.open_calls().is_empty());
+//! history.push(&Content::user(prompt));
+//! assert_eq!(history.curated().count(), 1);
+//! assert!(history.is_unanswered());
 //! ```
 
 pub mod at_paths;

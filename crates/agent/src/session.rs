@@ -2,11 +2,11 @@
 
 use super::call::{CallOutcome, CallRequest, CallState, ToolCall};
 use super::event::{Event, Observer, SessionError, SessionErrorKind};
-use super::history::History;
+use super::history::{self, History};
 use super::loops::CallLoop;
 use super::pair::{DiscoveredTool, Pair};
 use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
-use super::replay::{Recorder, Replay};
+use super::replay::{Recorder, Replay, told};
 use super::scheduler::{Done, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
@@ -16,6 +16,7 @@ use gemini_tools_gemini_api::{
     ApiError, ApiErrorKind, BorrowedRequest, Content, FinishReason, GeminiClient,
     GenerateContentRequest, GenerationConfig, Part, RequestTool,
 };
+use serde_json::value::RawValue;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -63,7 +64,9 @@ pub struct AgentSession<'a> {
     parts: Parts<'a>,
     config: SessionConfig,
     id: String,
-    /// What the model is told before, and the tools: the same in every request.
+    /// The messages before the history, what the model is told before, and the tools: the same in
+    /// every request.
+    context: Vec<Box<RawValue>>,
     system: Content,
     tools: Vec<RequestTool>,
     history: History,
@@ -156,12 +159,13 @@ impl<'a> AgentSession<'a> {
             vec![RequestTool::FunctionDeclarations(declarations)]
         };
         Self {
+            context: config.context.iter().map(history::written).collect(),
             system: Content::user(config.system.clone()),
             tools,
             parts,
             config,
             id: own_id,
-            history: History::new(resumed.contents),
+            history: History::new(&resumed.contents),
             open: resumed.open,
             stats: Stats::default(),
             turns: 0,
@@ -175,12 +179,7 @@ impl<'a> AgentSession<'a> {
 
     /// Whether there is something to go on with without a word of the user.
     pub fn is_unfinished(&self) -> bool {
-        !self.open.is_empty()
-            || self
-                .history
-                .contents()
-                .last()
-                .is_some_and(|c| c.role == "user")
+        !self.open.is_empty() || self.history.is_unanswered()
     }
 
     /// What was counted so far.
@@ -416,6 +415,7 @@ impl<'a> AgentSession<'a> {
             stats,
             config,
             history,
+            context,
             system,
             tools,
             ..
@@ -426,10 +426,12 @@ impl<'a> AgentSession<'a> {
             cancel,
             ..
         } = parts;
-        let mut contents: Vec<&Content> = config.context.iter().collect();
-        contents.extend(history.curated());
         let request = BorrowedRequest {
-            contents,
+            contents: context
+                .iter()
+                .map(|said| &**said)
+                .chain(history.curated())
+                .collect(),
             system_instruction: Some(system),
             tools,
             generation_config: Some(&config.generation),
@@ -462,23 +464,24 @@ impl<'a> AgentSession<'a> {
     /// Records what tells the request that follows from others, and finds its place in what is
     /// played.
     fn note_request(&mut self) -> Result<(), SessionError> {
-        let contents = self.history.contents();
-        let told: Vec<String> = contents
-            .last()
-            .into_iter()
-            .flat_map(|last| &last.parts)
-            .filter_map(|part| Some(part.function_response.as_ref()?.name.clone()))
-            .collect();
-        if let Some(replay) = &self.parts.replay {
-            replay.begin(&told)?;
+        let Parts {
+            replay, recorder, ..
+        } = &self.parts;
+        if replay.is_none() && recorder.is_none() {
+            return Ok(());
         }
-        if let Some(recorder) = &self.parts.recorder {
-            // Since the request before: the model's turn, and what the user or the tools said.
-            let model = contents.iter().rposition(|said| said.role == "model");
-            let earlier = model.unwrap_or(0).min(contents.len());
-            let new: Vec<&Content> = contents[earlier..].iter().collect();
-            let tools = self.parts.pair.tools().len();
-            recorder.request(earlier, &new, tools);
+        // Since the request before: the model's turn, and what the user or the tools said.
+        let earlier = self.history.last_of_model();
+        let new = self.history.read(earlier).map_err(|e| {
+            failed(format!(
+                "A message is nested too deeply to be recorded: {e}."
+            ))
+        })?;
+        if let Some(replay) = replay {
+            replay.begin(&told(new.last()))?;
+        }
+        if let Some(recorder) = recorder {
+            recorder.request(earlier, &new, self.parts.pair.tools().len());
         }
         Ok(())
     }
@@ -536,12 +539,14 @@ impl<'a> AgentSession<'a> {
         }
         // Until then it has grown again.
         self.compressed_not_before = from + from / 10;
-        let contents = self.history.contents();
+        let Ok(contents) = self.history.read(0) else {
+            return Ok(());
+        };
         // The last message is a question that is still open.
         let Some((last, before)) = contents.split_last() else {
             return Ok(());
         };
-        let Some(at) = History::new(before.to_vec()).split(KEPT_SHARE) else {
+        let Some(at) = history::split(before, KEPT_SHARE) else {
             return Ok(());
         };
         let mut question: Vec<Content> = before[..at].to_vec();
@@ -594,10 +599,8 @@ impl<'a> AgentSession<'a> {
         if to >= from {
             return Ok(());
         }
-        self.write(&Line::History {
-            contents: shorter.clone(),
-        });
-        self.history = History::new(shorter);
+        self.history = History::new(&shorter);
+        self.write(&Line::History { contents: shorter });
         self.last_prompt_tokens = to;
         self.compressed_not_before = 0;
         self.notify(&Event::Compressed { from, to });
@@ -610,10 +613,8 @@ impl<'a> AgentSession<'a> {
     }
 
     fn keep(&mut self, content: Content) {
-        self.write(&Line::Content {
-            content: content.clone(),
-        });
-        self.history.push(content);
+        self.history.push(&content);
+        self.write(&Line::Content { content });
     }
 
     fn write(&mut self, line: &Line) {

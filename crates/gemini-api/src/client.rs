@@ -1,6 +1,7 @@
 //! Asking the API.
 
 use super::Credentials;
+use super::body::Body;
 use super::error::{ApiError, ApiErrorKind};
 use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
@@ -69,9 +70,9 @@ struct Api {
 }
 
 /// A request as it is sent.
-struct Prepared {
+struct Prepared<'a> {
     url: Url,
-    body: Vec<u8>,
+    body: Body<'a>,
 }
 
 impl std::fmt::Debug for GeminiClient {
@@ -276,7 +277,7 @@ impl GeminiClient {
                         json!({ "contents": contents })
                     };
                     let url = api.credentials.address(model, method.name())?;
-                    let body = to_bytes(&body);
+                    let body = Body::whole(to_bytes(&body));
                     Some(Prepared { url, body })
                 }
             };
@@ -342,22 +343,21 @@ impl GeminiClient {
         }
     }
 
-    /// The request in the shape that the way in wants; nothing where answers are played. Written
-    /// straight from what it is made of: a history of megabytes goes out with every turn.
-    fn prepared(
+    /// The request in the shape that the way in wants; nothing where answers are played.
+    fn prepared<'r>(
         &mut self,
         method: ApiMethod,
         model: &str,
-        request: &impl ModelRequest,
+        request: &'r impl ModelRequest,
         cancel: &Cancellation,
-    ) -> Result<Option<Prepared>, ApiError> {
+    ) -> Result<Option<Prepared<'r>>, ApiError> {
         let Way::Api(api) = &mut self.way else {
             return Ok(None);
         };
         let url = api.credentials.address(model, method.name())?;
         let body = if api.is_wrapped() {
             let project = api.code_assist_project(model, cancel)?;
-            written(&Enveloped {
+            let enveloped = Enveloped {
                 model,
                 project: &project,
                 user_prompt_id: &self.prompt,
@@ -365,9 +365,10 @@ impl GeminiClient {
                     request,
                     session_id: &self.session,
                 },
-            })?
+            };
+            Body::new(request, &enveloped)?
         } else {
-            written(request)?
+            Body::new(request, request)?
         };
         Ok(Some(Prepared { url, body }))
     }
@@ -377,7 +378,7 @@ impl GeminiClient {
     fn exchange<T>(
         &mut self,
         method: ApiMethod,
-        prepared: Option<&Prepared>,
+        prepared: Option<&Prepared<'_>>,
         cancel: &Cancellation,
         read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
@@ -460,7 +461,7 @@ impl Api {
             }
         });
         let url = self.credentials.address(model, "loadCodeAssist")?;
-        let body = to_bytes(&body);
+        let body = Body::whole(to_bytes(&body));
         let response = self.send(&Prepared { url, body }, cancel)?;
         let answer = whole(&mut Answer::sent(response, false), model)?;
         let value: Value =
@@ -480,7 +481,7 @@ impl Api {
 
     fn send(
         &mut self,
-        prepared: &Prepared,
+        prepared: &Prepared<'_>,
         cancel: &Cancellation,
     ) -> Result<net::Response<'_>, NetError> {
         let headers = [
@@ -494,7 +495,7 @@ impl Api {
                 .into_iter()
                 .chain(self.credentials.quota_header())
                 .collect(),
-            body: &prepared.body,
+            body: &prepared.body.pieces(),
         };
         self.http.send(&request, cancel)
     }
@@ -574,15 +575,6 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
         return Err(ApiError::unreadable("it is not a response", data));
     }
     json::from_value(value).map_err(unreadable)
-}
-
-fn written(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(request).map_err(|e| {
-        ApiError::new(
-            ApiErrorKind::BadRequest,
-            format!("The request can't be written as JSON: {e}."),
-        )
-    })
 }
 
 fn to_bytes(value: &Value) -> Vec<u8> {

@@ -230,7 +230,7 @@ fn text_behind(
         method: Method::Get,
         url,
         headers: headers.iter().map(|(n, v)| (&**n, v.clone())).collect(),
-        body: b"",
+        body: &[],
     };
     let host = url.host_str().unwrap_or_default();
     let mut response = http.send(&request, cancel).map_err(|e| {

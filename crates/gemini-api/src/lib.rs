@@ -30,6 +30,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod body;
 mod citations;
 mod client;
 mod credentials;

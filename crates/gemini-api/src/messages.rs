@@ -2,6 +2,7 @@
 
 use gemini_tools_core::message::{Content, Part, null_is_default};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// What the model may use.
@@ -95,8 +96,8 @@ pub struct GenerateContentRequest {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BorrowedRequest<'a> {
-    /// The conversation so far.
-    pub contents: Vec<&'a Content>,
+    /// The conversation so far: each a [`Content`] as JSON, which is sent as it is.
+    pub contents: Vec<&'a RawValue>,
     /// What the model is told before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<&'a Content>,
@@ -109,11 +110,20 @@ pub struct BorrowedRequest<'a> {
 }
 
 /// What a model can be asked.
-pub trait ModelRequest: Serialize {}
+pub trait ModelRequest: Serialize {
+    /// What of it is JSON already, in the order in which it is serialized.
+    fn written(&self) -> &[&RawValue] {
+        &[]
+    }
+}
 
 impl ModelRequest for GenerateContentRequest {}
 
-impl ModelRequest for BorrowedRequest<'_> {}
+impl ModelRequest for BorrowedRequest<'_> {
+    fn written(&self) -> &[&RawValue] {
+        &self.contents
+    }
+}
 
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -305,7 +305,7 @@ pub(super) fn ask(
         method,
         url,
         headers,
-        body,
+        body: &[body],
     };
     let host = url.host_str().unwrap_or_default();
     let mut response = http.send(&request, cancel).map_err(|e| {

@@ -4,14 +4,14 @@ use super::connect::Dial;
 use super::content_encoding::{self, Undecodable};
 use super::{AddressPolicy, NetError};
 use gemini_tools_core::tool::Cancellation;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use ureq::Agent;
 use ureq::config::Config;
 use ureq::http;
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::transport::{Connector, RustlsConnector};
+use ureq::{Agent, SendBody};
 use url::Url;
 
 /// What a request says it comes from.
@@ -53,8 +53,8 @@ pub struct HttpRequest<'a> {
     pub url: &'a Url,
     /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
     pub headers: Vec<(&'a str, String)>,
-    /// Empty for `GET`.
-    pub body: &'a [u8],
+    /// In pieces that follow each other, so that they need not be copied together; empty for `GET`.
+    pub body: &'a [&'a [u8]],
 }
 
 impl std::fmt::Debug for HttpRequest<'_> {
@@ -136,7 +136,16 @@ impl HttpClient {
         };
         let sent = match request.method {
             Method::Get => self.agent.run(builder.body(()).map_err(unfit)?),
-            Method::Post => self.agent.run(builder.body(request.body).map_err(unfit)?),
+            Method::Post => {
+                let bytes: usize = request.body.iter().map(|piece| piece.len()).sum();
+                let mut pieces = Pieces {
+                    first: &[],
+                    others: request.body,
+                };
+                let body = SendBody::from_reader(&mut pieces);
+                let builder = builder.header(http::header::CONTENT_LENGTH, bytes);
+                self.agent.run(builder.body(body).map_err(unfit)?)
+            }
         };
         let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
         let codings = parts.headers.get_all(http::header::CONTENT_ENCODING);
@@ -153,6 +162,29 @@ impl HttpClient {
             },
             headers: parts.headers,
         })
+    }
+}
+
+/// What is left of a body: of the piece that is being read, and the others.
+struct Pieces<'a> {
+    first: &'a [u8],
+    others: &'a [&'a [u8]],
+}
+
+impl Read for Pieces<'_> {
+    /// Fills the buffer as long as there is something: each buffer becomes a packet.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            if self.first.is_empty() {
+                let Some((first, others)) = self.others.split_first() else {
+                    break;
+                };
+                (self.first, self.others) = (first, others);
+            }
+            done += self.first.read(&mut buffer[done..])?;
+        }
+        Ok(done)
     }
 }
 

@@ -93,7 +93,7 @@ impl Said {
 }
 
 /// Which functions a message answers.
-pub(super) fn told(last: Option<&Content>) -> Vec<String> {
+pub(crate) fn told(last: Option<&Content>) -> Vec<String> {
     let parts = last.map(|last| last.parts.as_slice()).unwrap_or_default();
     let responses = parts
         .iter()
@@ -164,10 +164,10 @@ impl Recorder {
     }
 
     /// The model is asked: after `earlier` messages, with these new ones and so many tools.
-    pub fn request(&self, earlier: usize, new: &[&Content], tools: usize) {
+    pub fn request(&self, earlier: usize, new: &[Content], tools: usize) {
         self.open().write(&Line::Request {
             earlier,
-            new: new.iter().map(|said| Said::new(said)).collect(),
+            new: new.iter().map(Said::new).collect(),
             tools,
         });
     }
@@ -367,7 +367,7 @@ mod tests {
         let places = Places::new(Path::new("/home/ada/demo"), None, None);
         let recorder =
             Recorder::create(&path, places.clone(), "m", "Look at /home/ada/demo").expect("new");
-        recorder.request(0, &[&Content::user("x")], 3);
+        recorder.request(0, &[Content::user("x")], 3);
         recorder.response(answer());
         recorder.response(RecordedAnswer {
             retry_after: Some("1".to_owned()),

@@ -23,6 +23,7 @@ pub mod session_file;
 mod stable;
 
 pub use lines::Recorder;
+pub(crate) use lines::told;
 pub use places::Places;
 pub use player::Replay;
 
