@@ -9,7 +9,6 @@ use gemini_tools_platform::fs::{self, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::OpenFile;
 use gemini_tools_workspace::keep::{Change, Keeper, Keeping};
-use gemini_tools_workspace::stamp::permissions;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Write;
@@ -118,7 +117,7 @@ impl Keeper for Journal {
 fn state(stat: &Stat) -> FileState<'static> {
     FileState {
         stamp: Stamp::of(stat),
-        mode: permissions(stat),
+        mode: gemini_tools_platform::files::mode(stat),
         sha256: None,
     }
 }

@@ -523,14 +523,11 @@ impl Run<'_> {
 
 /// Writes an old content, with the mode that its file had where none is there to take it from.
 fn put_back(source: &File, file: &mut File, mode: Option<u32>) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Some(mode) = mode {
-        // No more than a new file has for others than the user: that is the user's to give.
-        let permissions = gemini_tools_platform::unix_fs::PermissionsExt::from_mode(mode & 0o777);
+    // No more than a new file has for others than the user: that is the user's to give.
+    let permissions = mode.and_then(|mode| gemini_tools_platform::files::permissions(mode & 0o777));
+    if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
-    #[cfg(not(unix))]
-    let _ = mode;
     #[cfg(target_os = "linux")]
     if fs::ioctl_ficlone(&*file, source).is_ok() {
         return Ok(());

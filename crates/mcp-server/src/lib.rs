@@ -36,7 +36,6 @@ mod resources;
 mod roots;
 mod rounds;
 mod server;
-mod signals;
 mod stdio;
 mod watch;
 
@@ -92,7 +91,7 @@ pub fn run(options: ServeOptions) -> u8 {
         };
         let status = tokio::select! {
             status = attended => status,
-            signal = signals::next() => u8::try_from(128 + signal).unwrap_or(1),
+            signal = gemini_tools_platform::runtime::end_signal() => u8::try_from(128 + signal).unwrap_or(1),
         };
         server.end().await;
         status

@@ -20,7 +20,6 @@ mod connection;
 mod environment;
 mod handler;
 mod http;
-mod pipes;
 mod sse;
 mod stdio;
 
@@ -189,10 +188,8 @@ struct Hub {
 
 /// Serves requests until there are no more. Gives the exit status.
 pub fn run() -> u8 {
-    // A signal of the terminal is for the process that has started this. On Windows that process
-    // sees to it.
-    #[cfg(unix)]
-    let _ = rustix::process::setsid();
+    // A signal of the terminal is for the process that has started this.
+    gemini_tools_platform::own::leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -206,7 +203,7 @@ pub fn run() -> u8 {
 async fn serve() -> u8 {
     let stdin = fcntl_dupfd_cloexec(stdin(), 0)
         .map_err(std::io::Error::from)
-        .and_then(pipes::reader);
+        .and_then(gemini_tools_platform::runtime::reader);
     let Ok(stdin) = stdin else { return 2 };
     let mut hub = Hub::default();
     let mut lines = BufReader::with_capacity(64 * 1024, stdin);

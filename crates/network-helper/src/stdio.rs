@@ -24,10 +24,10 @@
 //! it does not come, is left to `connection`.
 
 use super::environment;
-use super::pipes::{self, Reader};
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_network_link::wire::Connect;
 use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_platform::runtime::{self, Reader};
 use gemini_tools_process::piped::{Piped, Program};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -126,7 +126,7 @@ pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, A
     };
     let aside = Aside::default();
     let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
-    let errors = pipes::reader(errors).map_err(|e| failed(&e))?;
+    let errors = runtime::reader(errors).map_err(|e| failed(&e))?;
     tokio::spawn(keep_tail(errors, aside.clone()));
     Ok((piped, stdio, aside))
 }
@@ -144,7 +144,7 @@ async fn keep_tail(mut errors: Reader, aside: Aside) {
     aside.with(|said| said.is_complete = true);
 }
 
-type Writer = Arc<tokio::sync::Mutex<Option<pipes::Writer>>>;
+type Writer = Arc<tokio::sync::Mutex<Option<runtime::Writer>>>;
 
 /// Messages as lines, both ways.
 pub(super) struct Stdio {
@@ -159,9 +159,9 @@ pub(super) struct Stdio {
 
 impl Stdio {
     fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
-        let writer = pipes::writer(input)?;
+        let writer = runtime::writer(input)?;
         Ok(Self {
-            reader: BufReader::with_capacity(CHUNK_BYTES, pipes::reader(output)?),
+            reader: BufReader::with_capacity(CHUNK_BYTES, runtime::reader(output)?),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
             aside,

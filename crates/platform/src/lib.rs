@@ -11,15 +11,22 @@
 //! - [`canonicalize`], which gives a path in the usual form of the system;
 //! - [`check_names`]: names that can't be a file's there;
 //! - [`files`]: whose a file is, who may write to it, and what tells it from others;
+//! - [`access`]: the access of a file, given to the one that takes its place;
 //! - [`program`]: which files are programs, and how some are started;
-//! - [`start`]: what a process sees to before it does anything;
+//! - [`own`]: this process: what it sees to first, who has started it, and its end;
+//! - [`supervisor`]: starting a program so that all that it starts can be ended with it;
+//! - [`tree`] and [`identity`]: which processes there are below a process, and ending them;
+//! - `runtime`: pipes and signals for tokio, with the feature of that name;
+//! - [`sockets`]: sockets that are waited for together with the end of the caller;
 //! - [`holes`]: parts of a file that take no room;
+//! - [`tty`]: the terminal on which a person is asked;
 //! - [`links`]: where a path leads, and through which links;
 //! - [`unread`]: what a reader has not taken yet of what was written;
 //! - [`isolated`]: work on data of strangers, in a process that may die of it.
 //!
 //! What a program does with files and processes is up to the crates above: access beneath roots is
-//! in `gemini-tools-workspace`, starting and ending programs in `gemini-tools-process`.
+//! in `gemini-tools-workspace`, the limits of commands and what is kept of them in
+//! `gemini-tools-process`.
 //!
 //! # Example
 //!
@@ -51,23 +58,34 @@ pub use std::os::unix::fs as unix_fs;
 #[cfg(unix)]
 pub use std::os::unix::process as unix_process;
 
+pub mod access;
+pub mod identity;
 pub mod isolated;
 pub mod links;
 #[cfg(unix)]
 pub mod raw;
+pub mod sockets;
+pub mod supervisor;
 #[cfg(unix)]
 mod unix;
 pub mod unread;
 #[cfg(windows)]
 mod windows;
+
 #[cfg(unix)]
-pub use unix::{files, holes, program, start};
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(feature = "runtime")]
+pub use system::runtime;
+pub use system::{files, holes, own, program, tree, tty};
+
 #[cfg(windows)]
 pub use windows::paths::{check_names, check_new_names};
 #[cfg(windows)]
 pub use windows::{
-    console, event, fd, ffi, files, fs, holes, io, process, program, start, stdio, termios,
-    unix_fs, unix_process,
+    console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
 };
 
 use std::path::{Path, PathBuf};

@@ -23,6 +23,7 @@ pub use system::{
     socket_pair, watch_process, widen, without_sigpipe,
 };
 
+use crate::supervisor::Confine;
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -96,9 +97,6 @@ pub struct Prepared<'a> {
     confine: Option<&'a Confine<'a>>,
     announcement: Option<Announcement>,
 }
-
-/// What the child does to itself before it becomes the program. It may only make system calls.
-pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;
 
 /// How a child says who it is, before it becomes another program.
 #[derive(Debug, Clone, Copy)]

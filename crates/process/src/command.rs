@@ -1,13 +1,13 @@
 //! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::ending::{CommandEvent, Ending, GRACE};
-use super::supervisor::Supervised;
-use super::tree;
+use super::ending::{Ending, GRACE};
 use gemini_tools_core::tool::{Cancellation, Waiting};
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_platform::fd::{BorrowedFd, OwnedFd};
 use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::supervisor::{Event, Supervised};
+use gemini_tools_platform::tree;
 use gemini_tools_sandbox::Sandbox;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -64,7 +64,7 @@ const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
 /// A line of shell that is to be run.
 #[derive(Debug)]
 pub struct ShellCommand<'a> {
-    /// For `bash -c`, as it is.
+    /// For the shell, as it is: `bash -c`, or PowerShell.
     pub line: &'a str,
     /// Where it runs: an open directory, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
@@ -148,7 +148,7 @@ pub struct ProgramCommand<'a> {
 }
 
 /// The environment of a command that runs in `path`.
-pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables {
+pub(super) fn variables(path: &Path) -> Variables {
     let mut variables: Variables = std::env::vars_os().collect();
     remove_variable(&mut variables, OsStr::new(SERVE_TOKEN));
     for (name, value) in NON_INTERACTIVE_ENV {
@@ -158,26 +158,7 @@ pub(super) fn variables(path: &Path, more: &[(OsString, OsString)]) -> Variables
         .entry("TERM".into())
         .or_insert_with(|| "dumb".into());
     set_variable(&mut variables, "PWD".into(), path.into());
-    for (name, value) in more {
-        set_variable(&mut variables, name.clone(), value.clone());
-    }
     variables
-}
-
-/// Whether bash takes code, settings or functions from a variable before it reads its line: none
-/// of that was judged.
-#[cfg(unix)]
-pub(super) fn changes_bash(name: &OsStr) -> bool {
-    const READ: [&str; 6] = [
-        "BASHOPTS",
-        "BASH_ENV",
-        "ENV",
-        "POSIXLY_CORRECT",
-        "PS4",
-        "SHELLOPTS",
-    ];
-    let name = name.to_string_lossy();
-    name.starts_with("BASH_FUNC_") || READ.contains(&name.as_ref())
 }
 
 /// Variables of an environment, by their names.
@@ -338,7 +319,8 @@ impl<'a> Supervision<'a> {
             let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
             self.step(pause.min(TICK), Some(cancel));
             match self.watched.next_event() {
-                Some(CommandEvent::Ended { ending, all_gone }) => {
+                Some(Event::Ended { status, all_gone }) => {
+                    let ending = status.into();
                     let took = started.elapsed();
                     match limits.hold {
                         Some(limit) if !all_gone => {
@@ -355,12 +337,12 @@ impl<'a> Supervision<'a> {
                         }
                     }
                 }
-                Some(CommandEvent::AllGone { .. }) => {
+                Some(Event::AllGone { .. }) => {
                     if let Some(PendingEnd { ending, took, .. }) = pending_end {
                         return self.done(ending, took, false);
                     }
                 }
-                Some(CommandEvent::Lost) => return self.end_unwatched(),
+                Some(Event::Lost) => return self.end_unwatched(),
                 None => {}
             }
             self.show_live();
@@ -473,8 +455,8 @@ impl<'a> Supervision<'a> {
             }
             self.step(until - now, None);
             match self.watched.next_event() {
-                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => return true,
-                Some(CommandEvent::Ended { .. }) | None => {}
+                Some(Event::AllGone { .. } | Event::Lost) => return true,
+                Some(Event::Ended { .. }) | None => {}
             }
         }
     }
@@ -486,12 +468,12 @@ impl<'a> Supervision<'a> {
             // A process that is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
-                Some(CommandEvent::AllGone { left }) => {
+                Some(Event::AllGone { left }) => {
                     self.drain();
                     return CommandOutcome::Ended { why, left };
                 }
-                Some(CommandEvent::Lost) => return self.end_unwatched(),
-                Some(CommandEvent::Ended { .. }) | None => {}
+                Some(Event::Lost) => return self.end_unwatched(),
+                Some(Event::Ended { .. }) | None => {}
             }
         }
         // Another process keeps the supervisor from its work. What it watches over must not live on

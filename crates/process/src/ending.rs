@@ -1,11 +1,11 @@
-//! How a command ends, as the process that watches over it says.
+//! How a command ends.
+
+pub use gemini_tools_platform::supervisor::GRACE;
 
 use super::signal_name;
+use gemini_tools_platform::unix_process::ExitStatusExt;
 use std::fmt;
-use std::time::Duration;
-
-/// How long processes have between being asked to end and being killed. On Windows none is asked.
-pub const GRACE: Duration = Duration::from_secs(1);
+use std::process::ExitStatus;
 
 /// How a process ended: by itself with a code, or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,16 @@ pub enum Ending {
     Signal(i32),
 }
 
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => Self::Signal(signal),
+            // Without a signal there is a code.
+            None => Self::Code(status.code().unwrap_or_default()),
+        }
+    }
+}
+
 /// `exit status 3`, or the name of a signal.
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,23 +34,4 @@ impl fmt::Display for Ending {
             Self::Signal(signal) => f.write_str(&signal_name(signal)),
         }
     }
-}
-
-/// What there is to say of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandEvent {
-    /// The command has ended; others that it started may live on.
-    Ended {
-        /// How.
-        ending: Ending,
-        /// Whether nothing is left of what it started.
-        all_gone: bool,
-    },
-    /// Nothing is left but the processes that could not be ended.
-    AllGone {
-        /// How many.
-        left: usize,
-    },
-    /// The command is no longer watched over. It does not come to that on Windows.
-    Lost,
 }

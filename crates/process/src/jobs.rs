@@ -7,15 +7,18 @@
 //! taken for a living job.
 
 use super::ending::Ending;
-use super::identity::Identity;
-use super::tree;
+use super::log::Log;
 use gemini_tools_platform::fs::{Mode, OFlags};
+use gemini_tools_platform::identity::Identity;
 use gemini_tools_platform::process::Signal;
+use gemini_tools_platform::supervisor::Keeper;
+use gemini_tools_platform::tree;
 use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Records of ended jobs older than this are removed when a new one is made.
@@ -57,8 +60,7 @@ struct EndingLine {
 }
 
 /// A line that says how a process ended.
-#[cfg(unix)]
-pub(super) fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
+fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
         Ending::Code(code) => (Some(code), None),
         Ending::Signal(signal) => (None, Some(signal)),
@@ -79,8 +81,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 }
 
 /// The ids that a record's first line names.
-#[cfg(unix)]
-pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
+fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names no process.
     let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
@@ -88,6 +89,44 @@ pub(super) fn process_ids(record: &mut impl Read) -> Vec<i32> {
     serde_json::from_str::<JobRecord>(first)
         .map(|r| r.processes.iter().map(|p| p.pid).collect())
         .unwrap_or_default()
+}
+
+/// What a supervisor that stays goes on with.
+struct Kept {
+    log: Log,
+    record: File,
+    /// Whose ending is noted.
+    processes: Vec<i32>,
+}
+
+/// Opens the files of a job, which exist.
+pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut record = File::from(gemini_tools_platform::fs::open(
+        record,
+        flags,
+        Mode::empty(),
+    )?);
+    Ok(Box::new(Kept {
+        log: Log::reopen(log)?,
+        processes: process_ids(&mut record),
+        record,
+    }))
+}
+
+impl Keeper for Kept {
+    fn output(&mut self, bytes: &[u8]) {
+        // What can't be kept is lost, but the writer goes on.
+        let _ = self.log.append(bytes);
+    }
+
+    fn ended(&mut self, process: i32, status: ExitStatus) {
+        if self.processes.contains(&process) {
+            let line = ending_line(process, status.into(), SystemTime::now());
+            // A full disk must not end the watch.
+            let _ = self.record.write_all(line.as_bytes());
+        }
+    }
 }
 
 /// The jobs of one project.

@@ -1,15 +1,14 @@
 //! Starting programs: fed with nothing, drained without limit, ended with all that they
 //! started.
 //!
-//! All of it rests on what the kernel says about processes; what differs between systems is in a
-//! file for each, in `raw`, `tree` and `windows`. Everything is about one command at a time; what
-//! a tool makes of it is the tool's business.
+//! All of it rests on what the kernel says about processes, which is in `gemini-tools-platform`: a
+//! [`supervisor`] watches over a command, and [`tree`] finds what it has started. Everything is
+//! about one command at a time; what a tool makes of it is the tool's business.
 //!
 //! # What it owns
 //!
 //! - [`command`]: a line of shell, or a program with its arguments: its environment, its limits,
 //!   and the end of all that it started;
-//! - [`supervisor`]: the process that watches over a command, and [`tree`]: what it has started;
 //! - [`capture`], [`log`] and [`terminal`]: what a command prints, kept within bounds;
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
 //! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
@@ -51,7 +50,6 @@
 pub mod capture;
 pub mod command;
 pub mod ending;
-pub mod identity;
 pub mod jobs;
 pub mod line_client;
 pub mod log;
@@ -59,65 +57,13 @@ pub mod piped;
 pub mod program_run;
 mod sandboxed;
 pub mod signals;
-#[cfg(unix)]
 mod start;
-#[cfg(unix)]
-pub mod supervisor;
 pub mod terminal;
-#[cfg(unix)]
-pub mod tree;
-#[cfg(windows)]
-mod windows;
 
-#[cfg(unix)]
-use gemini_tools_platform::raw;
-#[cfg(unix)]
-pub use raw::{is_ignored, reset_sigchld, without_sigpipe};
-#[cfg(windows)]
-use windows::start;
-#[cfg(windows)]
-pub use windows::{supervisor, tree};
-
+pub use gemini_tools_platform::own::{caller, exit};
+pub use gemini_tools_platform::supervisor::SUPPORTS_BACKGROUND;
+pub use gemini_tools_platform::{identity, supervisor, tree};
 pub use sandboxed::sandbox_error;
-
-use gemini_tools_platform::fd::OwnedFd;
-
-/// A descriptor that becomes readable when the process that has started this one is gone (see
-/// [`gemini_tools_core::tool::Cancellation::with_caller`]). `None` where that is not a caller: the
-/// first process of a machine or a container.
-#[cfg(unix)]
-pub fn caller() -> Option<OwnedFd> {
-    use gemini_tools_platform::process::{Pid, getppid};
-    let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
-    let caller = raw::watch_process(parent).ok()?;
-    // It may have gone before it was watched, and another have its id.
-    (getppid() == Some(parent)).then_some(caller)
-}
-
-/// A handle that becomes ready when the process that has started this one is gone (see
-/// [`gemini_tools_core::tool::Cancellation::with_caller`]).
-#[cfg(windows)]
-pub fn caller() -> Option<OwnedFd> {
-    windows::parent()
-}
-
-/// Ends this process at once, whatever its threads do.
-#[cfg(unix)]
-pub fn exit(status: u8) -> ! {
-    raw::exit(status.into())
-}
-
-/// Ends this process at once, whatever its threads do.
-#[cfg(windows)]
-pub fn exit(status: u8) -> ! {
-    std::process::exit(status.into())
-}
-
-/// Does something during which writing to a pipe without a reader is an error: it always is.
-#[cfg(windows)]
-pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
-    write()
-}
 
 /// What is weaker on this system than on Linux; `None` there.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
@@ -133,9 +79,6 @@ pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
          has left its session and lost its parent outlives its call",
     )
 };
-
-/// Whether a command can go on when its call is over.
-pub const SUPPORTS_BACKGROUND: bool = cfg!(unix);
 
 /// `SIGTERM` and so on; a number where the signal has no name.
 pub fn signal_name(signal: i32) -> String {

@@ -1,11 +1,11 @@
 //! A program that is talked to over its standard streams for as long as it lives, watched over:
 //! when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::ending::{CommandEvent, Ending};
+use super::ending::Ending;
 use super::start;
-use super::supervisor::Supervised;
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec, poll};
 use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_platform::supervisor::{Event, Supervised};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -79,11 +79,11 @@ impl Piped {
     pub fn is_gone(&mut self) -> bool {
         while !self.is_gone {
             match self.watched.next_event() {
-                Some(CommandEvent::Ended { ending, all_gone }) => {
-                    self.ending = Some(ending);
+                Some(Event::Ended { status, all_gone }) => {
+                    self.ending = Some(status.into());
                     self.is_gone = all_gone;
                 }
-                Some(CommandEvent::AllGone { .. } | CommandEvent::Lost) => self.is_gone = true,
+                Some(Event::AllGone { .. } | Event::Lost) => self.is_gone = true,
                 None => break,
             }
         }

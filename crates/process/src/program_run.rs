@@ -6,9 +6,10 @@
 use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_rest, supervise};
 use super::ending::Ending;
 use super::piped::Program;
-use super::{start, without_sigpipe};
+use super::start;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_platform::own::without_sigpipe;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};

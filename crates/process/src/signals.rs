@@ -22,12 +22,8 @@ impl Signals {
     /// Several that say that the terminal is gone are not impatience: the kernel sends one, and
     /// the shell another. Under `nohup` there are none.
     pub fn ending(cancel: Cancellation) -> Self {
-        #[cfg(unix)]
-        {
-            use signal_hook::consts::SIGHUP;
-            if !crate::is_ignored(SIGHUP) {
-                let _ = flag::register_usize(SIGHUP, cancel.signal_cell(), SIGHUP as usize + 1);
-            }
+        if let Some(hangup) = gemini_tools_platform::own::hangup() {
+            let _ = flag::register_usize(hangup, cancel.signal_cell(), hangup as usize + 1);
         }
         register(&cancel, SIGTERM);
         let interrupt = Mutex::new(register(&cancel, SIGINT));

@@ -184,7 +184,7 @@ macro_rules! memory {
 
 /// Runs `main` and gives the exit status.
 pub fn run(main: fn() -> u8, version: &'static str) -> u8 {
-    if !gemini_tools_platform::start::prepare() {
+    if !gemini_tools_platform::own::prepare() {
         return UNFORESEEN;
     }
     version::set(version);

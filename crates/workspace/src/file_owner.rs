@@ -6,8 +6,9 @@
 //! file neither read nor waited for.
 
 use super::resolve::{ResolveError, open_by_kernel};
-use super::{Workspace, WorkspacePath, open_directory, path_only};
+use super::{Workspace, WorkspacePath, open_directory};
 use gemini_tools_platform::fd::{AsFd, OwnedFd};
+use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -97,7 +98,7 @@ impl<'a> FileOwner<'a> {
     ///
     /// As [`FileOwner::open`].
     pub fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
-        let opened = self.open(path, path_only())?;
+        let opened = self.open(path, PATH_ONLY)?;
         Ok(gemini_tools_platform::fs::fstat(&opened)?)
     }
 
@@ -109,7 +110,7 @@ impl<'a> FileOwner<'a> {
     pub fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;
-        let dir = self.open(parent, path_only() | OFlags::DIRECTORY)?;
+        let dir = self.open(parent, PATH_ONLY | OFlags::DIRECTORY)?;
         let stat = gemini_tools_platform::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         let target = is_link.then(|| gemini_tools_platform::fs::readlinkat(&dir, name, Vec::new()));

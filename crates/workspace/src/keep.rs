@@ -7,8 +7,9 @@
 
 use super::{OpenFile, Workspace, WorkspacePath, resolve::Entry};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use gemini_tools_platform::files;
 use gemini_tools_platform::fs::AtFlags;
-#[cfg(unix)]
+use gemini_tools_platform::io::Errno;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -89,42 +90,27 @@ impl Keeping {
     }
 
     /// Moves the old file away from `name` in `dir`; whether that was done. System calls only.
-    #[cfg(unix)]
     pub(super) fn take(
         &self,
         dir: BorrowedFd<'_>,
         name: &(impl AsRef<OsStr> + ?Sized),
         old: &File,
     ) -> bool {
-        use gemini_tools_platform::fs::{Mode, fchmod, renameat};
-        let Some((to, kept)) = &self.moved_to else {
-            return false;
-        };
-        let is_moved = renameat(dir, name.as_ref(), to, kept.as_str()).is_ok();
-        if is_moved {
-            // The user's alone from now on; what it was is in the line.
-            let _ = fchmod(old, Mode::from_raw_mode(0o600));
-        }
-        is_moved
+        // What its mode was is in the line.
+        self.moved_to.as_ref().is_some_and(|(to, kept)| {
+            files::move_away(old, dir, name.as_ref(), to.as_fd(), kept).is_ok()
+        })
     }
 
     /// Gives the old file its second name, before a rename takes the first.
-    #[cfg(unix)]
-    pub(super) fn link(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &OsStr,
-    ) -> Result<(), gemini_tools_platform::io::Errno> {
+    pub(super) fn link(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         match &self.moved_to {
-            Some((to, kept)) => {
-                gemini_tools_platform::fs::linkat(dir, name, to, kept.as_str(), AtFlags::empty())
-            }
+            Some((to, kept)) => files::link(dir, name, to.as_fd(), kept),
             None => Ok(()),
         }
     }
 
     /// Takes that back.
-    #[cfg(unix)]
     pub(super) fn unlink(&self) {
         if let Some((to, kept)) = &self.moved_to {
             let _ = gemini_tools_platform::fs::unlinkat(to, kept.as_str(), AtFlags::empty());
@@ -204,7 +190,7 @@ impl Kept {
             made_directories: entry.missing.len(),
             old,
             new,
-            must_copy: must_copy || cfg!(windows),
+            must_copy: must_copy || !files::HAS_LINKS,
         })
     }
 }

@@ -127,6 +127,7 @@ pub use gemini_tools_core::text::{show_name, show_path};
 use flush::FlushBehind;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_platform::fd::OwnedFd;
+use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::fs::{FileType, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_platform::links;
@@ -499,7 +500,7 @@ impl Workspace {
     ///
     /// As [`Workspace::open_file`].
     pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
-        self.open_beneath(place, path_only())
+        self.open_beneath(place, PATH_ONLY)
             .and_then(|fd| Ok(gemini_tools_platform::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
     }
@@ -524,19 +525,6 @@ fn not_opened(error: &std::io::Error) -> ToolError {
         format!("The current directory can't be opened: {error}."),
     )
     .with_hint("Start the command in an existing directory.")
-}
-
-/// For opening what is not to be read: a directory that others are opened beneath, or a file
-/// that is only looked at.
-pub(crate) fn path_only() -> OFlags {
-    #[cfg(any(target_os = "linux", windows))]
-    {
-        OFlags::PATH
-    }
-    #[cfg(not(any(target_os = "linux", windows)))]
-    {
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY
-    }
 }
 
 /// Says of a root that it is refused, and why.

@@ -8,6 +8,7 @@
 use super::{Workspace, normalize};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
+use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::files::with_slashes;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
@@ -238,8 +239,7 @@ impl<'a> Walk<'a> {
                 }
                 Ok(_) if last => return self.found(Some(name), Vec::new()),
                 Ok(_) => {
-                    let flags =
-                        super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     match gemini_tools_platform::fs::openat(
                         self.here()?,
                         &name,

@@ -7,6 +7,7 @@ use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use std::ffi::{CStr, OsStr};
@@ -97,7 +98,7 @@ impl Workspace {
         let mut here = PathBuf::new();
         for component in place.rel() {
             let at = WorkspacePath::new(place.root, here.clone(), PathBuf::new());
-            if let Ok(dir) = self.open_beneath(&at, super::path_only() | OFlags::DIRECTORY) {
+            if let Ok(dir) = self.open_beneath(&at, PATH_ONLY | OFlags::DIRECTORY) {
                 let dir = OpenDirectory {
                     fd: dir.as_fd(),
                     root: place.root,
@@ -401,7 +402,7 @@ fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
 }
 
 fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
-    let flags = super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     gemini_tools_platform::fs::openat(dir, path, flags, Mode::empty()).ok()
 }
 
@@ -441,7 +442,7 @@ fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
     let mut here: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
         let kind = if names.peek().is_some() {
-            super::path_only() | OFlags::DIRECTORY | OFlags::CLOEXEC
+            PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
         } else {
             READING
         };

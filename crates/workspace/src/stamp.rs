@@ -81,18 +81,6 @@ impl Stamp {
     }
 }
 
-/// Who may do what with a file: twelve bits of its mode.
-#[cfg_attr(
-    any(target_os = "linux", windows),
-    expect(
-        clippy::useless_conversion,
-        reason = "the types differ between systems"
-    )
-)]
-pub fn permissions(stat: &Stat) -> u32 {
-    u32::from(stat.st_mode) & 0o7777
-}
-
 fn time(secs: i64, nanos: u64) -> SystemTime {
     let secs = u64::try_from(secs).unwrap_or_default();
     let nanos = u32::try_from(nanos).unwrap_or_default();

@@ -34,6 +34,7 @@ use super::{Workspace, show_path, system_error};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use std::borrow::Cow;
@@ -1030,7 +1031,7 @@ impl Workspace {
 
     /// A place with the links on the way and at its end resolved; `None` where it leads nowhere.
     pub(super) fn real_place(&self, place: &WorkspacePath) -> Option<WorkspacePath> {
-        let open = self.open_beneath(place, super::path_only()).ok()?;
+        let open = self.open_beneath(place, PATH_ONLY).ok()?;
         real_path(&open).and_then(|path| self.beneath(&path))
     }
 

@@ -15,6 +15,7 @@ use super::stamp::Stamp;
 use super::{OpenFile, Workspace, access, io_error, system_error};
 use gemini_tools_core::tool::{Acting, Cancellation, ErrorKind, ToolError};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use gemini_tools_platform::files;
 use gemini_tools_platform::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -318,7 +319,7 @@ fn within(
         Err(Errno::EXIST) => false,
         Err(errno) => return Err(errno),
     };
-    let flags = super::path_only() | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = files::PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let result = gemini_tools_platform::fs::openat(dir, name, flags, Mode::empty())
         .and_then(|next| within(next.as_fd(), rest, act));
     if result.is_err() && is_made {
@@ -335,7 +336,6 @@ struct Finished<'a> {
     dir: &'a OwnedFd,
     /// The file's name there, or the one that it gets for a moment.
     temporary: String,
-    #[cfg_attr(windows, expect(dead_code, reason = "it always has a name there"))]
     is_nameless: bool,
     cancel: &'a Cancellation,
 }
@@ -347,7 +347,6 @@ enum Unplaced {
     /// Another program has changed what was there.
     Changed,
     /// The old file can't be moved to where it is kept.
-    #[cfg_attr(windows, expect(dead_code, reason = "it is copied there"))]
     Unmovable,
     System(Errno),
 }
@@ -481,14 +480,13 @@ impl Finished<'_> {
 }
 
 /// Removes a file, or moves it to where it is kept. System calls only.
-#[cfg(unix)]
 fn take_away(
     dir: &OwnedFd,
     name: &OsStr,
     current: &OpenFile,
     keeping: Option<&Keeping>,
 ) -> Result<(), Unplaced> {
-    use gemini_tools_platform::fs::{linkat, unlinkat};
+    use gemini_tools_platform::fs::unlinkat;
     let is_moved = keeping.is_some_and(|keeping| keeping.take(dir.as_fd(), name, &current.file));
     if !is_moved {
         if keeping.is_some_and(|keeping| keeping.moved_to.is_some()) {
@@ -500,7 +498,7 @@ fn take_away(
             gemini_tools_platform::fs::statat(to, kept.as_str(), AtFlags::SYMLINK_NOFOLLOW);
         if !came_out.is_ok_and(|came_out| is_same_content(&current.stat, &came_out)) {
             // Another program was faster. Its file goes back, unless there is yet another by now.
-            let _ = linkat(to, kept.as_str(), dir, name, AtFlags::empty());
+            let _ = files::name_anew(to.as_fd(), kept, dir.as_fd(), name);
             let _ = unlinkat(to, kept.as_str(), AtFlags::empty());
             return Err(Unplaced::Changed);
         }
@@ -511,50 +509,13 @@ fn take_away(
     Ok(())
 }
 
-/// Removes a file.
-#[cfg(windows)]
-fn take_away(
-    dir: &OwnedFd,
-    name: &OsStr,
-    _: &OpenFile,
-    keeping: Option<&Keeping>,
-) -> Result<(), Unplaced> {
-    gemini_tools_platform::fs::unlinkat(dir, name, AtFlags::empty())?;
-    if let Some(keeping) = keeping {
-        keeping.record();
-    }
-    Ok(())
-}
-
 /// The same file, open for reading only: who keeps it open for writing would seem to change it.
 fn for_reading(file: File) -> File {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        File::open(path).unwrap_or(file)
-    }
-    #[cfg(not(target_os = "linux"))]
-    file
+    let again = files::by_descriptor(&file).and_then(|path| File::open(path).ok());
+    again.unwrap_or(file)
 }
 
-#[cfg(unix)]
 impl Finished<'_> {
-    /// Puts the file where it belongs.
-    fn put(
-        &self,
-        entry: &Entry,
-        current: &mut Option<OpenFile>,
-        digest: Option<u64>,
-        keeping: Option<&Keeping>,
-    ) -> Result<(), Unplaced> {
-        let name = entry.name.as_deref().unwrap_or_default();
-        match current {
-            Some(current) => self.put_over(name, current, digest, keeping),
-            None => self.put_new(&entry.missing, name, keeping),
-        }
-    }
-
     /// Gives the file its name, which none may have, in directories that are still to be made.
     fn put_new(
         &self,
@@ -565,12 +526,10 @@ impl Finished<'_> {
         let _acting = self.acting()?;
         let source = self.source();
         let mut link = |dir: BorrowedFd<'_>| {
-            use gemini_tools_platform::fs::{CWD, linkat};
-            let temporary = self.temporary.as_str();
-            source.as_deref().map_or_else(
-                || linkat(self.dir, temporary, dir, name, AtFlags::empty()),
-                |source| linkat(CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW),
-            )?;
+            match &source {
+                Some(source) => files::name_open(source, dir, name),
+                None => files::name_anew(self.dir.as_fd(), &self.temporary, dir, name),
+            }?;
             if let Some(keeping) = keeping {
                 keeping.record();
             }
@@ -588,9 +547,7 @@ impl Finished<'_> {
 
     /// The path by which a nameless file is given a name.
     fn source(&self) -> Option<String> {
-        use std::os::fd::AsRawFd;
-        let path = || format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        self.is_nameless.then(path)
+        files::by_descriptor(self.file).filter(|_| self.is_nameless)
     }
 }
 
@@ -603,34 +560,45 @@ fn undivided(_: usize, steps: &mut dyn FnMut()) {
     steps();
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 impl Finished<'_> {
-    /// Puts the file in the place of another.
-    fn put_over(
+    /// Puts the file where it belongs.
+    fn put(
         &self,
-        name: &OsStr,
-        current: &OpenFile,
+        entry: &Entry,
+        current: &mut Option<OpenFile>,
         digest: Option<u64>,
         keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
-        check_unchanged(self.dir, name, current, digest)?;
+        let name = entry.name.as_deref().unwrap_or_default();
+        let Some(old) = current else {
+            return self.put_new(&entry.missing, name, keeping);
+        };
+        check_unchanged(self.dir, name, old, digest)?;
         let _acting = self.acting()?;
-        replace(self.dir.as_fd(), &self.temporary, name, keeping)
+        let mut release = || drop(current.take());
+        replace(
+            self.dir.as_fd(),
+            &self.temporary,
+            name,
+            keeping,
+            &mut release,
+        )
     }
 }
 
 /// Gives a file the name of another, which goes. System calls only.
-#[cfg(unix)]
 fn replace(
     dir: BorrowedFd<'_>,
     temporary: &str,
     name: &OsStr,
     keeping: Option<&Keeping>,
+    release: &mut dyn FnMut(),
 ) -> Result<(), Unplaced> {
     if let Some(keeping) = keeping {
         keeping.link(dir, name).map_err(|_| Unplaced::Unmovable)?;
     }
-    if let Err(errno) = gemini_tools_platform::fs::renameat(dir, temporary, dir, name) {
+    if let Err(errno) = files::replace(dir, temporary, name, release) {
         if let Some(keeping) = keeping {
             keeping.unlink();
         }
@@ -644,15 +612,19 @@ fn replace(
 
 #[cfg(target_os = "linux")]
 impl Finished<'_> {
-    /// Puts the file in the place of another: they change places, and the other goes if it is
-    /// the one that was read.
-    fn put_over(
+    /// Puts the file where it belongs. Where another is, they change places, and the other goes if
+    /// it is the one that was read.
+    fn put(
         &self,
-        name: &OsStr,
-        current: &OpenFile,
+        entry: &Entry,
+        current: &mut Option<OpenFile>,
         digest: Option<u64>,
         keeping: Option<&Keeping>,
     ) -> Result<(), Unplaced> {
+        let name = entry.name.as_deref().unwrap_or_default();
+        let Some(current) = current else {
+            return self.put_new(&entry.missing, name, keeping);
+        };
         let lease = super::commit_child::Lease::of(&current.file);
         check_unchanged(self.dir, name, current, digest)?;
         let _acting = self.acting()?;
@@ -669,7 +641,7 @@ impl Finished<'_> {
         outcome
     }
 
-    /// The steps of [`Finished::put_over`]: system calls only.
+    /// The steps of a change of places: system calls only.
     fn change_places(
         &self,
         source: Option<&str>,
@@ -688,7 +660,7 @@ impl Finished<'_> {
             // Not on this file system, or not for us.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
                 let keeping = kept.map(|(keeping, _)| keeping);
-                let replaced = replace(dir.as_fd(), temporary, name, keeping);
+                let replaced = replace(dir.as_fd(), temporary, name, keeping, &mut || {});
                 // One that is to be tried again keeps the name that it has.
                 if replaced.is_err()
                     && (source.is_some() || !matches!(replaced, Err(Unplaced::Unmovable)))
@@ -747,53 +719,6 @@ impl Finished<'_> {
                 }
             }
         }
-    }
-}
-
-#[cfg(windows)]
-impl Finished<'_> {
-    /// Puts the file where it belongs. Only NTFS replaces a file that is open; elsewhere it is
-    /// closed, and its lock given up, just before. Programs that look through files (virus
-    /// scanners, indexers) may have one of the two open for a moment.
-    fn put(
-        &self,
-        entry: &Entry,
-        current: &mut Option<OpenFile>,
-        digest: Option<u64>,
-        keeping: Option<&Keeping>,
-    ) -> Result<(), Unplaced> {
-        const ATTEMPTS: u32 = 6;
-        let record = |()| {
-            if let Some(keeping) = keeping {
-                keeping.record();
-            }
-        };
-        let name = entry.name.as_deref().unwrap_or_default();
-        let rename = |dir: BorrowedFd<'_>, replaces| {
-            let from = self.temporary.as_str();
-            gemini_tools_platform::fs::rename_in(self.dir.as_fd(), from, dir, name, replaces)
-        };
-        let Some(old) = current.take() else {
-            let _acting = self.acting()?;
-            let mut name = |dir: BorrowedFd<'_>| rename(dir, false);
-            return Ok(within(self.dir.as_fd(), &entry.missing, &mut name).map(record)?);
-        };
-        check_unchanged(self.dir, name, &old, digest)?;
-        let _acting = self.acting()?;
-        let mut outcome = rename(self.dir.as_fd(), true);
-        drop(old);
-        for attempt in 0..ATTEMPTS {
-            if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(if attempt == 0 {
-                0
-            } else {
-                5 << attempt
-            }));
-            outcome = rename(self.dir.as_fd(), true);
-        }
-        Ok(outcome.map(record)?)
     }
 }
 

@@ -421,7 +421,9 @@ impl Report<'_> {
                 return false;
             }
         }
-        self.ending = self.ending.or_else(|| supervised.ended_meanwhile());
+        self.ending = self
+            .ending
+            .or_else(|| supervised.ended_meanwhile().map(Ending::from));
         self.background = living;
         true
     }

@@ -4,11 +4,12 @@
 
 use super::record::TrustRecordError;
 use gemini_tools_core::text::hex;
+use gemini_tools_platform::files::mode;
 use gemini_tools_platform::fs::{FileType, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
-use gemini_tools_workspace::stamp::{COARSE_TICK, Stamp, permissions};
+use gemini_tools_workspace::stamp::{COARSE_TICK, Stamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -175,7 +176,7 @@ impl Entry {
             path: path.to_owned(),
             is,
             what,
-            mode: stat.map_or(0, permissions),
+            mode: stat.map_or(0, mode),
             stamp: stat.map(Stamp::of),
         };
         let outside = || entry(EntryKind::Outside, LEADS_OUT.to_owned(), None);

@@ -1,10 +1,13 @@
 //! Whose a file is, who may write to it, and what tells it from others, by the mode and the owner.
 
-use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, CWD};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, renameat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -122,4 +125,110 @@ pub fn put_slashes(_name: &mut [u8]) {}
 /// What the system says.
 pub fn current_directory() -> io::Result<PathBuf> {
     std::env::current_dir()
+}
+
+/// Who may do what with a file: twelve bits of its mode.
+#[cfg_attr(
+    target_os = "linux",
+    expect(
+        clippy::useless_conversion,
+        reason = "the types differ between systems"
+    )
+)]
+pub fn mode(stat: &Stat) -> u32 {
+    u32::from(stat.st_mode) & 0o7777
+}
+
+/// For opening what is not to be read: a directory that others are opened beneath, or a file that
+/// is only looked at.
+#[cfg(target_os = "linux")]
+pub const PATH_ONLY: OFlags = OFlags::PATH;
+
+/// For opening what is not to be read: a directory that others are opened beneath, or a file that
+/// is only looked at.
+#[cfg(target_os = "macos")]
+pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Whether a file can have several names.
+pub const HAS_LINKS: bool = true;
+
+/// Gives a file a second name.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn link(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    second: &str,
+) -> Result<(), Errno> {
+    linkat(from, name, to, second, AtFlags::empty())
+}
+
+/// A path by which an open file is opened again and given a name, also where it has none.
+#[cfg(target_os = "linux")]
+pub fn by_descriptor(file: &File) -> Option<String> {
+    Some(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// A path by which an open file is opened again and given a name: there is none here.
+#[cfg(not(target_os = "linux"))]
+pub fn by_descriptor(_file: &File) -> Option<String> {
+    None
+}
+
+/// Gives an open file a name, by a path of [`by_descriptor`]. A system call only.
+///
+/// # Errors
+///
+/// `EXIST` where another file has the name, or what the system says.
+pub fn name_open(path: &str, directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// Gives a file a name that no other has. The one that it had may stay. A system call only.
+///
+/// # Errors
+///
+/// `EXIST` where another file has the name, or what the system says.
+pub fn name_anew(
+    from: BorrowedFd<'_>,
+    temporary: &str,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<(), Errno> {
+    linkat(from, temporary, directory, name, AtFlags::empty())
+}
+
+/// Gives a file the name of another in its directory, which goes. `_release` is for systems where
+/// the other may have to be closed. A system call only.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn replace(
+    directory: BorrowedFd<'_>,
+    temporary: &str,
+    name: &OsStr,
+    _release: &mut dyn FnMut(),
+) -> Result<(), Errno> {
+    renameat(directory, temporary, directory, name)
+}
+
+/// Moves a file to another directory, where it is the user's alone. System calls only.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn move_away(
+    file: &File,
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    kept: &str,
+) -> Result<(), Errno> {
+    renameat(from, name, to, kept)?;
+    let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(0o600));
+    Ok(())
 }

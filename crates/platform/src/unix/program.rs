@@ -42,6 +42,41 @@ pub fn find(
     in_path(name, environment.get(OsStr::new("PATH")).unwrap_or(&usual))
 }
 
+/// What is executed where a program's name is this: a path as it is, so that the error is the
+/// system's and a script sees its path as written; another as [`find`] finds it.
+pub fn to_execute(
+    name: &OsStr,
+    environment: &BTreeMap<OsString, OsString>,
+    directory: &Path,
+) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name));
+    }
+    find(name, environment, directory)
+}
+
+/// The shell that runs a user's line, and what comes before the line: bash.
+pub fn shell() -> Option<(PathBuf, &'static [&'static str])> {
+    // What comes after `--` is the line, whatever it begins with.
+    let words = &["--norc", "--noprofile", "-c", "--"];
+    Some((find_program(OsStr::new("bash"))?, words))
+}
+
+/// Whether the shell takes code, settings or functions from a variable before it reads its line:
+/// none of that was judged.
+pub fn changes_shell(name: &OsStr) -> bool {
+    const READ: [&str; 6] = [
+        "BASHOPTS",
+        "BASH_ENV",
+        "ENV",
+        "POSIXLY_CORRECT",
+        "PS4",
+        "SHELLOPTS",
+    ];
+    let name = name.to_string_lossy();
+    name.starts_with("BASH_FUNC_") || READ.contains(&name.as_ref())
+}
+
 fn in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())

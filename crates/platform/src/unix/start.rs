@@ -1,45 +1,61 @@
-//! What a process sees to before it does anything.
+//! Starting programs under a supervisor.
 
-use crate::raw;
-use rustix::fd::BorrowedFd;
+use super::supervisor::Supervised;
+use crate::raw::{self, Descriptors, Prepared};
+use crate::supervisor::Start;
+use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-use rustix::stdio::{stderr, stdin, stdout};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 
-/// Opens the standard streams that are closed, so that no file gets their numbers, has the system
-/// keep how children end, and closes what others could see of this process. Whether all streams
-/// are there.
-pub fn prepare() -> bool {
-    for stream in [stdin(), stdout(), stderr()] {
-        if is_closed(stream) && !open_null() {
-            return false;
-        }
+impl Start<'_> {
+    /// Starts the program in a session of its own, under a supervisor.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn start(self) -> io::Result<Supervised> {
+        let program = CString::new(self.program.as_os_str().as_bytes())?;
+        let words = std::iter::once(&self.name).chain(self.arguments);
+        let arguments = words
+            .map(|word| CString::new(word.as_bytes()))
+            .collect::<Result<_, _>>()?;
+        let environment = self.environment.iter().filter_map(|(name, value)| {
+            let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            CString::new(both).ok()
+        });
+        let environment = environment.collect();
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+        let watched = Supervised::start(
+            self.apart,
+            |output, errors| {
+                let descriptors = Descriptors {
+                    directory: self.directory,
+                    input: self.input.as_ref().map(AsFd::as_fd),
+                    output,
+                    errors,
+                };
+                Prepared::new(&program, arguments, environment, &descriptors, self.confine)
+            },
+            null.as_fd(),
+            self.keeper,
+        )?;
+        Ok(watched)
     }
-    raw::reset_sigchld();
-    close_to_others();
-    true
 }
 
-/// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
-/// user: a command that a tool runs could else open the stream that the answer goes to, and write
-/// another one there. What is forked from here is closed as well; a program that is started is
-/// not. No core file is left either.
-#[cfg(target_os = "linux")]
-fn close_to_others() {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn close_to_others() {}
-
-fn is_closed(stream: BorrowedFd<'_>) -> bool {
-    rustix::io::fcntl_getfd(stream) == Err(Errno::BADF)
-}
-
-/// Opens the null device under the lowest free number and leaves it open.
-fn open_null() -> bool {
-    rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
-        .map(std::mem::forget)
-        .is_ok()
+/// A file without a name that holds `bytes` and is read from its beginning: it need not be fed to
+/// a program, and one that does not read it is not waited for.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn file_with(bytes: &[u8]) -> io::Result<File> {
+    let mut file = raw::file_in_memory()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }

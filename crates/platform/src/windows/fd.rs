@@ -5,6 +5,7 @@ pub use std::os::windows::io::{BorrowedHandle as BorrowedFd, OwnedHandle as Owne
 use super::io::Errno;
 use std::fs::File;
 use std::os::windows::io::{AsHandle, AsRawHandle};
+use std::sync::Arc;
 
 /// What has a handle.
 pub trait AsFd {
@@ -33,6 +34,12 @@ impl AsFd for File {
 impl AsFd for std::io::Stderr {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.as_handle()
+    }
+}
+
+impl<T: AsFd> AsFd for Arc<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        (**self).as_fd()
     }
 }
 

@@ -1,13 +1,14 @@
 //! Whose a file is, who may write to it, and what tells it from others, by its owner.
 
-use super::fd::AsFd;
+use super::fd::{AsFd, BorrowedFd};
 use super::ffi::{OsStrExt, OsStringExt};
-use super::fs::has_trusted_owner;
+use super::fs::{OFlags, Stat, has_trusted_owner, rename_in};
 use super::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What tells an open file from all others.
 ///
@@ -109,4 +110,104 @@ pub fn put_slashes(name: &mut [u8]) {
 /// What the system says.
 pub fn current_directory() -> io::Result<PathBuf> {
     crate::canonicalize(std::env::current_dir()?)
+}
+
+/// Who may do what with a file: what its mode says of that.
+pub fn mode(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+/// For opening what is not to be read: a directory that others are opened beneath, or a file that
+/// is only looked at.
+pub const PATH_ONLY: OFlags = OFlags::PATH;
+
+/// Whether a file can have several names: not in every file system, so that none is given one.
+pub const HAS_LINKS: bool = false;
+
+/// Gives no file a second name.
+///
+/// # Errors
+///
+/// `NOTSUP`.
+pub fn link(
+    _from: BorrowedFd<'_>,
+    _name: &OsStr,
+    _to: BorrowedFd<'_>,
+    _second: &str,
+) -> Result<(), Errno> {
+    Err(Errno::NOTSUP)
+}
+
+/// A path by which an open file is opened again and given a name: there is none here.
+pub fn by_descriptor(_file: &File) -> Option<String> {
+    None
+}
+
+/// Names no file, because [`by_descriptor`] gives no path.
+///
+/// # Errors
+///
+/// `NOTSUP`.
+pub fn name_open(_path: &str, _directory: BorrowedFd<'_>, _name: &OsStr) -> Result<(), Errno> {
+    Err(Errno::NOTSUP)
+}
+
+/// Gives a file a name that no other has, in the place of the one that it had.
+///
+/// # Errors
+///
+/// `EXIST` where another file has the name, or what the system says.
+pub fn name_anew(
+    from: BorrowedFd<'_>,
+    temporary: &str,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<(), Errno> {
+    rename_in(from, temporary, directory, name, false)
+}
+
+/// Gives a file the name of another in its directory, which goes. Only NTFS replaces a file that is
+/// open; elsewhere `release` closes it, and gives its lock up, just before. Programs that look
+/// through files (virus scanners, indexers) may have one of the two open for a moment.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn replace(
+    directory: BorrowedFd<'_>,
+    temporary: &str,
+    name: &OsStr,
+    release: &mut dyn FnMut(),
+) -> Result<(), Errno> {
+    const ATTEMPTS: u32 = 6;
+    let rename = || rename_in(directory, temporary, directory, name, true);
+    let mut outcome = rename();
+    release();
+    for attempt in 0..ATTEMPTS {
+        if !matches!(outcome, Err(Errno::BUSY | Errno::ACCESS)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(if attempt == 0 {
+            0
+        } else {
+            5 << attempt
+        }));
+        outcome = rename();
+    }
+    outcome
+}
+
+/// Moves no file: what is to be kept is copied.
+///
+/// # Errors
+///
+/// `NOTSUP`.
+pub fn move_away(
+    _file: &File,
+    _from: BorrowedFd<'_>,
+    _name: &OsStr,
+    _to: BorrowedFd<'_>,
+    _kept: &str,
+) -> Result<(), Errno> {
+    Err(Errno::NOTSUP)
 }

@@ -8,6 +8,7 @@
     reason = "the system's functions take pointers; no maintained crate offers these safely"
 )]
 
+pub(crate) mod access;
 pub mod console;
 pub mod event;
 pub mod fd;
@@ -16,12 +17,20 @@ pub mod files;
 pub mod fs;
 pub mod holes;
 pub mod io;
+mod job;
+pub mod own;
 mod owner;
 pub(crate) mod paths;
 pub mod process;
 pub mod program;
-pub mod start;
+#[cfg(feature = "runtime")]
+pub mod runtime;
+pub(crate) mod sockets;
+pub(crate) mod start;
 pub mod stdio;
+pub(crate) mod supervisor;
 pub mod termios;
+pub mod tree;
+pub mod tty;
 pub mod unix_fs;
 pub mod unix_process;

@@ -71,6 +71,39 @@ pub fn find(
         .find_map(|dir| with_ending(dir.join(name)))
 }
 
+/// What is executed where a program's name is this: the file that [`find`] finds.
+pub fn to_execute(
+    name: &OsStr,
+    environment: &BTreeMap<OsString, OsString>,
+    directory: &Path,
+) -> Option<PathBuf> {
+    find(name, environment, directory)
+}
+
+/// The shell that runs a user's line, and what comes before the line, as Gemini CLI 0.61.0 takes
+/// it: what `ComSpec` names where that is a PowerShell, else the newer one where it is installed,
+/// else the one of the system.
+pub fn shell() -> Option<(PathBuf, &'static [&'static str])> {
+    const QUIET: &[&str] = &["-NoProfile", "-NonInteractive", "-Command"];
+    if let Some(named) = std::env::var_os("ComSpec") {
+        let lower = named.to_string_lossy().to_lowercase();
+        if lower.ends_with("powershell.exe") || lower.ends_with("pwsh.exe") {
+            return Some((named.into(), QUIET));
+        }
+    }
+    if let Some(newer) = find_program(OsStr::new("pwsh.exe")) {
+        return Some((newer, &["-NoProfile", "-Command"]));
+    }
+    let usual = find_program(OsStr::new("powershell.exe"))?;
+    Some((usual, QUIET))
+}
+
+/// Whether the shell takes code, settings or functions from a variable before it reads its line:
+/// PowerShell takes them from its profile, which is left out.
+pub fn changes_shell(_name: &OsStr) -> bool {
+    false
+}
+
 /// The editor with the file, by the system's shell.
 pub fn editor(editor: &OsStr, file: &Path) -> Command {
     // The outer quotes go, all others stay as they are.

@@ -1,25 +1,10 @@
 //! Single keys from a terminal, whose modes are put back however that ends.
 
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
-
-#[cfg(unix)]
-pub(super) use unix::Tty;
-#[cfg(windows)]
-pub(super) use windows::Tty;
+pub(super) use gemini_tools_platform::tty::Tty;
 
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_platform::tty::WAIT;
 use std::io;
-use std::time::Duration;
-
-/// How long a read waits before it is looked whether the session goes on, in tenths of a
-/// second.
-const WAIT_TENTHS: u8 = 2;
-
-/// The same.
-const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
 
 /// What a person has pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

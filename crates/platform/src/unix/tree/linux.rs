@@ -26,11 +26,6 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     }
 }
 
-/// A process's arguments, each of which ends in a NUL.
-pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
-    read_proc(&format!("/proc/{pid}/cmdline"), 4096)
-}
-
 /// The identity of this boot of the machine: start times count from it.
 pub fn boot_id() -> String {
     let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
@@ -60,7 +55,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
 
 /// `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
 fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
-    let end = memchr::memrchr(b')', raw)?;
+    let end = raw.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
     let fields: Vec<&str> = rest.split(' ').collect();
     Some(Stat {
@@ -69,7 +64,6 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
             start_time: fields.get(19)?.parse().ok()?,
         },
         parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         // Where only its first thread has ended, a process goes by the same letter, but the others
         // go on.
@@ -96,13 +90,8 @@ mod tests {
         let raw = b"7 (a) b) (c) S 3 7 5 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 991 1 1 1";
         let stat = parse_stat(7, raw).expect("fields");
         assert_eq!(
-            (
-                stat.parent,
-                stat.group,
-                stat.session,
-                stat.identity.start_time
-            ),
-            (3, 7, 5, 991)
+            (stat.parent, stat.session, stat.identity.start_time),
+            (3, 5, 991)
         );
         assert!(parse_stat(7, b"7 (x").is_none());
     }

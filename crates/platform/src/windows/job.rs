@@ -1,7 +1,7 @@
-//! Job objects.
+//! Job objects. Nothing in one outlives its last handle, which is the call's.
 
-use gemini_tools_platform::fd::{FromRaw, OwnedFd};
-use gemini_tools_platform::io::Errno;
+use super::fd::{FromRaw, OwnedFd};
+use super::io::Errno;
 use std::ffi::c_void;
 use std::os::windows::io::{AsRawHandle, RawHandle};
 use windows_sys::Win32::System::Diagnostics::ToolHelp::{

@@ -1,6 +1,5 @@
-//! Unix: the controlling terminal.
+//! The terminal on which a person is asked: the controlling one.
 
-use super::WAIT_TENTHS;
 use rustix::io::Errno;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -8,10 +7,17 @@ use rustix::termios::{
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::process::Stdio;
+use std::time::Duration;
+
+/// [`WAIT`] in tenths of a second.
+const WAIT_TENTHS: u8 = 2;
+
+/// How long a read waits for a key.
+pub const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
 
 /// A terminal.
 #[derive(Debug)]
-pub(in super::super) struct Tty(File);
+pub struct Tty(File);
 
 impl From<File> for Tty {
     fn from(file: File) -> Self {
@@ -21,7 +27,7 @@ impl From<File> for Tty {
 
 impl Tty {
     /// The controlling terminal; `None` where there is none.
-    pub(in super::super) fn open() -> Option<Self> {
+    pub fn open() -> Option<Self> {
         let tty = OpenOptions::new()
             .read(true)
             .write(true)
@@ -32,17 +38,25 @@ impl Tty {
     }
 
     /// Whether it can show colours: any can that `TERM` says no other thing of.
-    #[expect(clippy::unused_self, reason = "a console is asked on Windows")]
-    pub(in super::super) fn can_colour(&self) -> bool {
+    pub fn can_colour(&self) -> bool {
         true
     }
 
-    pub(in super::super) fn write(&self, text: &str) -> io::Result<()> {
+    /// Shows a text.
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn write(&self, text: &str) -> io::Result<()> {
         (&self.0).write_all(text.as_bytes())
     }
 
     /// Remembers the present modes.
-    pub(in super::super) fn keep(&self) -> io::Result<SavedModes<'_>> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn keep(&self) -> io::Result<SavedModes<'_>> {
         Ok(SavedModes {
             tty: &self.0,
             modes: tcgetattr(&self.0)?,
@@ -50,7 +64,11 @@ impl Tty {
     }
 
     /// Lets keys come one by one, unseen and without signals.
-    pub(super) fn raw(&self) -> io::Result<SavedModes<'_>> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         let mut raw = kept.modes.clone();
         // Output stays as it is, so that a line feed still begins a line.
@@ -65,7 +83,11 @@ impl Tty {
     }
 
     /// Reads keys; none where none comes for a while.
-    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::read(&self.0, buffer) {
             // A terminal that has hung up gives nothing as well, and has no modes.
             Ok(0) => tcgetattr(&self.0).map(|_| 0),
@@ -76,14 +98,19 @@ impl Tty {
     }
 
     /// The terminal, for a program that a person uses there: input, output, standard error.
-    pub(in super::super) fn streams(&self) -> io::Result<[Stdio; 3]> {
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn streams(&self) -> io::Result<[Stdio; 3]> {
         let stream = || self.0.try_clone().map(Stdio::from);
         Ok([stream()?, stream()?, stream()?])
     }
 }
 
 /// A terminal's modes, put back when it is dropped.
-pub(in super::super) struct SavedModes<'a> {
+#[derive(Debug)]
+pub struct SavedModes<'a> {
     tty: &'a File,
     modes: Termios,
 }

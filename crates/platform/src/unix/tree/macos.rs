@@ -21,9 +21,6 @@ pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
     tv_nsec: 50_000_000,
 });
 
-/// The most bytes of a process's arguments that are looked at. The kernel gives all or nothing.
-const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
-
 /// The living processes of a session: those that have lost their parent are the children of
 /// the first process of the machine, but stay in their session.
 pub(crate) fn orphans(session: i32) -> Vec<Identity> {
@@ -39,39 +36,6 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
         // It may have ended in between, which is as good.
         let _ = rustix::process::kill_process(pid, signal);
     }
-}
-
-/// A process's arguments, each of which ends in a NUL: `KERN_PROCARGS2` gives their number, the
-/// program's path, zeros up to a boundary, and the arguments, which the environment follows.
-pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
-    let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
-    let mut buffer = vec![0_u8; MAX_ARGUMENTS_BYTES];
-    let mut length = buffer.len();
-    // SAFETY: the kernel writes at most `length` bytes, which the buffer has.
-    let status = unsafe {
-        libc::sysctl(
-            name.as_mut_ptr(),
-            3,
-            buffer.as_mut_ptr().cast::<c_void>(),
-            &raw mut length,
-            ptr::null_mut(),
-            0,
-        )
-    };
-    if status != 0 {
-        return None;
-    }
-    buffer.truncate(length);
-    parse_arguments(&buffer)
-}
-
-fn parse_arguments(raw: &[u8]) -> Option<Vec<u8>> {
-    let (count, rest) = raw.split_first_chunk::<4>()?;
-    let count = usize::try_from(i32::from_ne_bytes(*count)).ok()?;
-    let path_end = memchr::memchr(0, rest)?;
-    let padding = rest[path_end..].iter().take_while(|b| **b == 0).count();
-    let words = rest[path_end + padding..].split_inclusive(|b| *b == 0);
-    Some(words.take(count).flatten().copied().collect())
 }
 
 /// The identity of this boot of the machine.
@@ -132,21 +96,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
             start_time: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
         },
         parent: i32::try_from(info.pbi_ppid).ok()?,
-        group: i32::try_from(info.pbi_pgid).ok()?,
         session: session.map_or(-1, Pid::as_raw_pid),
         is_zombie: info.pbi_status == libc::SZOMB,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_arguments;
-
-    #[test]
-    fn arguments_end_where_the_environment_begins() {
-        let mut raw = 2_i32.to_ne_bytes().to_vec();
-        raw.extend(b"/bin/sh\0\0\0\0sh\0-c\0HOME=/\0");
-        assert_eq!(parse_arguments(&raw).expect("words"), b"sh\0-c\0");
-        assert!(parse_arguments(b"\x01").is_none());
-    }
 }

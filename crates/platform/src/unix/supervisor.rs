@@ -15,10 +15,10 @@
 //! |---|---|---|---|
 //! | `CHOSEN` | command to caller | `P`, process id, 0 | the process that is about to become the command; the process itself says this before `exec`, so that the caller knows it even if the command kills the supervisor at once |
 //! | `STARTED` | supervisor to caller | `S`, process id, error | the command runs (0), or could not be started (the error number). It comes after `CHOSEN` where the system has the supervisor wait until the command begins (`vfork`), but not under QEMU's user emulation |
-//! | `ENDED` | supervisor to caller | `X`, status, flag | the command has exited with this status, or was ended by the signal `-status`; the flag is 1 if nothing that it started is left |
+//! | `ENDED` | supervisor to caller | `X`, status, flag | the command has ended, and `waitpid` gave this status; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
-//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output into the log, and note in the record how processes end; with two empty paths keep nothing |
+//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output, and tell the [`Keeper`] of these two files of it and of how processes end; with two empty paths keep nothing |
 //! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
 //! | end of file | either | none | the other side is gone |
 //!
@@ -30,24 +30,23 @@
 //! for that whenever it waits, and sends `SIGCONT`.
 //!
 //! Left to others: system calls between fork and exec (`raw`), finding and ending processes
-//! (`tree`), the form of the log (`log`) and of the record (`jobs`).
+//! (`tree`), and what is kept of a command that stays ([`Keeper`]).
 
-use super::ending::{CommandEvent, Ending, GRACE};
-use super::log::Log;
 use super::tree;
-use gemini_tools_platform::raw::{self, Announcement, Prepared};
+use crate::raw::{self, Announcement, Prepared};
+use crate::supervisor::{Event, GRACE, Keeper, OpenKeeper};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::cell::Cell;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
@@ -73,16 +72,6 @@ mod message {
     pub(super) const END_ALL: u8 = b'K';
     pub(super) const DETACH: u8 = b'D';
     pub(super) const DETACHED: u8 = b'A';
-}
-
-impl Ending {
-    fn of(status: WaitStatus) -> Self {
-        match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Self::Code(code),
-            (None, Some(signal)) => Self::Signal(signal),
-            (None, None) => Self::Code(status.as_raw()),
-        }
-    }
 }
 
 /// Supervisors that had not ended when they were left: they are taken leave of when the next one
@@ -135,7 +124,7 @@ pub struct Supervised {
     /// Whether the supervisor has nothing more to do.
     is_over: Cell<bool>,
     /// What it said while something else was waited for.
-    pending_event: Cell<Option<CommandEvent>>,
+    pending_event: Cell<Option<Event>>,
     /// How often it was found stopped.
     stopped: Cell<u32>,
     /// Whether leave has been taken of it.
@@ -153,6 +142,7 @@ impl Supervised {
         apart: bool,
         prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> Prepared<'p>,
         null: BorrowedFd<'_>,
+        keeper: OpenKeeper,
     ) -> Result<Self, Errno> {
         let (output, writer) = raw::pipe()?;
         // Fewer changes between writer and reader.
@@ -176,7 +166,8 @@ impl Supervised {
             control: Some(theirs),
             output: Some(output),
             leader: None,
-            ending: None,
+            status: None,
+            keeper,
             stays: None,
         };
         let caller = control.as_raw_fd();
@@ -240,7 +231,7 @@ impl Supervised {
     }
 
     /// What the supervisor says, if anything.
-    pub fn next_event(&self) -> Option<CommandEvent> {
+    pub fn next_event(&self) -> Option<Event> {
         if let Some(event) = self.pending_event.take() {
             return Some(event);
         }
@@ -251,41 +242,35 @@ impl Supervised {
             }
             // The start was not waited for any longer, or what the command says of itself came last.
             Ok((message::STARTED | message::CHOSEN, _)) => None,
-            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(CommandEvent::Lost)),
-            Err(_) => Some(CommandEvent::Lost),
+            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(Event::Lost)),
+            Err(_) => Some(Event::Lost),
         }
     }
 
-    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<CommandEvent> {
+    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<Event> {
         let event = match (kind, numbers) {
-            (message::ENDED, [status, gone]) => CommandEvent::Ended {
-                ending: if status < 0 {
-                    Ending::Signal(-status)
-                } else {
-                    Ending::Code(status)
-                },
+            (message::ENDED, [status, gone]) => Event::Ended {
+                status: ExitStatus::from_raw(status),
                 all_gone: gone == 1,
             },
-            (message::ALL_GONE, [left, _]) => CommandEvent::AllGone {
+            (message::ALL_GONE, [left, _]) => Event::AllGone {
                 left: usize::try_from(left).unwrap_or(0),
             },
             _ => return None,
         };
-        if let CommandEvent::Ended { all_gone: true, .. } | CommandEvent::AllGone { .. } = event {
+        if let Event::Ended { all_gone: true, .. } | Event::AllGone { .. } = event {
             self.is_over.set(true);
         }
         Some(event)
     }
 
     /// Keeps what was said out of turn for [`Supervised::next_event`].
-    fn keep(&self, event: CommandEvent) {
+    fn keep(&self, event: Event) {
         let kept = match (self.pending_event.take(), event) {
-            (Some(CommandEvent::Ended { ending, .. }), CommandEvent::AllGone { .. }) => {
-                CommandEvent::Ended {
-                    ending,
-                    all_gone: true,
-                }
-            }
+            (Some(Event::Ended { status, .. }), Event::AllGone { .. }) => Event::Ended {
+                status,
+                all_gone: true,
+            },
             (Some(first), _) => first,
             (None, event) => event,
         };
@@ -293,11 +278,11 @@ impl Supervised {
     }
 
     /// How the command has ended, where that was said while its supervisor was asked to stay.
-    pub fn ended_meanwhile(&self) -> Option<Ending> {
+    pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
         let event = self.pending_event.take();
         self.pending_event.set(event);
         match event {
-            Some(CommandEvent::Ended { ending, .. }) => Some(ending),
+            Some(Event::Ended { status, .. }) => Some(status),
             _ => None,
         }
     }
@@ -362,7 +347,7 @@ impl Supervised {
         }
     }
 
-    /// Asks the supervisor to end everything; [`CommandEvent::AllGone`] follows.
+    /// Asks the supervisor to end everything; [`Event::AllGone`] follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
         // A supervisor that is gone shows as `Lost`.
@@ -370,7 +355,7 @@ impl Supervised {
     }
 
     /// Lets the command go on without its caller: from now on the supervisor reads the output
-    /// into `log`, and notes in `record` how the processes ended. Both exist.
+    /// and tells the [`Keeper`] of `record` and `log` of it, and how processes end.
     ///
     /// # Errors
     ///
@@ -420,17 +405,14 @@ struct Supervisor {
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     /// How the command ended.
-    ending: Option<Ending>,
+    status: Option<ExitStatus>,
+    keeper: OpenKeeper,
     /// Where output and endings go after the caller has left.
     stays: Option<Detached>,
 }
 
-struct Detached {
-    /// `None` where it will not be asked for.
-    files: Option<(Log, std::fs::File)>,
-    /// Whose ending is noted.
-    processes: Vec<i32>,
-}
+/// Keeps nothing where nothing will be asked for.
+struct Detached(Option<Box<dyn Keeper>>);
 
 impl Supervisor {
     /// The supervisor's life. Gives the status to exit with.
@@ -549,16 +531,12 @@ impl Supervisor {
 
     /// Takes leave of children that have ended.
     fn reap(&mut self) -> Option<i32> {
-        let before = self.ending;
+        let before = self.status;
         let all_gone = tree::reap(|pid, status| self.note(pid, status))
             && tree::orphans(self.session()).is_empty();
-        match (before, self.ending) {
-            (None, Some(ending)) => {
-                let status = match ending {
-                    Ending::Code(code) => code,
-                    Ending::Signal(signal) => -signal,
-                };
-                self.report(message::ENDED, [status, i32::from(all_gone)]);
+        match (before, self.status) {
+            (None, Some(status)) => {
+                self.report(message::ENDED, [status.into_raw(), i32::from(all_gone)]);
             }
             _ if all_gone => self.report(message::ALL_GONE, [0, 0]),
             _ => {}
@@ -566,24 +544,18 @@ impl Supervisor {
         all_gone.then(|| self.leave())
     }
 
-    /// Remembers how a process ended, and writes it down where that may be asked for.
+    /// Remembers how a process ended, and has it kept where that may be asked for.
     fn note(&mut self, pid: Pid, status: WaitStatus) {
-        let ending = Ending::of(status);
+        let status = ExitStatus::from_raw(status.as_raw());
         if Some(pid) == self.leader {
-            self.ending = Some(ending);
+            self.status = Some(status);
         }
-        self.record(pid, ending);
+        self.record(pid, status);
     }
 
-    fn record(&mut self, pid: Pid, ending: Ending) {
-        if let Some(stays) = &mut self.stays
-            && stays.processes.contains(&pid.as_raw_pid())
-        {
-            let line = super::jobs::ending_line(pid.as_raw_pid(), ending, SystemTime::now());
-            if let Some((_, record)) = &mut stays.files {
-                // A full disk must not end the watch.
-                let _ = record.write_all(line.as_bytes());
-            }
+    fn record(&mut self, pid: Pid, status: ExitStatus) {
+        if let Some(Detached(Some(keeper))) = &mut self.stays {
+            keeper.ended(pid.as_raw_pid(), status);
         }
     }
 
@@ -603,9 +575,9 @@ impl Supervisor {
         self.leave()
     }
 
-    /// Reads output into the log, at most `pieces` pieces. Whether it has come to its end.
+    /// Reads output for the keeper, at most `pieces` pieces. Whether it has come to its end.
     fn drain(&mut self, pieces: usize) -> bool {
-        let (Some(output), Some(stays)) = (&self.output, &mut self.stays) else {
+        let (Some(output), Some(Detached(keeper))) = (&self.output, &mut self.stays) else {
             return false;
         };
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -619,8 +591,8 @@ impl Supervisor {
                 Ok(0) => return true,
                 // What can't be kept is lost, but the writer goes on.
                 Ok(n) => {
-                    if let Some((log, _)) = &mut stays.files {
-                        let _ = log.append(&buffer[..n]);
+                    if let Some(keeper) = keeper {
+                        keeper.output(&buffer[..n]);
                     }
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
@@ -656,12 +628,12 @@ impl Supervisor {
                 let mut paths = paths.split(|b| *b == 0);
                 let mut next = || path_of(paths.next().unwrap_or_default());
                 let (record, log) = (next(), next());
-                let answer = match Detached::open(&record, &log) {
+                let answer = match Detached::open(self.keeper, &record, &log) {
                     Ok(stays) => {
                         self.stays = Some(stays);
                         // It may have ended while we were being asked.
-                        if let (Some(leader), Some(ending)) = (self.leader, self.ending) {
-                            self.record(leader, ending);
+                        if let (Some(leader), Some(status)) = (self.leader, self.status) {
+                            self.record(leader, status);
                         }
                         0
                     }
@@ -676,20 +648,14 @@ impl Supervisor {
 }
 
 impl Detached {
-    fn open(record: &Path, log: &Path) -> Result<Self, Errno> {
+    fn open(keeper: OpenKeeper, record: &Path, log: &Path) -> Result<Self, Errno> {
         if record.as_os_str().is_empty() {
-            return Ok(Self {
-                files: None,
-                processes: Vec::new(),
-            });
+            return Ok(Self(None));
         }
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut record = std::fs::File::from(rustix::fs::open(record, flags, Mode::empty())?);
-        let log = Log::reopen(log).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-        Ok(Self {
-            processes: super::jobs::process_ids(&mut record),
-            files: Some((log, record)),
-        })
+        match keeper(record, log) {
+            Ok(keeper) => Ok(Self(Some(keeper))),
+            Err(e) => Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+        }
     }
 }
 
@@ -700,8 +666,8 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::{Supervised, message, send};
-    use crate::ending::CommandEvent;
-    use gemini_tools_platform::raw;
+    use crate::raw;
+    use crate::supervisor::Event;
     use rustix::fd::{AsFd, OwnedFd};
     use rustix::io::Errno;
     use std::cell::Cell;
@@ -738,10 +704,7 @@ mod tests {
         assert_eq!(watched.leader, 7);
         assert!(watched.next_event().is_none());
         let ended = watched.next_event();
-        assert!(
-            matches!(ended, Some(CommandEvent::Ended { .. })),
-            "{ended:?}"
-        );
+        assert!(matches!(ended, Some(Event::Ended { .. })), "{ended:?}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Which processes there are below a process, and ending them.
 
+use super::fd::{FromRaw, OwnedFd};
+use super::process::{Signal, is_running, open};
 use crate::identity::Identity;
-use gemini_tools_platform::fd::{FromRaw, OwnedFd};
-use gemini_tools_platform::process::{Signal, is_running};
 use std::os::windows::io::AsRawHandle;
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Foundation::FILETIME;
@@ -20,7 +20,7 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 impl Identity {
     /// The process of this id, if one is alive.
     pub fn of(pid: i32) -> Option<Self> {
-        let process = gemini_tools_platform::process::open(u32::try_from(pid).ok()?, 0).ok()?;
+        let process = open(u32::try_from(pid).ok()?, 0).ok()?;
         is_running(&process).then_some(())?;
         let start_time = start_time(&process)?;
         Some(Self { pid, start_time })
@@ -31,17 +31,12 @@ impl Identity {
         let Ok(pid) = u32::try_from(self.pid) else {
             return;
         };
-        let Ok(process) = gemini_tools_platform::process::open(pid, PROCESS_TERMINATE) else {
+        let Ok(process) = open(pid, PROCESS_TERMINATE) else {
             return;
         };
         if signal.ends() && start_time(&process) == Some(self.start_time) {
             terminate(&process);
         }
-    }
-
-    /// Windows does not reveal the command line of a process.
-    pub fn command_line(self) -> Option<String> {
-        None
     }
 }
 

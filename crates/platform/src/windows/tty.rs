@@ -1,15 +1,18 @@
-//! Windows: the console.
+//! The terminal on which a person is asked: the console.
 
-use super::WAIT;
-use gemini_tools_platform::console::{Console, Modes};
-use gemini_tools_platform::stdio::{stderr, stdin, stdout};
-use gemini_tools_platform::termios::isatty;
+use super::console::{Console, Modes};
+use super::stdio::{stderr, stdin, stdout};
+use super::termios::isatty;
 use std::io;
 use std::process::Stdio;
+use std::time::Duration;
+
+/// How long a read waits for a key.
+pub const WAIT: Duration = Duration::from_millis(200);
 
 /// A console. Its modes are put back when it is dropped.
 #[derive(Debug)]
-pub(in super::super) struct Tty {
+pub struct Tty {
     console: Console,
     before: Modes,
 }
@@ -18,7 +21,7 @@ impl Tty {
     /// The console, where a person sees it. Hosts start programs in consoles without a window,
     /// and terminals that are none have one that is hidden: one that can be seen has at least one
     /// of the standard streams.
-    pub(in super::super) fn open() -> Option<Self> {
+    pub fn open() -> Option<Self> {
         if ![stdin(), stdout(), stderr()].into_iter().any(isatty) {
             return None;
         }
@@ -28,17 +31,26 @@ impl Tty {
     }
 
     /// Whether it can show colours: from now on it does.
-    pub(in super::super) fn can_colour(&self) -> bool {
+    pub fn can_colour(&self) -> bool {
         let modes = self.before.with_escape_sequences();
         self.console.set_modes(modes).is_ok()
     }
 
-    pub(in super::super) fn write(&self, text: &str) -> io::Result<()> {
+    /// Shows a text.
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn write(&self, text: &str) -> io::Result<()> {
         Ok(self.console.write(text)?)
     }
 
     /// Remembers the present modes.
-    pub(in super::super) fn keep(&self) -> io::Result<SavedModes<'_>> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn keep(&self) -> io::Result<SavedModes<'_>> {
         Ok(SavedModes {
             console: &self.console,
             modes: self.console.modes()?,
@@ -46,7 +58,11 @@ impl Tty {
     }
 
     /// Lets keys come one by one, unseen and without signals.
-    pub(super) fn raw(&self) -> io::Result<SavedModes<'_>> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         self.console.set_modes(kept.modes.with_single_keys())?;
         // What was typed before the question was shown is not an answer to it.
@@ -55,12 +71,20 @@ impl Tty {
     }
 
     /// Reads keys, those that are characters of ASCII; none where none comes for a while.
-    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// Where the terminal is gone.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(self.console.read(buffer, WAIT)?)
     }
 
     /// The terminal, for a program that a person uses there: input, output, standard error.
-    pub(in super::super) fn streams(&self) -> io::Result<[Stdio; 3]> {
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn streams(&self) -> io::Result<[Stdio; 3]> {
         self.console.streams()
     }
 }
@@ -73,7 +97,8 @@ impl Drop for Tty {
 }
 
 /// A console's modes, put back when it is dropped.
-pub(in super::super) struct SavedModes<'a> {
+#[derive(Debug)]
+pub struct SavedModes<'a> {
     console: &'a Console,
     modes: Modes,
 }

@@ -15,7 +15,7 @@ use macos as system;
 pub use system::boot_id;
 pub(super) use system::{LOOK_FOR_ORPHANS, orphans};
 
-use super::identity::Identity;
+use crate::identity::Identity;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::time::{Duration, Instant};
@@ -32,7 +32,6 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 struct Stat {
     identity: Identity,
     parent: i32,
-    group: i32,
     session: i32,
     is_zombie: bool,
 }
@@ -51,17 +50,6 @@ impl Identity {
             return;
         };
         system::signal(self, pid, signal);
-    }
-
-    /// What can be read of the process's command line, in one line.
-    pub fn command_line(self) -> Option<String> {
-        let raw = system::arguments(self.pid)?;
-        let words: Vec<_> = raw
-            .split(|b| *b == 0)
-            .filter(|w| !w.is_empty())
-            .map(gemini_tools_core::text::show_name)
-            .collect();
-        (!words.is_empty()).then(|| words.join(" ").replace(['\n', '\r', '\t'], " "))
     }
 }
 
@@ -83,18 +71,6 @@ pub fn of_session(session: i32) -> Vec<Identity> {
         .collect();
     found.sort_by_key(|i| i.start_time);
     found
-}
-
-/// The living processes of a process group: they stay in it when they lose their parent. Of group 0 there are none, as
-/// of session 0.
-pub fn of_group(group: i32) -> Vec<Identity> {
-    if group <= 0 {
-        return Vec::new();
-    }
-    let all = system::all().into_iter();
-    all.filter(|stat| !stat.is_zombie && stat.group == group)
-        .map(|stat| stat.identity)
-        .collect()
 }
 
 fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
@@ -253,7 +229,7 @@ pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Identity, boot_id, descendants, end, endable, of_group, of_session};
+    use super::{Identity, boot_id, descendants, end, endable, of_session};
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
@@ -262,7 +238,6 @@ mod tests {
         for id in [0, -1] {
             assert_eq!(descendants(id), []);
             assert_eq!(of_session(id), []);
-            assert_eq!(of_group(id), []);
         }
     }
 
@@ -290,7 +265,6 @@ mod tests {
         while descendants(pid).len() < 2 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(descendants(pid).iter().all(|p| p.command_line().is_some()));
         let tree = descendants(pid);
         // A zombie of ours until it is waited for: that does not count as alive.
         assert!(end(&[first], Duration::from_millis(50)).is_empty());

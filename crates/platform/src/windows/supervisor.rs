@@ -1,12 +1,14 @@
 //! Watching over a command and everything that it starts, by a job object.
 
+use super::fd::{AsFd, BorrowedFd, OwnedFd};
+use super::io::Errno;
 use super::job::Job;
-use crate::ending::{CommandEvent, Ending};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
-use gemini_tools_platform::io::Errno;
+use crate::supervisor::Event;
 use std::cell::Cell;
 use std::os::windows::io::AsRawHandle;
+use std::os::windows::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
 use windows_sys::Win32::System::Threading::{GetExitCodeProcess, WaitForSingleObject};
@@ -58,24 +60,24 @@ impl Supervised {
     }
 
     /// What there is to say, if anything.
-    pub fn next_event(&self) -> Option<CommandEvent> {
+    pub fn next_event(&self) -> Option<Event> {
         if self.is_over.get() {
             return None;
         }
         if !self.has_ended.get() {
-            let ending = Ending::Code(self.exit_code()?);
+            let status = self.exit_status()?;
             let all_gone = self.job.living() == 0;
             self.has_ended.set(true);
-            return Some(CommandEvent::Ended { ending, all_gone });
+            return Some(Event::Ended { status, all_gone });
         }
         if self.job.living() > 0 {
             return None;
         }
         self.is_over.set(true);
-        Some(CommandEvent::AllGone { left: 0 })
+        Some(Event::AllGone { left: 0 })
     }
 
-    fn exit_code(&self) -> Option<i32> {
+    fn exit_status(&self) -> Option<ExitStatus> {
         let process = self.process.as_raw_handle();
         let mut code = 0;
         // SAFETY: the handle is open.
@@ -85,11 +87,11 @@ impl Supervised {
             }
             GetExitCodeProcess(process, &raw mut code);
         }
-        Some(code as i32)
+        Some(ExitStatus::from_raw(code))
     }
 
     /// Nothing is said while it is asked to stay.
-    pub fn ended_meanwhile(&self) -> Option<Ending> {
+    pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
         None
     }
 
@@ -98,7 +100,7 @@ impl Supervised {
         false
     }
 
-    /// Ends everything; [`CommandEvent::AllGone`] follows.
+    /// Ends everything; [`Event::AllGone`] follows.
     pub fn end_all(&self, _grace: Duration) {
         self.job.end();
     }

@@ -1,0 +1,75 @@
+//! This process: what it sees to before it does anything, who has started it, and its end.
+
+pub use crate::raw::without_sigpipe;
+
+use crate::raw;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, getppid};
+use rustix::stdio::{stderr, stdin, stdout};
+
+/// Opens the standard streams that are closed, so that no file gets their numbers, has the system
+/// keep how children end, and closes what others could see of this process. Whether all streams
+/// are there.
+pub fn prepare() -> bool {
+    for stream in [stdin(), stdout(), stderr()] {
+        if is_closed(stream) && !open_null() {
+            return false;
+        }
+    }
+    raw::reset_sigchld();
+    close_to_others();
+    true
+}
+
+/// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
+/// user: a command that a tool runs could else open the stream that the answer goes to, and write
+/// another one there. What is forked from here is closed as well; a program that is started is
+/// not. No core file is left either.
+#[cfg(target_os = "linux")]
+fn close_to_others() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_to_others() {}
+
+/// A descriptor that becomes readable when the process that has started this one is gone. `None`
+/// where that is not a caller: the first process of a machine or a container.
+pub fn caller() -> Option<OwnedFd> {
+    let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
+    let caller = raw::watch_process(parent).ok()?;
+    // It may have gone before it was watched, and another have its id.
+    (getppid() == Some(parent)).then_some(caller)
+}
+
+/// The signal that says that the terminal is gone, where this process gets it: under `nohup` it
+/// does not.
+pub fn hangup() -> Option<i32> {
+    let signal = rustix::process::Signal::HUP.as_raw();
+    (!raw::is_ignored(signal)).then_some(signal)
+}
+
+/// Leaves the terminal, whose signals are for the process that has started this one.
+pub fn leave_terminal() {
+    // Only a process that leads its group already can't.
+    let _ = rustix::process::setsid();
+}
+
+/// Ends this process at once, whatever its threads do.
+pub fn exit(status: u8) -> ! {
+    raw::exit(status.into())
+}
+
+fn is_closed(stream: BorrowedFd<'_>) -> bool {
+    rustix::io::fcntl_getfd(stream) == Err(Errno::BADF)
+}
+
+/// Opens the null device under the lowest free number and leaves it open.
+fn open_null() -> bool {
+    rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
+        .map(std::mem::forget)
+        .is_ok()
+}

@@ -1,0 +1,53 @@
+//! Pipes and signals for tokio.
+
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+use std::io;
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The end of a pipe that is read. A reading that is given up loses nothing.
+pub type Reader = pipe::Receiver;
+
+/// The end of a pipe that is written to.
+pub type Writer = pipe::Sender;
+
+/// The end of a pipe that is read, for this runtime.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn reader(pipe: OwnedFd) -> io::Result<Reader> {
+    Reader::from_owned_fd(pipe)
+}
+
+/// The end of a pipe that is written to, for this runtime.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn writer(pipe: OwnedFd) -> io::Result<Writer> {
+    Writer::from_owned_fd(pipe)
+}
+
+/// Waits for a signal that is to end a server; gives its number. Where no handlers can be set, such
+/// a signal ends the process at once, and supervisors end what it has started.
+pub async fn end_signal() -> i32 {
+    // A file that grows too large is an error of its write, not the end of the process.
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    let (interrupt, terminate, hangup) = (
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    );
+    let handlers = (signal(interrupt), signal(terminate), signal(hangup));
+    let (Ok(mut interrupted), Ok(mut terminated), Ok(mut hung_up)) = handlers else {
+        return std::future::pending().await;
+    };
+    let which = tokio::select! {
+        _ = interrupted.recv() => interrupt,
+        _ = terminated.recv() => terminate,
+        _ = hung_up.recv() => hangup,
+    };
+    which.as_raw_value()
+}
