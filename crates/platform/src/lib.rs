@@ -21,6 +21,7 @@
 //! - [`holes`]: parts of a file that take no room;
 //! - [`tty`]: the terminal on which a person is asked;
 //! - [`links`]: where a path leads, and through which links;
+//! - [`ReadBuffer`]: a buffer for what comes in pieces of unknown size;
 //! - [`unread`]: what a reader has not taken yet of what was written;
 //! - [`isolated`]: work on data of strangers, in a process that may die of it.
 //!
@@ -64,6 +65,7 @@ pub mod isolated;
 pub mod links;
 #[cfg(unix)]
 pub mod raw;
+mod read_buffer;
 pub mod sockets;
 pub mod supervisor;
 #[cfg(unix)]
@@ -87,6 +89,8 @@ pub use windows::paths::{check_names, check_new_names};
 pub use windows::{
     console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
 };
+
+pub use read_buffer::ReadBuffer;
 
 use std::path::{Path, PathBuf};
 

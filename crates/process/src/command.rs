@@ -3,6 +3,7 @@
 use super::capture::Capture;
 use super::ending::{Ending, GRACE};
 use gemini_tools_core::tool::{Cancellation, Waiting};
+use gemini_tools_platform::ReadBuffer;
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_platform::fd::{BorrowedFd, OwnedFd};
 use gemini_tools_platform::io::Errno;
@@ -235,7 +236,7 @@ pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn OutputSink) {
 struct Supervision<'a> {
     watched: &'a Supervised,
     capture: &'a mut dyn OutputSink,
-    buffer: Vec<u8>,
+    buffer: ReadBuffer,
     /// Whether a process may still write.
     is_open: bool,
     are_errors_open: bool,
@@ -262,7 +263,7 @@ impl<'a> Supervision<'a> {
         Self {
             watched,
             capture,
-            buffer: vec![0; CHUNK_BYTES],
+            buffer: ReadBuffer::new(CHUNK_BYTES),
             is_open: true,
             are_errors_open: watched.errors.is_some(),
             last_output: Instant::now(),
@@ -402,11 +403,11 @@ impl<'a> Supervision<'a> {
         let Some(errors) = &self.watched.errors else {
             return;
         };
-        match gemini_tools_platform::io::read(errors, &mut self.buffer) {
-            Ok(0) => self.are_errors_open = false,
-            Ok(n) => {
+        match self.buffer.read(errors) {
+            Ok([]) => self.are_errors_open = false,
+            Ok(piece) => {
                 self.last_output = Instant::now();
-                self.capture.push_error(&self.buffer[..n]);
+                self.capture.push_error(piece);
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => self.are_errors_open = false,
@@ -414,11 +415,11 @@ impl<'a> Supervision<'a> {
     }
 
     fn read(&mut self) {
-        match gemini_tools_platform::io::read(&self.watched.output, &mut self.buffer) {
-            Ok(0) => self.is_open = false,
-            Ok(n) => {
+        match self.buffer.read(&self.watched.output) {
+            Ok([]) => self.is_open = false,
+            Ok(piece) => {
                 self.last_output = Instant::now();
-                self.capture.push(&self.buffer[..n]);
+                self.capture.push(piece);
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => self.is_open = false,

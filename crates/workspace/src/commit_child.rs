@@ -34,7 +34,8 @@ const STACK_BYTES_PER_DIRECTORY: usize = 4 * 1024;
 /// process, this one takes them.
 pub(super) fn take(directories: usize, mut steps: &mut dyn FnMut()) {
     let size = (STACK_BYTES + directories * STACK_BYTES_PER_DIRECTORY).next_multiple_of(16);
-    let mut stack = vec![0_u8; size];
+    // Its pages are touched by use only.
+    let mut stack = Vec::<u8>::with_capacity(size);
     let top = stack.as_mut_ptr().wrapping_add(size);
     let top = top.wrapping_sub(top.addr() % 16);
     let signals = block_signals();

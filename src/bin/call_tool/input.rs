@@ -3,6 +3,7 @@
 use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::session::Session;
+use gemini_tools::sys::ReadBuffer;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, TICK, ToolError, from_words};
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
         ToolError::invalid(format!("Standard input can't be read: {reason}."))
     };
     let mut input = Vec::new();
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = ReadBuffer::new(64 * 1024);
     let mut is_too_large = false;
     loop {
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
@@ -72,16 +73,16 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
             }
             other => other.map_err(failed)?,
         };
-        match gemini_tools::sys::io::read(stdin, &mut buffer) {
-            Ok(0) => break,
+        match buffer.read(stdin) {
+            Ok([]) => break,
             // Read on, only to let the writer finish.
             Ok(_) if is_too_large => {}
-            Ok(n) => {
-                is_too_large = input.len() + n > MAX_BYTES;
+            Ok(piece) => {
+                is_too_large = input.len() + piece.len() > MAX_BYTES;
                 if is_too_large {
                     input = Vec::new();
                 } else {
-                    input.extend_from_slice(&buffer[..n]);
+                    input.extend_from_slice(piece);
                 }
             }
             Err(gemini_tools::sys::io::Errno::INTR | gemini_tools::sys::io::Errno::AGAIN) => {}

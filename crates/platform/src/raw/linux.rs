@@ -149,15 +149,16 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 
 /// Starts the program and waits until it is there.
 pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
-    let stack = vec![0_u8; STACK_BYTES];
-    let top = stack.as_ptr().wrapping_add(STACK_BYTES & !15);
+    // Its pages are touched by use only.
+    let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
+    let top = stack.as_mut_ptr().wrapping_add(STACK_BYTES & !15);
     let mut attempt = Attempt { program, error: 0 };
     // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
     // has become the other program or has ended; it makes system calls only.
     let pid = unsafe {
         libc::clone(
             attempt_it,
-            top.cast_mut().cast::<c_void>(),
+            top.cast::<c_void>(),
             libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
             (&raw mut attempt).cast::<c_void>(),
         )

@@ -75,9 +75,8 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
 fn read_proc(path: &str, limit: usize) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let mut text = vec![0; limit];
-    let n = rustix::io::read(&file, &mut text).ok()?;
-    text.truncate(n);
+    let mut text = Vec::with_capacity(limit);
+    rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)).ok()?;
     Some(text)
 }
 

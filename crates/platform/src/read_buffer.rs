@@ -1,0 +1,68 @@
+//! A buffer for what comes in pieces of unknown size.
+
+use crate::fd::AsFd;
+use crate::io::{Errno, read};
+
+/// The size at first, in bytes: most commands print less, and most arguments are shorter.
+const FIRST_BYTES: usize = 4 * 1024;
+
+/// A buffer that is small until a read fills it. Each page of a large one costs as much as reading a few kilobytes, and
+/// all of them are touched when it is made.
+#[derive(Debug)]
+pub struct ReadBuffer {
+    bytes: Vec<u8>,
+    max_bytes: usize,
+}
+
+impl ReadBuffer {
+    /// A buffer that grows to `max_bytes`.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            bytes: vec![0; FIRST_BYTES.min(max_bytes)],
+            max_bytes,
+        }
+    }
+
+    /// Reads once, and gives what came; nothing at the end.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn read(&mut self, fd: impl AsFd) -> Result<&[u8], Errno> {
+        let count = read(fd, &mut self.bytes[..])?;
+        if count == self.bytes.len() && count < self.max_bytes {
+            // What was read stays where it is: at the beginning.
+            self.bytes.resize(self.max_bytes, 0);
+        }
+        Ok(&self.bytes[..count])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FIRST_BYTES, ReadBuffer};
+    use std::fs::File;
+
+    #[test]
+    fn a_buffer_that_was_filled_takes_more_the_next_time() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("long");
+        let content: Vec<u8> = (0..=255).cycle().take(5 * FIRST_BYTES).collect();
+        std::fs::write(&path, &content).expect("written");
+        let file = File::open(&path).expect("opened");
+        let mut buffer = ReadBuffer::new(3 * FIRST_BYTES);
+        let mut sizes = Vec::new();
+        let mut all = Vec::new();
+        loop {
+            let piece = buffer.read(&file).expect("read");
+            if piece.is_empty() {
+                break;
+            }
+            sizes.push(piece.len() / FIRST_BYTES);
+            all.extend_from_slice(piece);
+        }
+        assert_eq!(sizes, [1, 3, 1]);
+        assert!(all == content, "each piece is what was read");
+    }
+}
