@@ -17,6 +17,7 @@ mod list_background_processes;
 mod list_directory;
 mod memory;
 mod nearest;
+mod needle;
 #[cfg(all(test, feature = "shell", feature = "web"))]
 mod pages;
 mod placeholder;

@@ -5,7 +5,8 @@
 //! [`Query::new`] compiles a pattern for one of two engines: `regex`, whose time is linear in the
 //! text, or, for look-around and back-references only, `fancy_regex`, which backtracks. `PatternTraits`
 //! tells beforehand what a pattern can match: characters beyond ASCII, a carriage return, and how
-//! many characters it has with its repetitions written out.
+//! many characters it has with its repetitions written out. Where all matches hold the same text,
+//! `needle` looks for that, and the engine only at the lines that have it.
 //!
 //! [`Searcher::search`] reads a file into a buffer with one call. A file that fits is searched as
 //! one text; ends of lines are looked for only around a match. A larger file goes through the
@@ -26,6 +27,7 @@
 //! holds every line as a whole. Which files are searched is up to `search_file_content` and
 //! `workspace::walk`.
 
+use super::needle::Needle;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_platform::isolated::{IsolationError, ResourceLimits, Worker};
 use gemini_tools_workspace::lines::count_newlines;
@@ -101,6 +103,8 @@ pub(super) struct Query {
     /// The argument that it comes from.
     pub(super) name: &'static str,
     engine: Engine,
+    /// What each match holds.
+    needle: Option<Needle>,
     /// The end of a line may be `\r\n`: the expression asks for ends of lines.
     line_ends: Option<LineEnds>,
     /// The expression may match a carriage return without asking for one, so that a line that ends
@@ -165,6 +169,11 @@ impl Query {
         if !fixed && classes(pattern) > MAX_CLASSES {
             return Err(too_many_classes(name));
         }
+        let hir = if fixed {
+            parse(&regex_syntax::escape(pattern), ignore_case)
+        } else {
+            parse(pattern, ignore_case)
+        };
         let PatternTraits {
             beyond_ascii,
             line_ends,
@@ -175,7 +184,7 @@ impl Query {
                 ..PatternTraits::default()
             }
         } else {
-            PatternTraits::of(pattern, ignore_case)
+            PatternTraits::of(hir.as_ref())
         };
         if characters > MAX_CHARS {
             return Err(too_large(name, characters));
@@ -200,6 +209,7 @@ impl Query {
         };
         let query = |engine, pattern: &str, note| Self {
             name,
+            needle: hir.as_ref().and_then(Needle::of),
             is_heavy: characters > LIGHT_CHARS || matches!(engine, Engine::Backtracking(_)),
             engine,
             line_ends: crlf.then(|| LineEnds {
@@ -287,7 +297,7 @@ pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolErr
     if classes(pattern) > MAX_CLASSES {
         return Err(too_many_classes(name));
     }
-    let PatternTraits { characters, .. } = PatternTraits::of(pattern, false);
+    let PatternTraits { characters, .. } = PatternTraits::of(parse(pattern, false).as_ref());
     if characters > MAX_CHARS {
         return Err(too_large(name, characters));
     }
@@ -405,6 +415,13 @@ fn asks_for_carriage_return(pattern: &str) -> bool {
     pattern.contains(['\r']) || pattern.contains("\\r") || hex.iter().any(|hex| lower.contains(hex))
 }
 
+/// What an expression consists of; `None` where it is not valid, or is for the backtracking engine.
+fn parse(pattern: &str, ignore_case: bool) -> Option<Hir> {
+    let mut parser = regex_syntax::ParserBuilder::new();
+    let parser = parser.case_insensitive(ignore_case).utf8(false);
+    parser.build().parse(pattern).ok()
+}
+
 /// What an expression may match besides plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct PatternTraits {
@@ -417,16 +434,12 @@ struct PatternTraits {
 }
 
 impl PatternTraits {
-    fn of(pattern: &str, ignore_case: bool) -> Self {
-        let parsed = regex_syntax::ParserBuilder::new()
-            .case_insensitive(ignore_case)
-            .utf8(false)
-            .build()
-            .parse(pattern);
+    /// The traits of an expression, or of one that could not be parsed.
+    fn of(hir: Option<&Hir>) -> Self {
         let mut traits = Self::default();
-        if let Ok(hir) = parsed {
-            traits.add(&hir);
-            traits.characters = characters(&hir);
+        if let Some(hir) = hir {
+            traits.add(hir);
+            traits.characters = characters(hir);
         } else {
             (traits.beyond_ascii, traits.line_ends) = (true, true);
         }
@@ -1061,15 +1074,19 @@ impl Matching<'_> {
         while from < text.len() {
             let (start, end) = match &self.query.engine {
                 Engine::Linear(matcher) => {
-                    // The matcher's error type has no values. What it gives may be any place
-                    // of the line, also its end.
-                    let candidate = matcher
-                        .find_candidate_line(&text[from..])
-                        .unwrap_or_default();
-                    let (at, is_sure) = match candidate {
-                        None => return Ok(None),
-                        Some(LineMatchKind::Confirmed(i)) => (from + i, true),
-                        Some(LineMatchKind::Candidate(i)) => (from + i, false),
+                    let rest = &text[from..];
+                    let candidate = match &self.query.needle {
+                        Some(needle) => needle.find(rest).map(|i| (i, needle.is_whole)),
+                        // The matcher's error type has no values. What it gives may be any place
+                        // of the line, also its end.
+                        None => match matcher.find_candidate_line(rest).unwrap_or_default() {
+                            None => None,
+                            Some(LineMatchKind::Confirmed(i)) => Some((i, true)),
+                            Some(LineMatchKind::Candidate(i)) => Some((i, false)),
+                        },
+                    };
+                    let Some((at, is_sure)) = candidate.map(|(i, sure)| (from + i, sure)) else {
+                        return Ok(None);
                     };
                     if at == text.len() && text.ends_with(b"\n") {
                         return Ok(None);
@@ -1537,7 +1554,7 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hits, PatternTraits, Query, Searcher, Wanted, escape_braces};
+    use super::{Hits, PatternTraits, Query, Searcher, Wanted, escape_braces, parse};
     use gemini_tools_core::tool::Cancellation;
     use std::io::{Seek, Write};
 
@@ -1744,7 +1761,7 @@ mod tests {
             (r"\w", true),
             ("a.c", true),
         ] {
-            let traits = PatternTraits::of(pattern, true);
+            let traits = PatternTraits::of(parse(pattern, true).as_ref());
             assert_eq!(traits.beyond_ascii, expected, "{pattern}");
         }
     }
