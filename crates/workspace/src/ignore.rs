@@ -114,16 +114,17 @@ impl RuleFile {
         if self.is_closed {
             return Some(true);
         }
-        let mut by_last = self.by_last_byte[usize::from(last)].iter().peekable();
-        let mut by_any = self.by_any_byte.iter().peekable();
-        let later = std::iter::from_fn(|| match (by_last.peek(), by_any.peek()) {
-            (Some(last), any) if any.is_none_or(|any| last > any) => by_last.next(),
-            _ => by_any.next(),
-        });
-        later
-            .map(|index| &self.rules[usize::from(*index)])
-            .find(|rule| (is_dir || !rule.only_directories) && rule.pattern.matches(path, name_at))
-            .map(|rule| !rule.negated)
+        let decides = |index: &&u16| {
+            let rule = &self.rules[usize::from(**index)];
+            (is_dir || !rule.only_directories) && rule.pattern.matches(path, name_at)
+        };
+        let by_last = self.by_last_byte[usize::from(last)].iter().find(decides);
+        let mut later = self
+            .by_any_byte
+            .iter()
+            .take_while(|index| by_last < Some(*index));
+        let index = later.find(decides).or(by_last)?;
+        Some(!self.rules[usize::from(*index)].negated)
     }
 }
 
