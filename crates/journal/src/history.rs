@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::place;
+use gemini_tools_core::scan::count_newlines;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ impl History<'_> {
 /// passed through on the way to more costs as much as reading.
 fn count(text: &str) -> usize {
     // Each begins with an end of a line, so that one that a full disk has cut ends before.
-    memchr::memchr_iter(b'\n', text.as_bytes()).count() / 2 + 1
+    count_newlines(text.as_bytes()) as usize / 2 + 1
 }
 
 /// The entries of one log. A line that a full disk has cut is left out.

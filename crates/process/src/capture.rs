@@ -26,6 +26,7 @@
 
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};
+use gemini_tools_core::scan::count_newlines;
 use std::io;
 use std::path::PathBuf;
 
@@ -316,7 +317,7 @@ struct Ends {
     tail: String,
     /// Counts of the whole text.
     chars: usize,
-    lines: usize,
+    lines: u64,
 }
 
 impl Ends {
@@ -332,7 +333,7 @@ impl Ends {
 
     fn push(&mut self, text: &str) {
         self.chars += text.chars().count();
-        self.lines += memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.lines += count_newlines(text.as_bytes());
         let mut rest = text;
         // Any character may take four bytes.
         let room = (self.limit * 4).saturating_sub(self.head.len());
@@ -390,7 +391,7 @@ impl Ends {
         };
         let head = &self.head[..head_end];
         let chars = self.chars - head.chars().count() - end.chars().count();
-        let line_feeds = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let line_feeds = |text: &str| count_newlines(text.as_bytes());
         let lines = self
             .lines
             .saturating_sub(line_feeds(head) + line_feeds(end));

@@ -29,8 +29,8 @@ use super::OpenFile;
 use super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use super::line_endings::with_own_ends;
 use super::text::{Encoding, LineEnding, to_crlf};
+use gemini_tools_core::scan::{self, Finder, count_newlines};
 use gemini_tools_core::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
-use memchr::memmem::Finder;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -89,14 +89,14 @@ pub struct Match {
 /// The text to look for, encoded.
 struct Needle {
     /// All of it, as it is.
-    whole: Finder<'static>,
+    whole: Finder,
     /// The text begins with a line feed and has no carriage return: where the file's lines end in
     /// `\r\n`, it must not match inside of a line end.
     may_split: bool,
     /// The text's lines without their ends.
     lines: Vec<Vec<u8>>,
     /// The line that candidates are looked for by, and its number.
-    anchor: (usize, Finder<'static>),
+    anchor: (usize, Finder),
     /// From the anchor's first byte to its line's.
     anchor_to_line: usize,
     newline: Vec<u8>,
@@ -200,12 +200,12 @@ impl Needle {
             longest
         };
         let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
-        let anchor = (index, Finder::new(anchor).into_owned());
+        let anchor = (index, Finder::new(anchor));
         let whole = encode(old)?;
         let loose = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
         let longest = loose.max(whole.len());
         Ok(Self {
-            whole: Finder::new(&whole).into_owned(),
+            whole: Finder::new(&whole),
             may_split: old.starts_with('\n') && !old.contains('\r'),
             lines,
             anchor,
@@ -324,7 +324,7 @@ impl Needle {
             Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
                 // A line feed is never part of another character. No byte is looked at twice, or
                 // a file without line feeds would take its size's square.
-                let newline = memchr::memrchr(b'\n', &text[*known..at]);
+                let newline = scan::last_position(b'\n', &text[*known..at]);
                 *known = newline.map_or(*known, |i| *known + i + 1);
                 let is_whole = |bytes: &[u8]| {
                     let decoded =
@@ -353,7 +353,7 @@ impl Needle {
     /// The line feeds in a piece.
     fn count_lines(&self, text: &[u8]) -> u64 {
         if self.newline.len() == 1 {
-            super::lines::count_newlines(text)
+            count_newlines(text)
         } else {
             text.chunks_exact(self.newline.len())
                 .filter(|unit| *unit == self.newline)
@@ -380,9 +380,9 @@ impl Needle {
         if unit == 1 {
             let piece = text.get(from..to)?;
             let found = if last {
-                memchr::memrchr(b'\n', piece)
+                scan::last_position(b'\n', piece)
             } else {
-                memchr::memchr(b'\n', piece)
+                scan::position(b'\n', piece)
             };
             return found.map(|i| from + i);
         }
@@ -763,7 +763,7 @@ impl Replacement {
             if places >= DIFF_PLACES || diff.len() > SHOWN_BYTES {
                 diff.push_str(&format!("… and {} more places\n", rest.len()));
                 for found in rest {
-                    let lines = |bytes: &[u8]| super::lines::count_newlines(bytes) + 1;
+                    let lines = |bytes: &[u8]| count_newlines(bytes) + 1;
                     stat.ai_added_lines += lines(self.text_for(found));
                     stat.ai_removed_lines += 1;
                 }
@@ -831,7 +831,7 @@ impl Replacement {
         if is_shown(&old) && is_shown(new) {
             return Ok(None);
         }
-        let lines = |text: &[u8]| super::lines::count_newlines(text) + 1;
+        let lines = |text: &[u8]| count_newlines(text) + 1;
         Ok(Some((lines(&old), lines(new))))
     }
 
@@ -891,7 +891,7 @@ impl Replacement {
 
 /// Whether a text is compared line by line.
 fn is_shown(text: &[u8]) -> bool {
-    text.len() <= SHOWN_BYTES && super::lines::count_newlines(text) <= SHOWN_LINES
+    text.len() <= SHOWN_BYTES && count_newlines(text) <= SHOWN_LINES
 }
 
 /// What a diff says of a change that it does not show.

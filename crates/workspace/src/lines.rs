@@ -2,6 +2,7 @@
 
 use super::OpenFile;
 use super::text::{Encoding, FileDecoder};
+use gemini_tools_core::scan::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_platform::fd::AsFd;
 use std::io;
@@ -45,21 +46,6 @@ pub struct Window {
     pub more: bool,
     /// The first line that was cut, from 1.
     pub first_cut_line: Option<u64>,
-}
-
-/// Counts line feeds.
-pub fn count_newlines(bytes: &[u8]) -> u64 {
-    // A sum of this many fits a byte. In this form the compiler makes vector instructions of it
-    // on every machine, without asking the processor at start what it can do.
-    const PIECE_BYTES: usize = 192;
-    let in_piece = |piece: &[u8]| {
-        let sum = piece
-            .iter()
-            .map(|byte| u8::from(*byte == b'\n'))
-            .fold(0_u8, u8::wrapping_add);
-        u64::from(sum)
-    };
-    bytes.chunks(PIECE_BYTES).map(in_piece).sum()
 }
 
 /// Reads a window of lines.
@@ -440,7 +426,7 @@ fn after_newlines(bytes: &[u8], mut n: u64) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collector, Window, WindowRequest, count_newlines};
+    use super::{Collector, Window, WindowRequest};
 
     fn window(text: &str, piece: usize, offset: u64, limit: u64, count: bool) -> Window {
         let mut collector = Collector::new(WindowRequest {
@@ -486,13 +472,5 @@ mod tests {
         let text = "123456789\n".repeat(20);
         let w = window(&text, 7, 0, 99, true);
         assert_eq!((w.lines, w.total, w.more), (6, Some(20), true));
-    }
-
-    #[test]
-    fn newlines_are_counted_in_blocks_of_any_length() {
-        for n in [0, 1, 191, 192, 193, 255, 256, 257, 20_000] {
-            let text = vec![b'\n'; n];
-            assert_eq!(count_newlines(&text), n as u64);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! call are [`super::save_memory`]'s, what a fact looks like is [`super::fact`]'s.
 
 use super::fact::Fact;
+use gemini_tools_core::scan::Finder;
 
 /// The title of the section that facts go to.
 const TITLE: &str = "Gemini Added Memories";
@@ -142,7 +143,7 @@ fn hide(lines: &mut [Line<'_>]) {
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
-    memchr::memmem::find(text, part).is_some()
+    Finder::new(part).find(text).is_some()
 }
 
 fn is_blank(text: &[u8]) -> bool {

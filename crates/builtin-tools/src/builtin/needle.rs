@@ -113,6 +113,10 @@ impl Folded {
         self.find_by_pieces(text)
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "only so is it compiled for the wider registers"
+    )]
     #[inline(always)]
     fn find_by_pieces(&self, text: &[u8]) -> Option<usize> {
         let places = (text.len() + 1).checked_sub(self.bytes.len())?;
@@ -135,6 +139,10 @@ impl Folded {
 
     /// Looks in the first `PLACES` places of a text. The loops are made for the compiler to do many places at once:
     /// they have no branch, and bounds that are known.
+    #[expect(
+        clippy::inline_always,
+        reason = "only so is it compiled for the wider registers"
+    )]
     #[inline(always)]
     fn find_in_piece(&self, text: &[u8]) -> Option<usize> {
         let (first, second) = (self.bytes[self.pair.0], self.bytes[self.pair.1]);

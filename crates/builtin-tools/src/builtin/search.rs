@@ -28,9 +28,9 @@
 //! `workspace::walk`.
 
 use super::needle::Needle;
+use gemini_tools_core::scan::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_platform::isolated::{IsolationError, ResourceLimits, Worker};
-use gemini_tools_workspace::lines::count_newlines;
 use gemini_tools_workspace::text::{ContentKind, Encoding, FileDecoder, SAMPLE_BYTES, detect};
 use grep_matcher::{LineMatchKind, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};

@@ -6,6 +6,7 @@
 //! here is passed on as it is.
 
 #[cfg(feature = "jsonc")]
+use crate::scan;
 use jsonc_parser::{
     ParseStringErrorKind,
     errors::{ParseError, ParseErrorKind},
@@ -98,8 +99,8 @@ fn offset(text: &[u8], error: &serde_json::Error) -> usize {
 /// The line and the column of an offset, in characters.
 fn place(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset];
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = scan::last_position(b'\n', before).map_or(0, |at| at + 1);
+    let line = scan::count_newlines(before) as usize + 1;
     let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
     (line, column)
 }
