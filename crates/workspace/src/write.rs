@@ -649,12 +649,21 @@ impl Finished<'_> {
         is_as_read: &dyn Fn(&Stat) -> bool,
         kept: Option<(&Keeping, &File)>,
     ) -> Result<(), Unplaced> {
-        use gemini_tools_platform::fs::{CWD, RenameFlags, linkat, renameat_with, unlinkat};
+        use gemini_tools_platform::fs::{
+            CWD, RenameFlags, linkat, renameat_with, statat, unlinkat,
+        };
         let (dir, temporary) = (self.dir, self.temporary.as_str());
         if let Some(source) = source {
             linkat(CWD, source, dir, temporary, AtFlags::SYMLINK_FOLLOW)?;
         }
         let remove = || unlinkat(dir, temporary, AtFlags::empty());
+        // Until what came out is put back, another program may read what goes in, and write it with its own change. So
+        // next to nothing lies between this look and the change of places.
+        let there = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok_and(|there| !is_as_read(&there)) {
+            let _ = remove();
+            return Err(Unplaced::Changed);
+        }
         match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
             // Not on this file system, or not for us.
@@ -678,7 +687,7 @@ impl Finished<'_> {
                 });
             }
         }
-        let came_out = gemini_tools_platform::fs::statat(dir, temporary, AtFlags::SYMLINK_NOFOLLOW);
+        let came_out = statat(dir, temporary, AtFlags::SYMLINK_NOFOLLOW);
         if came_out.is_ok_and(|came_out| is_as_read(&came_out)) {
             let is_moved =
                 kept.is_some_and(|(keeping, old)| keeping.take(dir.as_fd(), temporary, old));
