@@ -692,7 +692,7 @@ fn what_lint_finds_in_tools_is_found_here_too() {
 
 #[test]
 fn a_server_that_was_never_asked_is_a_fact_and_no_fault() {
-    let servers = json!({"mcpServers": {"s": {"command": "sh"}}}).to_string();
+    let servers = json!({"mcpServers": {"s": {"command": "false"}}}).to_string();
     let ws = with_program(QUICK).home(SETTINGS, servers);
     assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
     let said = fact(&ws, "MCP servers");

@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -163,13 +164,47 @@ fn small_ones() -> TempDir {
     dir
 }
 
-/// Makes packages of the executables in a directory, and gives them by name.
+/// The same with those that two tests start.
+fn real_ones() -> TempDir {
+    let dir = small_ones();
+    for name in ["get_tools", "call_tool"] {
+        fs::copy(executable(name), dir.path().join(name)).expect("a copy");
+    }
+    dir
+}
+
+/// The packages of small executables by two runs, and those of the real ones. They take seconds, so that tests that run
+/// at the same time share them, and change none; with the last of these tests they are gone.
+static SMALL: [Mutex<Weak<Packages>>; 2] = [const { Mutex::new(Weak::new()) }; 2];
+static REAL: Mutex<Weak<Packages>> = Mutex::new(Weak::new());
+
+/// A directory with packages, and those by name.
+type Packages = (TempDir, BTreeMap<String, PathBuf>);
+
+/// The packages of the executables in the directory that `from` makes: those that another test has just now, or else
+/// made for this one.
 #[track_caller]
-fn packages(from: &Path, arguments: &[&str]) -> (TempDir, BTreeMap<String, PathBuf>) {
+fn shared(of: &Mutex<Weak<Packages>>, from: fn() -> TempDir) -> Arc<Packages> {
+    // Where another test has failed to make them, this one tries by itself.
+    let mut of = of.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(made) = of.upgrade() {
+        return made;
+    }
+    let made = Arc::new(packages(from().path()));
+    *of = Arc::downgrade(&made);
+    made
+}
+
+/// Makes packages of the executables in a directory, of Debian too where that can be, and gives them by name.
+#[track_caller]
+fn packages(from: &Path) -> Packages {
     let out = TempDir::new().expect("a directory");
     let mut script = script();
     script.arg("--from").arg(from).arg("--out").arg(out.path());
-    output(script.arg("--fast").args(arguments));
+    if !can_make_deb() {
+        script.arg("--no-deb");
+    }
+    output(script.arg("--fast"));
     let files = fs::read_dir(out.path()).expect("the directory");
     let files = files.map(|entry| entry.expect("its entry").path());
     let name = |path: &Path| {
@@ -190,14 +225,11 @@ fn ending<'a>(files: &'a BTreeMap<String, PathBuf>, end: &str) -> &'a Path {
 
 #[test]
 fn the_archive_works_below_an_empty_prefix() {
-    let from = small_ones();
-    for name in ["get_tools", "call_tool"] {
-        fs::copy(executable(name), from.path().join(name)).expect("a copy");
-    }
-    let (_out, files) = packages(from.path(), &["--no-deb"]);
+    let made = shared(&REAL, real_ones);
+    let files = &made.1;
     let prefix = TempDir::new().expect("a directory");
     let mut tar = Command::new("tar");
-    tar.arg("-xzf").arg(ending(&files, "-linux.tar.gz"));
+    tar.arg("-xzf").arg(ending(files, "-linux.tar.gz"));
     output(tar.arg("--strip-components=1").arg("-C").arg(prefix.path()));
     for file in [
         "bin/mcp_client",
@@ -334,21 +366,25 @@ fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables
 
 #[test]
 fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
-    let from = small_ones();
-    let (out, first) = packages(from.path(), &["--no-deb"]);
-    let (_other, second) = packages(from.path(), &["--no-deb"]);
+    let [first, second] = SMALL.each_ref().map(|run| shared(run, small_ones));
+    let (first, second) = (&first.1, &second.1);
     // Of each kind one, and the checksums.
-    assert_eq!(first.len(), 6, "{first:?}");
-    for (name, path) in &first {
-        let same = fs::read(path).expect("a file") == fs::read(&second[name]).expect("a file");
-        assert!(same, "{name}");
+    let with_deb = usize::from(first.keys().any(|name| name.ends_with(".deb")));
+    assert_eq!(first.len(), 6 + with_deb, "{first:?}");
+    let own = TempDir::new().expect("a directory");
+    for (name, path) in first {
+        let bytes = fs::read(path).expect("a file");
+        assert!(bytes == fs::read(&second[name]).expect("a file"), "{name}");
+        fs::write(own.path().join(name), bytes).expect("written");
     }
     let mut check = Command::new("sha256sum");
     check
         .args(["-c", "--strict", "SHA256SUMS"])
-        .current_dir(out.path());
-    assert_eq!(output(&mut check).lines().count(), 5);
-    fs::write(ending(&first, "-linux.tar.gz"), "something else").expect("written");
+        .current_dir(own.path());
+    assert_eq!(output(&mut check).lines().count(), 5 + with_deb);
+    let archive = ending(first, "-linux.tar.gz").file_name();
+    let archive = own.path().join(archive.expect("a name"));
+    fs::write(archive, "something else").expect("written");
     assert!(!check.output().expect("it runs").status.success());
 }
 
@@ -376,11 +412,9 @@ fn the_debian_package_has_everything_in_its_place_and_is_the_same_twice() {
     if !can_make_deb() {
         return;
     }
-    let from = small_ones();
-    let (_out, files) = packages(from.path(), &[]);
-    let deb = ending(&files, ".deb");
-    let (_other, again) = packages(from.path(), &[]);
-    assert!(fs::read(deb).expect("a file") == fs::read(ending(&again, ".deb")).expect("a file"));
+    let [made, again] = SMALL.each_ref().map(|run| shared(run, small_ones));
+    let deb = ending(&made.1, ".deb");
+    assert!(fs::read(deb).expect("a file") == fs::read(ending(&again.1, ".deb")).expect("a file"));
 
     let field = |name: &str| {
         let mut dpkg = Command::new("dpkg-deb");
@@ -484,11 +518,8 @@ fn the_debian_package_is_installed_and_removed_without_a_trace() {
     if !can_make_deb() {
         return;
     }
-    let from = small_ones();
-    for name in ["get_tools", "call_tool"] {
-        fs::copy(executable(name), from.path().join(name)).expect("a copy");
-    }
-    let (_out, files) = packages(from.path(), &[]);
+    let made = shared(&REAL, real_ones);
+    let files = &made.1;
     // A system of its own, of which the machine's knows nothing.
     let root = TempDir::new().expect("a directory");
     fs::create_dir_all(root.path().join("var/lib/dpkg/info")).expect("a directory");
@@ -505,7 +536,7 @@ fn the_debian_package_is_installed_and_removed_without_a_trace() {
             .args(arguments);
         output(&mut dpkg)
     };
-    dpkg(&["--install", &ending(&files, ".deb").to_string_lossy()]);
+    dpkg(&["--install", &ending(files, ".deb").to_string_lossy()]);
     let ws = Workspace::new();
     let bin = root.path().join("usr/bin");
     let version = ws.program(&bin.join("call_tool"), &["--version"]).run();
@@ -543,10 +574,11 @@ fn what_is_installed_below_a_prefix_is_that_of_the_archive() {
     install.arg("--from").arg(from.path());
     let said = output(install.env("PREFIX", prefix.path()));
     assert_eq!(said.lines().count(), NAMES.len(), "{said}");
-    let (_out, files) = packages(from.path(), &["--no-deb"]);
+    let made = shared(&SMALL[0], small_ones);
+    let files = &made.1;
     let unpacked = TempDir::new().expect("a directory");
     let mut tar = Command::new("tar");
-    tar.arg("-xzf").arg(ending(&files, "-linux.tar.gz"));
+    tar.arg("-xzf").arg(ending(files, "-linux.tar.gz"));
     output(
         tar.arg("--strip-components=1")
             .arg("-C")

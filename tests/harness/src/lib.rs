@@ -34,6 +34,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::{self, Read, Write};
+use std::iter;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -241,7 +243,7 @@ impl Workspace {
     }
 
     fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        let path = search_path().to_owned();
         let home = self.root.join("home").into_os_string();
         let fixed = [
             ("LANG", "C.UTF-8"),
@@ -509,6 +511,27 @@ pub fn executable(name: &str) -> PathBuf {
     let test = env::current_exe().expect("this test");
     let built = test.ancestors().nth(2).expect("the directory above deps");
     built.join(name)
+}
+
+/// The `PATH` of calls: that of the tests, but python's own directory comes first. Where `python3` is the script of a
+/// version manager (pyenv), which looks for the version to start, a start would take ten times as long.
+pub fn search_path() -> &'static OsStr {
+    static PATH: OnceLock<OsString> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        let mut python = Command::new("python3");
+        python.args(["-c", "import sys; print(sys.executable, end='')"]);
+        let own = python.output().map(|run| run.stdout).unwrap_or_default();
+        let own = PathBuf::from(OsString::from_vec(own));
+        let mut found = env::split_paths(&path).map(|dir| dir.join("python3"));
+        match (found.find(|file| file.is_file()), own.parent()) {
+            (Some(found), Some(dir)) if found != own && own.is_absolute() => {
+                let dirs = iter::once(dir.to_owned()).chain(env::split_paths(&path));
+                env::join_paths(dirs).unwrap_or(path)
+            }
+            _ => path,
+        }
+    })
 }
 
 /// Puts an executable of ours at a path. A copy could not be started as long as a child of another
