@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::agent::{last_parts, response, turns};
 use crate::harness::stand_in::StandIn;
-use crate::harness::{Answer, Call, Workspace, executable, skipped, write};
+use crate::harness::{Answer, Call, Workspace, executable, search_path, skipped, write};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -45,9 +45,7 @@ fn review<'a>(ws: &'a Workspace, api: &StandIn, args: &[&str]) -> Call<'a> {
             .expect("its directory")
             .to_owned(),
     ];
-    path.extend(env::split_paths(
-        &env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
-    ));
+    path.extend(env::split_paths(search_path()));
     let path = env::join_paths(path).expect("paths without colons");
     ws.program(&example("review"), args)
         .env("PATH", &path.to_string_lossy())

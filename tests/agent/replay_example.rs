@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Answer, Workspace, executable};
+use crate::harness::{Answer, Workspace, executable, search_path};
 
 const FILES: [&str; 6] = [
     "call",
@@ -34,7 +34,7 @@ fn project() -> Workspace {
 fn test(ws: &Workspace, args: &[&str], changing: &[&str]) -> Answer {
     let own = executable("run_agent");
     let mut path = vec![own.parent().expect("its directory").to_owned()];
-    path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    path.extend(env::split_paths(search_path()));
     let path = env::join_paths(path).expect("paths without colons");
     ws.program(&PathBuf::from(ws.path("test")), args)
         .env("PATH", &path.to_string_lossy())

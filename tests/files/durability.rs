@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -76,36 +76,45 @@ fn killed_edit_leaves_the_old_file_or_the_new_one_and_no_litter() {
     let body = line.repeat(60_000);
     let file = |word: &str| format!("{body}{word}\n{body}");
     let (old, new) = (file("OLD"), file("NEW"));
-    let ws = Workspace::new().file("a.txt", &old);
+    let edit = |ws: &Workspace, from: &str, to: &str| json!({"file_path": ws.path("a.txt"), "old_string": from, "new_string": to});
     let whole = {
-        let arguments =
-            json!({"file_path": ws.path("a.txt"), "old_string": "OLD", "new_string": "NEW"});
+        let ws = Workspace::new().file("a.txt", &old);
+        let arguments = edit(&ws, "OLD", "NEW");
         let answer = ws.tool("replace").arguments(&arguments).unwatched().run();
         answer.output();
         answer.elapsed
     };
-    let (mut killed, mut done) = (0, 0);
-    for step in 0..kills() {
-        let now = fs::read_to_string(ws.path("a.txt")).expect("the file");
-        let (from, to) = if now == old {
-            ("OLD", "NEW")
-        } else {
-            ("NEW", "OLD")
-        };
-        assert!(
-            now == old || now == new,
-            "neither old nor new after {step} kills: {} bytes",
-            now.len()
-        );
-        let arguments =
-            json!({"file_path": ws.path("a.txt"), "old_string": from, "new_string": to});
-        let running = ws.tool("replace").arguments(&arguments).start();
-        thread::sleep(moment(whole, step));
-        running.kill();
-        settled(|| alone(&ws.dir(), "a.txt"));
-        let after = fs::read_to_string(ws.path("a.txt")).expect("the file");
-        if after == now { killed += 1 } else { done += 1 }
-    }
+    // Each of two files is edited with half of the kills.
+    let (killed, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    let kill_some = |first: u32| {
+        let ws = Workspace::new().file("a.txt", &old);
+        for step in (first..kills()).step_by(2) {
+            let now = fs::read_to_string(ws.path("a.txt")).expect("the file");
+            let (from, to) = if now == old {
+                ("OLD", "NEW")
+            } else {
+                ("NEW", "OLD")
+            };
+            assert!(
+                now == old || now == new,
+                "neither old nor new after kill {step}: {} bytes",
+                now.len()
+            );
+            let arguments = edit(&ws, from, to);
+            let running = ws.tool("replace").arguments(&arguments).start();
+            thread::sleep(moment(whole, step));
+            running.kill();
+            settled(|| alone(&ws.dir(), "a.txt"));
+            let after = fs::read_to_string(ws.path("a.txt")).expect("the file");
+            let count = if after == now { &killed } else { &done };
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| kill_some(0));
+        kill_some(1);
+    });
+    let (killed, done) = (killed.into_inner(), done.into_inner());
     assert!(
         killed > 0 && done > 0,
         "{killed} kills came in time, {done} too late: choose other moments"

@@ -14,7 +14,7 @@ use crate::harness::{Workspace, marked_processes};
 const TREES: usize = 200;
 
 /// How many are grown at once: they sleep most of the time.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 24;
 
 /// How long the last processes may take to go.
 const WAIT_LIMIT: Duration = Duration::from_secs(20);

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Workspace, checkout, executable, skipped};
+use super::{Workspace, checkout, executable, search_path, skipped};
 
 /// How pages call the directory of their examples.
 const DIRECTORY: &str = "/home/you/demo";
@@ -217,9 +217,7 @@ fn run(ws: &Workspace, steps: &[Step], is_at_a_terminal: bool) -> Vec<String> {
     script.push_str(":\n");
     let beside = executable("call_tool");
     let mut path = vec![beside.parent().expect("its directory").to_owned()];
-    path.extend(env::split_paths(
-        &env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
-    ));
+    path.extend(env::split_paths(search_path()));
     let path = env::join_paths(path).expect("paths without colons");
     let call = ws
         .program(Path::new("sh"), &["-c", &script])
