@@ -178,14 +178,20 @@ fn no_program_that_is_denied_or_not_allowed_runs() {
     let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
     let _ = writeln!(std::io::stderr(), "shell_fuzz: GEMINI_TOOLS_SEED={seed}");
     let (tried, run) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // More than there are processors, because each waits for bash, and for some lines until the limit.
+    let threads = 3 * std::thread::available_parallelism().map_or(1, usize::from);
     let failures: Vec<String> = std::thread::scope(|scope| {
         let (tried, run) = (&tried, &run);
         let workers: Vec<_> = (0..threads as u64)
             .map(|i| {
                 scope.spawn(move || {
                     let mut random = Random(seed.wrapping_add(i.wrapping_mul(0x1000_0000_01b3)));
-                    fuzz(&mut random, LINES * trials / threads, tried, run)
+                    fuzz(
+                        &mut random,
+                        (LINES * trials + i as usize) / threads,
+                        tried,
+                        run,
+                    )
                 })
             })
             .collect();
