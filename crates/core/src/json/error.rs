@@ -5,8 +5,8 @@
 //! there instead, and for common slips what to write. A sentence of a parser that is not known
 //! here is passed on as it is.
 
-#[cfg(feature = "jsonc")]
 use crate::scan;
+#[cfg(feature = "jsonc")]
 use jsonc_parser::{
     ParseStringErrorKind,
     errors::{ParseError, ParseErrorKind},
