@@ -395,13 +395,18 @@ fn binary_content_without_a_type_is_no_text() {
         let answer = read(&server, "/");
         let message = answer.error("web_fetch_fallback_failed", 1);
         answer.must_say(&message, &["application/octet-stream", "not text"]);
-        let plain = answer_of_text(media_type);
-        assert!(text(&WebServer::always(plain), "/").contains("just text"));
     }
 }
 
-fn answer_of_text(media_type: &str) -> Vec<u8> {
-    answer(200, &[("Content-Type", media_type)], b"just text")
+#[test]
+fn text_without_a_type_is_text_whatever_it_begins_like() {
+    for media_type in ["application/octet-stream", "binary/octet-stream", ""] {
+        for plain in ["just text", "BMW", "the mark of a PDF is %PDF"] {
+            let headers = [("Content-Type", media_type)];
+            let server = WebServer::always(answer(200, &headers, plain.as_bytes()));
+            assert_eq!(text(&server, "/"), format!("\n{plain}"));
+        }
+    }
 }
 
 #[test]

@@ -205,18 +205,23 @@ fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
     }
 }
 
-/// Whether output is not text: a format that is known by its first bytes, or zero bytes
-/// together with what no text has. Zero bytes alone separate names.
+/// Whether output is not text: bytes that no text has, together with zero bytes or with a known
+/// signature. Zero bytes alone separate names, but in a tar file, and a signature alone is not
+/// enough: text begins with `BM` or `MZ`, too.
 fn is_binary(start: &[u8]) -> bool {
     use infer::MatcherType;
-    let known = infer::get(start).is_some_and(|t| {
-        !matches!(t.matcher_type(), MatcherType::Text | MatcherType::Custom)
-            && t.mime_type() != "text/x-shellscript"
-    });
     let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
-    let is_cut_character =
-        |start: &[u8]| std::str::from_utf8(start).is_err_and(|e| e.error_len().is_some());
-    known || (start.contains(&0) && (start.iter().any(is_odd) || is_cut_character(start)))
+    let is_utf8 = || std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
+    let (has_zero, has_odd) = (start.contains(&0), start.iter().any(is_odd));
+    let known = || {
+        let kind = infer::get(start).map(|kind| (kind.mime_type(), kind.matcher_type()));
+        kind.filter(|(mime, matcher)| {
+            !matches!(matcher, MatcherType::Text | MatcherType::Custom)
+                && *mime != "text/x-shellscript"
+        })
+    };
+    let is_tar = || known().is_some_and(|(mime, _)| mime == "application/x-tar");
+    (has_zero && (has_odd || !is_utf8() || is_tar())) || (has_odd && known().is_some())
 }
 
 /// The text of the output, for each reader.
@@ -473,6 +478,8 @@ mod tests {
             captured(100, &[b"a b\0c d\0"]).text,
             "a b\u{2400}c d\u{2400}"
         );
+        let tar = captured(1000, &[b"name.txt", &[0; 249], b"ustar\x0000", &[0; 248]]);
+        assert!(tar.text.contains("application/x-tar"), "{}", tar.text);
         let noise: Vec<u8> = (0..100_000_u32).map(|i| (i * 7919 % 251) as u8).collect();
         let late = captured(1_000_000, &[b"text first\n", &[b'x'; 9000], &noise]);
         assert!(
@@ -480,6 +487,24 @@ mod tests {
             "{}",
             &late.text[..80]
         );
+    }
+
+    #[test]
+    fn text_that_begins_like_a_binary_format_is_text() {
+        for text in [
+            "BMW",
+            "MZ",
+            "ID3 tags",
+            "GIF89a is a format",
+            "BZh",
+            "CWS report",
+            "!<arch>",
+            "src/pdf.rs:8: const MAGIC: &[u8] = b\"%PDF\";",
+            "{\\rtf1 text}",
+        ] {
+            assert_eq!(captured(100, &[text.as_bytes()]).text, text);
+        }
+        assert_eq!(captured(100, &[b"BM\0BZh\0"]).text, "BM\u{2400}BZh\u{2400}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use encoding_rs::Encoding;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_platform::isolated::{self, IsolationError, ResourceLimits};
 use gemini_tools_workspace::text::{ContentKind, declared, detect};
+use infer::MatcherType;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -119,13 +120,17 @@ fn effective_type(page: &Page) -> String {
     ) {
         return named.to_owned();
     }
-    if let Some(kind) = infer::get(&page.bytes) {
+    let is_text =
+        page.charset.is_some() || matches!(detect(&page.bytes, true), ContentKind::Text(_));
+    // Text may begin as an image does (`BM`), and a page about PDF have its mark further on.
+    let is_credible = |kind: &infer::Type| {
+        !is_text || kind.matcher_type() == MatcherType::Text || page.bytes.starts_with(b"%PDF-")
+    };
+    if let Some(kind) = infer::get(&page.bytes).filter(is_credible) {
         return kind.mime_type().to_owned();
     }
     let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
     let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
-    let is_text =
-        page.charset.is_some() || matches!(detect(&page.bytes, true), ContentKind::Text(_));
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
         "text/html".to_owned()
     } else if is_text {
