@@ -494,14 +494,18 @@ pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
 
 fn json_part(answer: &Answer<'_>) -> Value {
     let (response, media) = answer.response();
-    let mut inner = json!({ "name": answer.name, "response": response });
+    // Moved, since `json!` would copy a text that may be long.
+    let mut inner = Map::from_iter([
+        ("name".to_owned(), answer.name.into()),
+        ("response".to_owned(), response),
+    ]);
     if let Some(id) = answer.id {
-        inner["id"] = id.into();
+        inner.insert("id".to_owned(), id.into());
     }
     if !media.is_empty() {
-        inner["parts"] = to_value(&media);
+        inner.insert("parts".to_owned(), to_value(&media));
     }
-    json!({ "functionResponse": inner })
+    Value::from_iter([("functionResponse", inner)])
 }
 
 fn to_part(item: &PartOrText) -> Part {
@@ -630,7 +634,11 @@ impl Serialize for Located<'_> {
 
 /// One line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    // Most answers fit, so that they are not moved as they grow.
+    let mut line = Vec::with_capacity(8 * 1024);
+    if serde_json::to_writer(&mut line, value).is_err() {
+        line.clear();
+    }
     line.push(b'\n');
     line
 }

@@ -2,7 +2,7 @@
 
 use super::OpenFile;
 use super::text::{Encoding, FileDecoder};
-use gemini_tools_core::scan::count_newlines;
+use gemini_tools_core::scan::{self, count_newlines};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_platform::fd::AsFd;
 use std::io;
@@ -10,6 +10,9 @@ use std::path::Path;
 
 /// Large enough that the system's copying dominates, small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 * 1024;
+
+/// For what is left of a file that was read before, which may have grown.
+const MIN_BUFFER_BYTES: usize = 256;
 
 /// Where lines are not counted, a line longer than this ends the window: its end would have to
 /// be looked for in the rest of a large file.
@@ -48,7 +51,7 @@ pub struct Window {
     pub first_cut_line: Option<u64>,
 }
 
-/// Reads a window of lines.
+/// Reads a window of lines. `start` is what was read of the file's beginning before.
 ///
 /// # Errors
 ///
@@ -56,31 +59,40 @@ pub struct Window {
 pub fn read_window(
     open: &OpenFile,
     path: &Path,
+    start: &[u8],
     encoding: Encoding,
     request: WindowRequest,
     cancel: &Cancellation,
 ) -> Result<Window, ToolError> {
     let fail = |e: io::Error| super::io_error(&e, path);
     let mut collector = Collector::new(request);
-    let mut position = encoding.mark().len() as u64;
+    collector.out.reserve(start.len());
     let mut decoder = (!encoding.is_utf8()).then(|| FileDecoder::new(encoding));
     let mut piece = String::new();
-    let capacity = usize::try_from(open.size() + 1).unwrap_or(BUFFER_BYTES);
-    let mut buffer = vec![0; capacity.min(BUFFER_BYTES)];
+    let mut push = |collector: &mut Collector, bytes: &[u8], ended| match &mut decoder {
+        None => collector.push(bytes),
+        Some(decoder) => {
+            piece.clear();
+            decoder.push(bytes, ended, &mut piece);
+            collector.push(piece.as_bytes());
+        }
+    };
+    push(
+        &mut collector,
+        start.get(encoding.mark().len()..).unwrap_or_default(),
+        false,
+    );
+    let mut position = start.len() as u64;
+    // One byte more shows that the file has ended, or has grown.
+    let left = usize::try_from((open.size() + 1).saturating_sub(position)).unwrap_or(BUFFER_BYTES);
+    let mut buffer = vec![0; left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES)];
     let mut ended = false;
     while !ended && !collector.done {
         cancel.check()?;
         let n = read_at(&open.file, &mut buffer, position).map_err(fail)?;
         position += n as u64;
         ended = n == 0;
-        match &mut decoder {
-            None => collector.push(&buffer[..n]),
-            Some(decoder) => {
-                piece.clear();
-                decoder.push(&buffer[..n], ended, &mut piece);
-                collector.push(piece.as_bytes());
-            }
-        }
+        push(&mut collector, &buffer[..n], ended);
     }
     if ended {
         collector.finish();
@@ -216,8 +228,9 @@ struct Collector {
     line_bytes: u64,
     /// Lines in `out`.
     kept: u64,
-    /// Characters in `out`.
+    /// Characters in the first `counted` bytes of `out`.
     chars: usize,
+    counted: usize,
     first_cut_line: Option<u64>,
     /// The window is complete; what follows is only counted.
     done: bool,
@@ -237,6 +250,7 @@ impl Collector {
             line_bytes: 0,
             kept: 0,
             chars: 0,
+            counted: 0,
             first_cut_line: None,
             done: request.limit == 0,
             more: false,
@@ -261,7 +275,7 @@ impl Collector {
             self.line = self.request.offset;
         }
         while !bytes.is_empty() && !self.done {
-            let end = find_newline(bytes);
+            let end = scan::position(b'\n', bytes);
             let (segment, next) = bytes.split_at(end.map_or(bytes.len(), |i| i + 1));
             bytes = next;
             self.keep(segment);
@@ -296,11 +310,12 @@ impl Collector {
         if self.out.len() - self.line_at > self.request.line_chars {
             self.cut_line(number);
         }
-        let chars = self.out[self.line_at..]
-            .iter()
-            .filter(|b| **b & 0xc0 != 0x80)
-            .count();
-        self.chars += chars;
+        // There are no more characters than bytes: where those fit, nothing is counted.
+        if self.chars + self.out.len() - self.counted > self.request.total_chars {
+            let new = &self.out[self.counted..];
+            self.chars += new.iter().filter(|b| **b & 0xc0 != 0x80).count();
+            self.counted = self.out.len();
+        }
         if self.chars > self.request.total_chars && self.kept > 0 {
             self.out.truncate(self.line_at);
             self.done = true;
@@ -382,25 +397,6 @@ impl Collector {
     }
 }
 
-fn find_newline(bytes: &[u8]) -> Option<usize> {
-    // Most lines end soon; the rest of a long one is skipped a block at a time.
-    const NEAR_BYTES: usize = 256;
-    const BLOCK_BYTES: usize = 8192;
-    let position = |bytes: &[u8]| bytes.iter().position(|b| *b == b'\n');
-    let near = bytes.len().min(NEAR_BYTES);
-    if let Some(i) = position(&bytes[..near]) {
-        return Some(i);
-    }
-    let mut at = near;
-    for block in bytes[near..].chunks(BLOCK_BYTES) {
-        if count_newlines(block) > 0 {
-            return position(block).map(|i| at + i);
-        }
-        at += block.len();
-    }
-    None
-}
-
 /// What follows the first `n` line feeds, of which there are enough.
 fn after_newlines(bytes: &[u8], mut n: u64) -> &[u8] {
     let mut rest = bytes;
@@ -469,8 +465,10 @@ mod tests {
 
     #[test]
     fn the_window_ends_before_the_line_that_is_too_much() {
-        let text = "123456789\n".repeat(20);
-        let w = window(&text, 7, 0, 99, true);
-        assert_eq!((w.lines, w.total, w.more), (6, Some(20), true));
+        // Characters count, not bytes.
+        for line in ["123456789\n", "ééééééééé\n"] {
+            let w = window(&line.repeat(20), 7, 0, 99, true);
+            assert_eq!((w.lines, w.total, w.more), (6, Some(20), true));
+        }
     }
 }

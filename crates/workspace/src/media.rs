@@ -15,6 +15,9 @@ pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static s
         return Some("application/pdf");
     }
     let by_name = by_extension(path);
+    if is_text && by_name.is_none() {
+        return None;
+    }
     let by_content = infer::get(sample)
         .map(|kind| kind.mime_type())
         .and_then(normal_name);

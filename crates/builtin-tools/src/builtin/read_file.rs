@@ -193,7 +193,7 @@ impl ToolInvocation for Call {
                 ))
                 .with_display(format!("Skipped binary file {name}")))
             }
-            FileContent::Text(encoding) => self.read_text(&open, encoding, cx),
+            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx),
         }
     }
 }
@@ -203,6 +203,7 @@ impl Call {
         &self,
         open: &OpenFile,
         encoding: Encoding,
+        start: &[u8],
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let request = WindowRequest {
@@ -212,8 +213,14 @@ impl Call {
             total_chars: READ_LIMIT_CHARS,
             count: self.count_lines.unwrap_or(open.size() <= COUNT_BYTES),
         };
-        let (window, encoding) =
-            read_decoded(open, self.place.path(), encoding, request, &cx.cancel)?;
+        let (window, encoding) = read_decoded(
+            open,
+            self.place.path(),
+            start,
+            encoding,
+            request,
+            &cx.cancel,
+        )?;
         if open.size() == encoding.mark().len() as u64 {
             return Ok(empty());
         }
@@ -287,16 +294,17 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines. Where a file that begins with ASCII turns out not to be UTF-8
+/// Reads a window of lines of a file that begins with `start`. Where a file that begins with ASCII turns out not to be UTF-8
 /// further on, its encoding is recognised by what is there; gives the encoding that counted.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,
+    start: &[u8],
     encoding: Encoding,
     request: WindowRequest,
     cancel: &Cancellation,
 ) -> Result<(Window, Encoding), ToolError> {
-    let window = read_window(open, path, encoding, request, cancel)?;
+    let window = read_window(open, path, start, encoding, request, cancel)?;
     let is_whole = open.size() <= SAMPLE_BYTES as u64;
     if is_whole || encoding != (Encoding::Utf8 { bom: false }) || !window.text.contains('\u{fffd}')
     {
@@ -310,7 +318,7 @@ pub(super) fn read_decoded(
     match detect(&bytes[from..to], to as u64 == open.size()) {
         ContentKind::Text(Encoding::Legacy(legacy)) => {
             let encoding = Encoding::Legacy(legacy);
-            let window = read_window(open, path, encoding, request, cancel)?;
+            let window = read_window(open, path, start, encoding, request, cancel)?;
             Ok((window, encoding))
         }
         _ => Ok((window, encoding)),
@@ -322,7 +330,11 @@ pub(super) enum FileContent {
     Empty,
     Media(Box<Part>),
     Binary,
-    Text(Encoding),
+    Text {
+        encoding: Encoding,
+        /// What was read of it.
+        start: Vec<u8>,
+    },
 }
 
 /// Looks at the beginning of a file; reads media whole.
@@ -349,7 +361,10 @@ pub(super) fn read_content(
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
     let mime = mime_type(&sample, path, content != ContentKind::Binary);
     match (content, mime) {
-        (ContentKind::Text(encoding), None) => Ok(FileContent::Text(encoding)),
+        (ContentKind::Text(encoding), None) => Ok(FileContent::Text {
+            encoding,
+            start: sample,
+        }),
         (ContentKind::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
         _ if size > room => Err(ToolError::new(
             ErrorKind::FileTooLarge,

@@ -415,7 +415,7 @@ impl Call {
                 return Ok(Err("media that was not asked for by name or extension"));
             }
             Ok(FileContent::Empty) => format!("{heading}[The file is empty.]\n\n"),
-            Ok(FileContent::Text(encoding)) => {
+            Ok(FileContent::Text { encoding, start }) => {
                 let request = WindowRequest {
                     offset: 0,
                     limit: DEFAULT_LINES,
@@ -424,7 +424,7 @@ impl Call {
                     count: open.size() <= 64 * 1024 * 1024,
                 };
                 let (window, encoding) =
-                    read_decoded(&open, place.path(), encoding, request, &cx.cancel)?;
+                    read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
                 let mut note = range_note(0, &window, open.size());
                 if !encoding.is_utf8() {
                     note.insert_str(0, &format!("[Decoded from {}.]\n", encoding.name()));
