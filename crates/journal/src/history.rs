@@ -75,7 +75,7 @@ fn entries(text: &str) -> impl Iterator<Item = Entry<'_>> {
 
 /// Adds them to a list, by as many threads as there are processors where the log is large.
 fn add_entries<'a>(all: &mut Vec<Entry<'a>>, text: &'a str) {
-    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = gemini_tools_platform::processors();
     let pieces = pieces(text, most.min(text.len() / SHARED_BYTES + 1));
     let Some((first, others)) = pieces.split_first() else {
         return;

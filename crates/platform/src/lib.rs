@@ -21,6 +21,7 @@
 //! - [`holes`]: parts of a file that take no room;
 //! - [`tty`]: the terminal on which a person is asked;
 //! - [`links`]: where a path leads, and through which links;
+//! - [`processors()`]: how many there are to share work among;
 //! - [`ReadBuffer`]: a buffer for what comes in pieces of unknown size;
 //! - [`unread`]: what a reader has not taken yet of what was written;
 //! - [`isolated`]: work on data of strangers, in a process that may die of it.
@@ -63,6 +64,7 @@ pub mod access;
 pub mod identity;
 pub mod isolated;
 pub mod links;
+mod processors;
 #[cfg(unix)]
 pub mod raw;
 mod read_buffer;
@@ -90,6 +92,7 @@ pub use windows::{
     console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
 };
 
+pub use processors::processors;
 pub use read_buffer::ReadBuffer;
 
 use std::path::{Path, PathBuf};

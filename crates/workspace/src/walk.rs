@@ -12,8 +12,9 @@
 //! (`openat2`), and its files by their names in it. So the walk never leaves the workspace, even if
 //! a directory is swapped for a link meanwhile, and no path is resolved for each file.
 //! `Worker::directory` reads the entries, and reads ignore files only if they are among them;
-//! `sort_out` asks the [`Visitor`] whether it wants a file, then the ignore rules, queues
-//! directories, and visits files.
+//! `sort_out` asks the [`Visitor`] whether it wants a file, then the ignore rules, and queues
+//! directories and files. The files are a task of their own, so that helpers start before the first
+//! of them is looked at.
 //!
 //! Links to directories are followed only where a pattern names them, after the tree that they are
 //! in: each is walked as a tree of its own, and its paths are shown by the link's name.
@@ -37,6 +38,7 @@ use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::files::PATH_ONLY;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
+use gemini_tools_platform::processors;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -180,16 +182,25 @@ struct Met {
     node_modules: HashSet<Real>,
 }
 
-struct Task {
+enum Task {
+    /// To be listed.
+    Directory(Directory),
+    /// To be visited.
+    Files(Files),
+}
+
+/// A directory to be listed.
+struct Directory {
     /// Below the root, with a final slash; empty for the root.
     path: Vec<u8>,
     scope: IgnoreScope,
     ignored: Option<Ignored>,
-    files: Option<Files>,
 }
 
 /// Some files of a directory that was listed before.
 struct Files {
+    /// The directory's path.
+    path: Vec<u8>,
     dir: Arc<OwnedFd>,
     names: Vec<u8>,
     types: Vec<FileType>,
@@ -339,17 +350,16 @@ fn walk_tree<V: Visitor>(
             links: Vec::new(),
         });
     }
-    let first = Task {
+    let first = Directory {
         path,
         scope: workspace.rules_above(place, options.respect, &users)?,
         ignored,
-        files: None,
     };
     let visitors = std::thread::scope(|threads| {
         let mut helpers = Vec::new();
         let mut worker = Worker::new(&shared, make());
         let mut alone = true;
-        worker.tasks.push(first);
+        worker.tasks.push(Task::Directory(first));
         while worker.step() {
             // Asked once, also where there is no second processor.
             if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
@@ -379,21 +389,6 @@ fn walk_tree<V: Visitor>(
         visitors,
         links: std::mem::take(&mut queue.links),
     })
-}
-
-/// The processors that this process may use. Asked of the scheduler only: the standard
-/// library's answer also reads several control-group files.
-pub(crate) fn processors() -> usize {
-    #[cfg(target_os = "linux")]
-    {
-        rustix::thread::sched_getaffinity(None)
-            .map_or(1, |set| set.count() as usize)
-            .max(1)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        std::thread::available_parallelism().map_or(1, usize::from)
-    }
 }
 
 impl Shared<'_> {
@@ -489,9 +484,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.shared.stop();
             return false;
         }
-        match &task.files {
-            Some(files) => self.visit_files(&task.path, files),
-            None => self.directory(&task),
+        match &task {
+            Task::Directory(directory) => self.directory(directory),
+            Task::Files(files) => self.visit_files(files),
         }
         if self.shared.waiting.load(Ordering::Relaxed) > 0 {
             self.share();
@@ -509,7 +504,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    fn directory(&mut self, task: &Task) {
+    fn directory(&mut self, task: &Directory) {
         let shared = self.shared;
         let listed = open_without_links(shared.root, &task.path).and_then(|dir| {
             self.names.clear();
@@ -559,16 +554,17 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.sort_out(task, &scope, dir);
     }
 
-    /// Queues the directories, then visits the files.
-    fn sort_out(&mut self, task: &Task, scope: &IgnoreScope, dir: OwnedFd) {
+    /// Queues the directories, then the files, which are next.
+    fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
         let shared = self.shared;
         let mut files = Files {
+            path: task.path.clone(),
             dir: Arc::new(dir),
             names: Vec::new(),
             types: Vec::new(),
             ignored: Vec::new(),
         };
-        let mut directories = Vec::new();
+        let mut tasks = Vec::new();
         self.path.clear();
         self.path.extend_from_slice(&task.path);
         let name_at = self.path.len();
@@ -639,60 +635,30 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 let mut path = Vec::with_capacity(self.path.len() + 1);
                 path.extend_from_slice(&self.path);
                 path.push(b'/');
-                directories.push(Task {
+                tasks.push(Task::Directory(Directory {
                     path,
                     scope: scope.clone(),
                     ignored,
-                    files: None,
-                });
+                }));
             }
-        }
-        if files.types.len() > 2 * FILES_PER_TASK {
-            // What a large directory has taken is not kept while its files are looked at.
-            (self.names, self.entries) = (Vec::new(), Vec::new());
-            files = Self::split(&task.path, scope, files, &mut directories);
         }
         // The last one is taken first: with the order turned round, that is the first.
-        directories.reverse();
-        self.tasks.append(&mut directories);
-        if shared.waiting.load(Ordering::Relaxed) > 0 {
-            self.share();
+        tasks.reverse();
+        let count = files.types.len();
+        if count > 2 * FILES_PER_TASK {
+            // What a large directory has taken is not kept while its files are looked at.
+            (self.names, self.entries) = (Vec::new(), Vec::new());
+            split(&files, &mut tasks);
+        } else if count > 0 {
+            tasks.push(Task::Files(files));
         }
-        self.visit_files(&task.path, &files);
+        self.tasks.append(&mut tasks);
     }
 
-    /// Makes tasks of all files but the first [`FILES_PER_TASK`].
-    fn split(path: &[u8], scope: &IgnoreScope, files: Files, tasks: &mut Vec<Task>) -> Files {
-        let mut pieces = Vec::new();
-        let mut at = 0;
-        for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
-            let to = (from + FILES_PER_TASK).min(files.types.len());
-            let begin = at;
-            for _ in from..to {
-                at += name_from(&files.names, at).to_bytes_with_nul().len();
-            }
-            pieces.push(Files {
-                dir: Arc::clone(&files.dir),
-                names: files.names[begin..at].to_vec(),
-                types: files.types[from..to].to_vec(),
-                ignored: files.ignored[from..to].to_vec(),
-            });
-        }
-        let mut pieces = pieces.into_iter();
-        let first = pieces.next().unwrap_or(files);
-        tasks.extend(pieces.map(|piece| Task {
-            path: path.to_vec(),
-            scope: scope.clone(),
-            ignored: None,
-            files: Some(piece),
-        }));
-        first
-    }
-
-    fn visit_files(&mut self, dir_path: &[u8], files: &Files) {
+    fn visit_files(&mut self, files: &Files) {
         // From here on paths are as they are shown.
         self.path.clear();
-        self.path.extend_from_slice(&self.shared.shown(dir_path));
+        self.path.extend_from_slice(&self.shared.shown(&files.path));
         let name_at = self.path.len();
         let mut at = 0;
         for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
@@ -830,6 +796,27 @@ impl Shared<'_> {
         self.ignored_left.store(left - 1, Ordering::Relaxed);
         true
     }
+}
+
+/// Makes tasks of [`FILES_PER_TASK`] files each; the first one is next.
+fn split(files: &Files, tasks: &mut Vec<Task>) {
+    let first = tasks.len();
+    let mut at = 0;
+    for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
+        let to = (from + FILES_PER_TASK).min(files.types.len());
+        let begin = at;
+        for _ in from..to {
+            at += name_from(&files.names, at).to_bytes_with_nul().len();
+        }
+        tasks.push(Task::Files(Files {
+            path: files.path.clone(),
+            dir: Arc::clone(&files.dir),
+            names: files.names[begin..at].to_vec(),
+            types: files.types[from..to].to_vec(),
+            ignored: files.ignored[from..to].to_vec(),
+        }));
+    }
+    tasks[first..].reverse();
 }
 
 /// The name that begins at `at`. Every name in the buffer ends in a NUL.

@@ -319,8 +319,7 @@ impl Batch {
 
     /// Starts a worker, where there are not enough of them.
     fn spawn_worker(self: &Arc<Self>, queue: &mut Queue) {
-        let most = std::thread::available_parallelism().map_or(1, usize::from);
-        if queue.workers.len() >= most.min(MAX_PARALLEL_CALLS) {
+        if queue.workers.len() >= gemini_tools::sys::processors().min(MAX_PARALLEL_CALLS) {
             return;
         }
         let own = Arc::clone(self);

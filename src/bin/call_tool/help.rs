@@ -4,12 +4,11 @@
 use crate::command::command;
 use crate::open_session;
 use crate::options::CallToolOptions;
-use crate::print::{Printed, Statuses, print, warn};
+use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
 use gemini_tools::output::printed;
 use gemini_tools::session::Session;
 use gemini_tools::text::{first_sentence, visible, width};
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
-use std::io::IsTerminal;
 
 /// Lines of help are no longer, in characters.
 const WIDEST: usize = 100;
@@ -34,7 +33,7 @@ pub(crate) fn run(options: &CallToolOptions) -> u8 {
 /// `call_tool help`, and `call_tool help NAME`, where no tool has the name help: what is not a call
 /// of a host. `None` where it may be one.
 pub(crate) fn asked_by_name(options: &CallToolOptions) -> Option<u8> {
-    let is_typed = options.args.is_some() || std::io::stdout().is_terminal();
+    let is_typed = options.args.is_some() || is_stdout_terminal();
     if options.name != "help" || !is_typed || options.batch || options.from.is_some() {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use crate::command::PRUNE;
 use crate::options::CallToolOptions;
-use crate::print::{Printed, Statuses, print, warn};
+use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
 use gemini_tools::builtin::memory_file;
 use gemini_tools::colours;
 use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Kept, Undo, prune};
@@ -14,7 +14,7 @@ use gemini_tools::workspace::show_path;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -195,7 +195,7 @@ impl Shown<'_> {
 
     /// A diff, which commands no terminal.
     fn shown_diff(&self, diff: &str) -> String {
-        if !io::stdout().is_terminal() {
+        if !is_stdout_terminal() {
             return diff.to_owned();
         }
         let diff = harmless_lines(diff);

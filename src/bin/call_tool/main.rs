@@ -18,7 +18,9 @@ mod watchdog;
 
 use crate::input::{arguments, explain_types, read_input};
 use crate::options::{CallToolOptions, options};
-use crate::print::{Printed, Statuses, print, print_json, print_last, warn};
+use crate::print::{
+    Printed, Statuses, is_stderr_terminal, is_stdout_terminal, print, print_json, print_last, warn,
+};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::approval::terminal::TerminalPrompt;
@@ -30,7 +32,6 @@ use gemini_tools::tool::{
 };
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value, json};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -156,7 +157,7 @@ fn call(
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let outcome = session.call(name, args, options, cx);
-    if std::io::stderr().is_terminal() {
+    if is_stderr_terminal() {
         for note in session.take_notes() {
             warn(&format!("call_tool: {}", visible(&note)));
         }
@@ -217,7 +218,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
 
 /// Whether the text of an answer has colours.
 fn shows_colours(options: &CallToolOptions) -> bool {
-    options.colours.shows_on(std::io::stdout().is_terminal())
+    options.colours.shows_on(is_stdout_terminal())
 }
 
 /// What is printed when a call is over.
@@ -305,7 +306,7 @@ impl Message {
         session: Option<&Session>,
         status: u8,
     ) -> Self {
-        let is_terminal = std::io::stdout().is_terminal();
+        let is_terminal = is_stdout_terminal();
         let has_colours = shows_colours(options);
         let mut remarks = Vec::new();
         let (text, printed) = if answer.failure().is_some() {

@@ -4,7 +4,7 @@ use crate::command::{PRUNE, command};
 use crate::help;
 use crate::history::HistoryOptions;
 use crate::input::read_input;
-use crate::print::{Printed, Statuses, print, print_json, warn};
+use crate::print::{Printed, Statuses, is_stdout_terminal, print, print_json, warn};
 use crate::propagate;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -17,7 +17,6 @@ use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// The options that say which changes `--history` and `--undo` are about.
@@ -113,7 +112,7 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             )
         })?);
     }
-    if options.form.is_none() && options.is_one_call() && std::io::stdout().is_terminal() {
+    if options.form.is_none() && options.is_one_call() && is_stdout_terminal() {
         options.form = Some(Form::Text);
     }
     Ok(options)
@@ -195,7 +194,7 @@ fn history(matches: &ArgMatches) -> Option<HistoryOptions> {
 
 fn parse() -> Result<ArgMatches, u8> {
     command().try_get_matches_from(words()).map_err(|e| {
-        if words().len() == 1 && std::io::stdout().is_terminal() {
+        if words().len() == 1 && is_stdout_terminal() {
             print(
                 help::tools().as_bytes(),
                 Printed::Text,
@@ -302,7 +301,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     } else {
         2
     };
-    if std::io::stdout().is_terminal() {
+    if is_stdout_terminal() {
         warn(&format!("call_tool: {reason}"));
         return status;
     }

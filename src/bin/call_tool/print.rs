@@ -3,10 +3,22 @@
 use gemini_tools::output::{write_json, write_stdout, write_text};
 use gemini_tools::text::json_for_terminal;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// Whether standard output is a terminal, which is asked once for all calls of a batch.
+pub(crate) fn is_stdout_terminal() -> bool {
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stdout().is_terminal());
+    *IS_TERMINAL
+}
+
+/// Whether standard error is.
+pub(crate) fn is_stderr_terminal() -> bool {
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
+    *IS_TERMINAL
+}
 
 pub(crate) fn warn(message: &str) {
     // Where standard error is gone, there is no reader.
@@ -53,7 +65,7 @@ fn write(text: &[u8], printed: Printed, statuses: Statuses) -> u8 {
             warn(&String::from_utf8_lossy(text));
             return statuses.written;
         }
-        (Printed::Json, Ok(json)) if std::io::stdout().is_terminal() => {
+        (Printed::Json, Ok(json)) if is_stdout_terminal() => {
             write_stdout(json_for_terminal(json).as_bytes())
         }
         (Printed::Json, _) => write_json(text),
