@@ -759,6 +759,12 @@ impl<'a> Searcher<'a> {
     }
 
     fn search_whole(&self, bytes: &[u8]) -> Result<Option<Hits>, Failure> {
+        // Looked for before the encoding is: encodings without a mark write ASCII as it is.
+        let needle = self.matching.query.needle.as_ref();
+        let lacks_needle = || needle.is_some_and(|n| n.is_ascii() && n.find(bytes).is_none());
+        if self.needs_characters() && !is_marked(bytes) && lacks_needle() {
+            return Ok(None);
+        }
         if let Some(text) = self.needs_decoding(bytes) {
             return self.search_text(text.as_bytes(), None, bytes);
         }
@@ -776,15 +782,15 @@ impl<'a> Searcher<'a> {
         Some(self.foreign(bytes)?.decode(bytes))
     }
 
+    /// Whether bytes that are not UTF-8 must be decoded first.
+    fn needs_characters(&self) -> bool {
+        self.matching.query.beyond_ascii || self.matching.except.is_some()
+    }
+
     /// The encoding of a file that can't be searched as it is.
     fn foreign(&self, bytes: &[u8]) -> Option<Encoding> {
-        let marked = matches!(
-            bytes,
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
-        );
-        let needs_characters = self.matching.query.beyond_ascii || self.matching.except.is_some();
-        let is_foreign = needs_characters && std::str::from_utf8(bytes).is_err();
-        if !marked && !is_foreign {
+        let is_foreign = || self.needs_characters() && std::str::from_utf8(bytes).is_err();
+        if !is_marked(bytes) && !is_foreign() {
             return None;
         }
         // What fills the buffer may end within a character.
@@ -1317,6 +1323,14 @@ fn skip_to_newline(
             return Ok(true);
         }
     }
+}
+
+/// Whether a file begins with a mark of UTF-16 or UTF-32.
+fn is_marked(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, 0, 0xfe, 0xff, ..]
+    )
 }
 
 fn has_zero_byte(bytes: &[u8]) -> bool {
