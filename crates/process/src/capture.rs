@@ -27,6 +27,8 @@
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_core::scan::count_newlines;
+use infer::MatcherType;
+use infer::archive::{is_cpio, is_tar};
 use std::io;
 use std::path::PathBuf;
 
@@ -158,7 +160,7 @@ impl<'a> Capture<'a> {
         let is_binary =
             is_binary(&self.sniffed) || (shown.terminal.odd > 8 && shown.terminal.odd * 50 > bytes);
         if is_binary {
-            let kind = infer::get(&self.sniffed).map_or("unknown type", |t| t.mime_type());
+            let kind = format_of(&self.sniffed);
             let file = self.whole.keep();
             let place = place(file.as_ref(), self.whole.is_lost);
             return Captured {
@@ -205,23 +207,33 @@ fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
     }
 }
 
-/// Whether output is not text: bytes that no text has, together with zero bytes or with a known
-/// signature. Zero bytes alone separate names, but in a tar file, and a signature alone is not
-/// enough: text begins with `BM` or `MZ`, too.
+/// Whether output is binary: it has zero bytes together with control characters or invalid UTF-8, or
+/// control characters together with a known signature. Zero bytes alone separate file names, except
+/// in an archive of text files. A signature alone proves nothing, since text can start with `BM` or
+/// `MZ`; only a PDF can be without control characters.
 fn is_binary(start: &[u8]) -> bool {
-    use infer::MatcherType;
     let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
     let is_utf8 = || std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
-    let (has_zero, has_odd) = (start.contains(&0), start.iter().any(is_odd));
-    let known = || {
-        let kind = infer::get(start).map(|kind| (kind.mime_type(), kind.matcher_type()));
-        kind.filter(|(mime, matcher)| {
-            !matches!(matcher, MatcherType::Text | MatcherType::Custom)
-                && *mime != "text/x-shellscript"
+    let is_known = || {
+        infer::get(start).is_some_and(|kind| {
+            !matches!(kind.matcher_type(), MatcherType::Text | MatcherType::Custom)
+                && kind.mime_type() != "text/x-shellscript"
         })
     };
-    let is_tar = || known().is_some_and(|(mime, _)| mime == "application/x-tar");
-    (has_zero && (has_odd || !is_utf8() || is_tar())) || (has_odd && known().is_some())
+    let is_archive = || is_tar(start) || is_cpio(start);
+    let (has_zero, has_odd) = (start.contains(&0), start.iter().any(is_odd));
+    (has_zero && (has_odd || !is_utf8() || is_archive()))
+        || (has_odd && is_known())
+        || (start.starts_with(b"%PDF-") && !is_utf8())
+}
+
+/// The MIME type of binary output. An archive is looked for first: it begins with the name of a file,
+/// which may be like another signature.
+fn format_of(start: &[u8]) -> &'static str {
+    if is_tar(start) {
+        return "application/x-tar";
+    }
+    infer::get(start).map_or("unknown type", |kind| kind.mime_type())
 }
 
 /// The text of the output, for each reader.
@@ -478,8 +490,12 @@ mod tests {
             captured(100, &[b"a b\0c d\0"]).text,
             "a b\u{2400}c d\u{2400}"
         );
-        let tar = captured(1000, &[b"name.txt", &[0; 249], b"ustar\x0000", &[0; 248]]);
+        let tar = captured(1000, &[b"BM25.txt", &[0; 249], b"ustar\x0000", &[0; 248]]);
         assert!(tar.text.contains("application/x-tar"), "{}", tar.text);
+        let cpio = captured(1000, &[b"070701", &[b'0'; 104], b"name.txt\0\0text"]);
+        assert!(cpio.text.contains("application/x-cpio"), "{}", cpio.text);
+        let pdf = captured(1000, &[b"%PDF-1.4\n%\x93\x8c\x8b\x9e ReportLab\n"]);
+        assert!(pdf.text.contains("application/pdf"), "{}", pdf.text);
         let noise: Vec<u8> = (0..100_000_u32).map(|i| (i * 7919 % 251) as u8).collect();
         let late = captured(1_000_000, &[b"text first\n", &[b'x'; 9000], &noise]);
         assert!(
@@ -499,6 +515,7 @@ mod tests {
             "BZh",
             "CWS report",
             "!<arch>",
+            "%PDF-1.4",
             "src/pdf.rs:8: const MAGIC: &[u8] = b\"%PDF\";",
             "{\\rtf1 text}",
         ] {

@@ -120,20 +120,19 @@ fn effective_type(page: &Page) -> String {
     ) {
         return named.to_owned();
     }
-    let is_text =
-        page.charset.is_some() || matches!(detect(&page.bytes, true), ContentKind::Text(_));
-    // Text may begin as an image does (`BM`), and a page about PDF have its mark further on.
+    let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
+    let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
+    let looks_like_text = matches!(detect(&page.bytes, true), ContentKind::Text(_));
+    // Text can start like an image (`BM`), and a page about PDFs can contain `%PDF`.
     let is_credible = |kind: &infer::Type| {
-        !is_text || kind.matcher_type() == MatcherType::Text || page.bytes.starts_with(b"%PDF-")
+        !looks_like_text || kind.matcher_type() == MatcherType::Text || start.starts_with("%pdf-")
     };
     if let Some(kind) = infer::get(&page.bytes).filter(is_credible) {
         return kind.mime_type().to_owned();
     }
-    let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
-    let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
         "text/html".to_owned()
-    } else if is_text {
+    } else if page.charset.is_some() || looks_like_text {
         "text/plain".to_owned()
     } else {
         "application/octet-stream".to_owned()
