@@ -11,7 +11,8 @@ use std::path::Path;
 /// Large enough that the system's copying dominates, small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// For what is left of a file that was read before, which may have grown.
+/// A lower bound for the buffer, so that a file that has grown since it was opened is not read in tiny
+/// pieces.
 const MIN_BUFFER_BYTES: usize = 256;
 
 /// Where lines are not counted, a line longer than this ends the window: its end would have to
@@ -51,7 +52,8 @@ pub struct Window {
     pub first_cut_line: Option<u64>,
 }
 
-/// Reads a window of lines. `start` is what was read of the file's beginning before.
+/// Reads a window of lines. `start` is the beginning of the file, which was read already, with its
+/// byte order mark.
 ///
 /// # Errors
 ///

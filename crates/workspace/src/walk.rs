@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! A task is a directory, or a piece of the files of a large one. Each worker has a stack of tasks
+//! A task is a directory to be listed, or files of one, in pieces where there are many. Each worker has a stack of tasks
 //! and takes the last, so it goes into the depth first. When another worker waits, it gives away
 //! the older half of its stack: these directories are nearest to the top, and so the largest. The
 //! thread of the caller is the first worker; helpers start when `TASKS_WORTH_A_HELPER` tasks wait,
@@ -45,10 +45,10 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// A directory with more files than this is shared among the workers in pieces.
+/// A directory with more than twice as many files is shared among the workers in pieces of as many.
 const FILES_PER_TASK: usize = 128;
 
-/// Helpers start when this many directories or pieces wait.
+/// Helpers start when this many tasks wait.
 const TASKS_WORTH_A_HELPER: usize = 6;
 
 /// No more workers than this: the kernel's directory locks give nothing beyond.

@@ -27,9 +27,9 @@ const PLACES: usize = 128;
 /// What tells a letter of ASCII from the same in the other case.
 const CASE: u8 = 0x20;
 
-/// Bytes from the most frequent to the least, letters in lower case, in 70 MB of C, Rust, JavaScript
-/// and Python: for each language the share of a byte, and of these the mean. By `memchr`'s own table,
-/// which is not only of source code, `_` is rare.
+/// The bytes of source code from most to least frequent, with letters in lower case: the mean of each
+/// byte's share in C, Rust, JavaScript and Python, 70 MB in all. Bytes that are not here rank as
+/// rarest. `memchr`'s table isn't built from source code alone and ranks `_` as rare.
 const BY_FREQUENCY: &[u8] =
     b" etsriano\ncld_pufm,h()gb.:\t0'=/y\"vxw;k-1*2{}#>3[]`q4658\\&z!j|<97+?%$@~^";
 
@@ -178,7 +178,7 @@ impl Folded {
         for (one, other) in firsts.iter().zip(seconds) {
             any |= u8::from(first.is(*one)) & u8::from(second.is(*other));
         }
-        // Mostly there is none, so that where one is takes a second round.
+        // Usually there is no hit, so their positions are computed only when there is one.
         if any == 0 {
             return None;
         }

@@ -294,8 +294,9 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines of a file that begins with `start`. Where a file that begins with ASCII turns out not to be UTF-8
-/// further on, its encoding is recognised by what is there; gives the encoding that counted.
+/// Reads a window of lines. `start` is the beginning of the file, which was read already. Where that
+/// is ASCII and the file turns out not to be UTF-8 further on, its encoding is recognised by what is
+/// there; gives the encoding that counted.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,

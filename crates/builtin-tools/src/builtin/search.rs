@@ -14,7 +14,7 @@
 //! are carried over. A line that is longer than the buffer goes through in pieces that overlap by
 //! `OVERLAP_BYTES`, so that no match in it may be longer. Text in another encoding than UTF-8 is
 //! decoded where its bytes don't do: there is a byte order mark, the pattern is about more than
-//! ASCII, or a match may be half of a character. If a file that matches has a zero byte, its
+//! ASCII and the text of all matches is there, or a match may be half of a character. If a file that matches has a zero byte, its
 //! matches are not shown. `Accumulator` keeps what is to be shown, within the bytes that `Wanted`
 //! allows.
 //!
