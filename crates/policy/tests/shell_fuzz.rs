@@ -11,6 +11,9 @@ use gemini_tools_config::settings::Settings;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_policy::{Decision, Extra, Mode, Policy, PolicyCall};
 use gemini_tools_shell_analysis::analyse;
+use landlock::{
+    ABI, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, path_beneath_rules,
+};
 use lines::Random;
 use serde_json::{Map, Value};
 use std::fs;
@@ -114,6 +117,28 @@ impl Place {
         let _ = child.wait();
         mark.exists()
     }
+}
+
+/// Has this thread, and what it starts, write below the directories for temporary files and to a few
+/// devices only: a random line may name any file, and the tests may run as root. Where the kernel
+/// has no Landlock, nothing is confined.
+fn confine() -> Result<(), RulesetError> {
+    let all = AccessFs::from_write(ABI::V3);
+    let temporary = [std::env::temp_dir(), "/tmp".into()];
+    let devices = [
+        "/dev/full",
+        "/dev/null",
+        "/dev/ptmx",
+        "/dev/pts",
+        "/dev/tty",
+    ];
+    Ruleset::default()
+        .handle_access(all)?
+        .create()?
+        .add_rules(path_beneath_rules(temporary, all))?
+        .add_rules(path_beneath_rules(devices, all))?
+        .restrict_self()?;
+    Ok(())
 }
 
 /// A policy and how it is asked.
@@ -421,6 +446,7 @@ const ROUNDABOUT: &[&str] = &[
 
 #[test]
 fn ways_round_a_rule_that_denies_end_in_a_refusal() {
+    confine().expect("confined");
     let place = Place::new();
     let deny = Judge::that_denies();
     let mut wrong = Vec::new();
@@ -630,6 +656,7 @@ const EVERY_DAY: &[&str] = &[
 ];
 
 fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsize) -> Vec<String> {
+    confine().expect("confined");
     let place = Place::new();
     let judges = Judge::all();
     let mut failures = Vec::new();
