@@ -27,7 +27,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// How many lines are tried by default.
-const LINES: usize = 100_000;
+const LINES: usize = 80_000;
 
 /// A random line that runs longer is ended.
 const WAIT_LIMIT: Duration = Duration::from_secs(5);
