@@ -2,11 +2,12 @@
 //!
 //! # How it works
 //!
-//! A task is a directory to be listed, or files of one, in pieces where there are many. Each worker has a stack of tasks
-//! and takes the last, so it goes into the depth first. When another worker waits, it gives away
-//! the older half of its stack: these directories are nearest to the top, and so the largest. The
-//! thread of the caller is the first worker; helpers start when `TASKS_WORTH_A_HELPER` tasks wait,
-//! so that a small tree costs no thread. The walk ends when no worker has a task.
+//! A task is a directory to be listed, or files of one to be visited, in pieces where there are
+//! many. Each worker has a stack of tasks and takes the last, so it goes into the depth first. When
+//! another worker waits, it gives away the older half of its stack: these directories are nearest
+//! to the top, and so the largest. The thread of the caller is the first worker; helpers start when
+//! `TASKS_WORTH_A_HELPER` tasks wait, so that a small tree costs no thread. The walk ends when no
+//! worker has a task.
 //!
 //! A directory is opened by its path beneath the root, with links refused by the kernel
 //! (`openat2`), and its files by their names in it. So the walk never leaves the workspace, even if

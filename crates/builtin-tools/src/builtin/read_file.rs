@@ -333,7 +333,7 @@ pub(super) enum FileContent {
     Binary,
     Text {
         encoding: Encoding,
-        /// What was read of it.
+        /// The beginning, which was read already.
         start: Vec<u8>,
     },
 }

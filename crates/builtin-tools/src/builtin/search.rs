@@ -14,9 +14,9 @@
 //! are carried over. A line that is longer than the buffer goes through in pieces that overlap by
 //! `OVERLAP_BYTES`, so that no match in it may be longer. Text in another encoding than UTF-8 is
 //! decoded where its bytes don't do: there is a byte order mark, the pattern is about more than
-//! ASCII and the text of all matches is there, or a match may be half of a character. If a file that matches has a zero byte, its
-//! matches are not shown. `Accumulator` keeps what is to be shown, within the bytes that `Wanted`
-//! allows.
+//! ASCII and the text of all matches is there, or a match may be half of a character. If a file
+//! that matches has a zero byte, its matches are not shown. `Accumulator` keeps what is to be
+//! shown, within the bytes that `Wanted` allows.
 //!
 //! The engines look at no clock, and a backtracking or large expression may take any time on a line
 //! (`is_heavy`). Such a search is made by a `Worker`, a process with limits of time and memory,
