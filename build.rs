@@ -45,7 +45,7 @@ fn main() {
 }
 
 /// The systems that there are code paths for.
-const SYSTEMS: [&str; 3] = ["linux", "macos", "windows"];
+const SYSTEMS: [&str; 2] = ["linux", "macos"];
 
 /// Ends the build with one sentence instead of some hundred errors of the compiler.
 fn check_target() {
@@ -53,7 +53,7 @@ fn check_target() {
     let target = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if !SYSTEMS.contains(&&*target) && env::var_os("GEMINI_TOOLS_ANY_TARGET").is_none() {
         println!(
-            "cargo::error=gemini-tools is written for Linux, macOS and Windows, not for {target}. \
+            "cargo::error=gemini-tools is written for Linux and macOS, not for {target}. \
              CONTRIBUTING.md says what a port would need."
         );
     }

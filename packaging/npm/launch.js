@@ -9,7 +9,6 @@ const os = require('node:os');
 const path = require('node:path');
 
 const PLATFORMS = Object.keys(require('./package.json').optionalDependencies);
-const SUFFIX = process.platform === 'win32' ? '.exe' : '';
 
 function fail(message) {
   process.stderr.write(`gemini-tools: ${message}\n`);
@@ -43,11 +42,9 @@ function directory() {
 function kept(source) {
   const home = os.homedir();
   const data =
-    process.platform === 'win32'
-      ? process.env.LOCALAPPDATA || path.join(home, 'AppData', 'Local')
-      : process.platform === 'darwin'
-        ? path.join(home, 'Library', 'Application Support')
-        : process.env.XDG_DATA_HOME || path.join(home, '.local', 'share');
+    process.platform === 'darwin'
+      ? path.join(home, 'Library', 'Application Support')
+      : process.env.XDG_DATA_HOME || path.join(home, '.local', 'share');
   const target = path.join(data, 'gemini-tools');
   for (const [from, to] of [
     [source, path.join(target, 'bin')],
@@ -76,9 +73,9 @@ module.exports = function launch(program, command) {
       fail(`the executables can't be copied out of npx's cache: ${error.message}`);
     }
   }
-  const file = path.join(bin, program + SUFFIX);
+  const file = path.join(bin, program);
   // From node 22.15 on; elsewhere this process waits for the other.
-  if (process.execve && process.platform !== 'win32') {
+  if (process.execve) {
     try {
       process.removeAllListeners('warning');
       process.execve(file, [program, ...args], process.env);

@@ -1,6 +1,6 @@
 """Makes archives of an installed tree, the same bytes each time: one for any prefix, the npm packages, a wheel, and the
 extension of Gemini CLI. Only Python's standard library is used, so that this runs where the executables are built:
-on Linux, macOS and Windows.
+on Linux and macOS.
 
 The tree is what `scripts/install` makes: `bin` and `share`. Every bundle keeps `share/doc/gemini-tools` at
 `../share/doc/gemini-tools` of the executables, where `get_tools --licenses` looks.
@@ -31,7 +31,6 @@ PLATFORMS = {
     "linux-arm64": ("aarch64-linux", "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"),
     "darwin-x64": ("x86_64-macos", "macosx_10_12_x86_64"),
     "darwin-arm64": ("aarch64-macos", "macosx_11_0_arm64"),
-    "win32-x64": ("x86_64-windows", "win_amd64"),
 }
 
 DESCRIPTION = "Gemini CLI's tools as two fast commands, as an MCP server and as an agent"
@@ -199,28 +198,19 @@ def extension(job):
     files = Files()
     manifest = json.loads((job.checkout / "packaging/extension/gemini-extension.json").read_text("utf-8"))
     manifest = {"name": manifest.pop("name"), "version": job.version, **manifest}
-    if system == "win32":
-        for server in manifest["mcpServers"].values():
-            server["command"] += ".exe"
     files.add("gemini-extension.json", json.dumps(manifest, indent=2) + "\n")
     files.add("GEMINI.md", (job.checkout / "packaging/extension/GEMINI.md").read_bytes())
     files.add_tree(job.tree / "bin", "bin/")
     files.add_tree(job.tree / "share/doc", "share/doc/")
     name = f"{system}.{machine}.gemini-tools"
-    if system == "win32":
-        zipped(job.result(f"{name}.zip"), files, job.mtime, job.level)
-    else:
-        tar_gz(job.result(f"{name}.tar.gz"), files, job.mtime, job.level)
+    tar_gz(job.result(f"{name}.tar.gz"), files, job.mtime, job.level)
 
 
 def archive(job):
     title = f"gemini-tools-{job.version}-{PLATFORMS[job.platform][0]}"
     files = Files()
     files.add_tree(job.tree, f"{title}/")
-    if job.platform.startswith("win32"):
-        zipped(job.result(f"{title}.zip"), files, job.mtime, job.level)
-    else:
-        tar_gz(job.result(f"{title}.tar.gz"), files, job.mtime, job.level)
+    tar_gz(job.result(f"{title}.tar.gz"), files, job.mtime, job.level)
 
 
 class Job:
@@ -253,8 +243,6 @@ def main():
     job = Job(options)
     for make in (archive, npm_main, npm_platform, wheel, extension):
         make(job)
-    # A shell on Windows would take a carriage return for a part of a name.
-    sys.stdout.reconfigure(newline="\n")
     print("\n".join(job.names))
 
 

@@ -9,7 +9,7 @@ import { addToPath, makeRoom, ok, sh } from './room.mjs';
 import { startRegistry } from './registry.mjs';
 import { commands, installs, isSetUp, works } from './works.mjs';
 
-const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64'];
+const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64'];
 
 let shared;
 

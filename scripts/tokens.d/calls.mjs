@@ -54,7 +54,7 @@ export function calls(root) {
     search('ToolError::new', { include_pattern: '*.rs' }),
     search('fn .*path', { dir_path: at('crates/workspace/src') }),
     search('TODO'),
-    search('Windows', { include_pattern: 'docs/**' }),
+    search('macOS', { include_pattern: 'docs/**' }),
     search('検索'),
     search('Errno::[A-Z]+'),
     read('README.md'),

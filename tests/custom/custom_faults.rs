@@ -353,7 +353,6 @@ fn warnings_and_repairs_leave_the_tool_in() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_finding_in_a_file_whose_name_is_not_utf_8_is_told_as_json_too() {
     use std::os::unix::ffi::OsStrExt;
     let ws = Workspace::new().file(".gemini/tools/a.toml", "description = 3\n");

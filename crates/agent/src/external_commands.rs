@@ -5,7 +5,7 @@ use super::pair::{Printed, broken};
 use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Interruption, ResultError};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
-use gemini_tools_process::command::{StopReason, set_variable};
+use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
@@ -101,7 +101,7 @@ pub(super) fn run(
 ) -> io::Result<ProgramRun> {
     let mut variables: BTreeMap<_, _> = std::env::vars_os().collect();
     for (name, value) in environment {
-        set_variable(&mut variables, name.into(), value.into());
+        variables.insert(name.into(), value.into());
     }
     let program = Program {
         name: program,

@@ -73,10 +73,9 @@ impl Trust {
         }
         // The kernel's own answer, without the links of the way here.
         let root = match if root.is_absolute() {
-            gemini_tools_platform::canonicalize(root)
+            std::fs::canonicalize(root)
         } else {
-            std::env::current_dir()
-                .and_then(|dir| gemini_tools_platform::canonicalize(dir.join(root)))
+            std::env::current_dir().and_then(|dir| std::fs::canonicalize(dir.join(root)))
         } {
             Ok(root) => root,
             Err(e) => {
@@ -144,7 +143,7 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     if says(trust, "true") || is_folder_trust_off(home) {
         return true;
     }
-    let root = gemini_tools_platform::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let rule = Folders::load(Some(home)).map(|folders| folders.rule_for(&root));
     matches!(rule, Ok(Some(Rule::Trusted(_))))
 }

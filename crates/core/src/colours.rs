@@ -50,8 +50,7 @@ impl ColourChoice {
         if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
             return true;
         }
-        // Consoles of Windows have no TERM.
-        let is_dumb = set("TERM").map_or(!cfg!(windows), |term| term == "dumb");
+        let is_dumb = set("TERM").is_none_or(|term| term == "dumb");
         is_terminal && !is_dumb && set("CLICOLOR").is_none_or(|value| value != "0")
     }
 }
@@ -167,7 +166,6 @@ mod tests {
                 "{choice:?} {env:?}"
             );
         }
-        #[cfg(unix)]
         assert!(!shows(auto, true, &[]));
     }
 

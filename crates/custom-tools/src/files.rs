@@ -14,10 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Whether any user may execute a file.
 pub(super) fn is_executable(file: &Path, whose: FileOwner<'_>) -> bool {
-    let name = file.file_name().unwrap_or_default();
-    whose
-        .stat(file)
-        .is_ok_and(|stat| may_be_executed(&stat, name.as_bytes()))
+    whose.stat(file).is_ok_and(|stat| may_be_executed(&stat))
 }
 
 /// Whether two files of tools say the same, so that nothing is lost where only one counts: with
@@ -73,7 +70,7 @@ pub(super) fn list(
         let Some(stat) = stat.filter(|stat| file_type(stat) == FileType::RegularFile) else {
             continue;
         };
-        let is_executable = may_be_executed(&stat, name);
+        let is_executable = may_be_executed(&stat);
         files.push((name.to_owned(), Stamp::of(&stat), is_executable));
     }
     files.sort_unstable_by(|a, b| a.0.cmp(&b.0));

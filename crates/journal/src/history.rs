@@ -192,11 +192,10 @@ fn undone(entries: &[Entry<'_>]) -> BTreeMap<usize, usize> {
 /// Whether an absolute path without links is this directory or file, or below it. By bytes: to
 /// take ten thousand paths apart takes longer than to read them.
 fn is_below(path: &Path, above: &Path) -> bool {
-    let is_separator = |byte: &u8| std::path::is_separator(char::from(*byte));
     let above = above.as_os_str().as_encoded_bytes();
     let above = above.strip_suffix(b"/").unwrap_or(above);
     let rest = path.as_os_str().as_encoded_bytes().strip_prefix(above);
-    rest.is_some_and(|rest| rest.first().is_none_or(is_separator))
+    rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
 }
 
 impl History<'_> {

@@ -13,6 +13,7 @@ use super::merge::merge;
 use super::place;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_platform::fs;
+use gemini_tools_platform::unix_fs::PermissionsExt;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::write::{Target, is_lost_race};
@@ -524,7 +525,7 @@ impl Run<'_> {
 /// Writes an old content, with the mode that its file had where none is there to take it from.
 fn put_back(source: &File, file: &mut File, mode: Option<u32>) -> io::Result<()> {
     // No more than a new file has for others than the user: that is the user's to give.
-    let permissions = mode.and_then(|mode| gemini_tools_platform::files::permissions(mode & 0o777));
+    let permissions = mode.map(|mode| std::fs::Permissions::from_mode(mode & 0o777));
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }

@@ -34,21 +34,14 @@ const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// The type where nothing says what a file is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// How a path is written in an address.
-const FORM_OF_PATHS: &str = if cfg!(windows) {
-    "with slashes, as C:/a/b"
-} else {
-    "without the first slash"
-};
-
 /// The one template.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new("file:///{path}", "workspace_file")
         .with_title("File of the workspace")
-        .with_description(format!(
-            "A file below the workspace's roots, by its absolute path {FORM_OF_PATHS}. Text is \
-             decoded, everything else comes as a blob; up to 32 MiB.",
-        ));
+        .with_description(
+            "A file below the workspace's roots, by its absolute path without the first slash. \
+             Text is decoded, everything else comes as a blob; up to 32 MiB.",
+        );
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
@@ -133,10 +126,6 @@ pub(super) fn list(
 
 fn resource(workspace: &Workspace, place: &WorkspacePath) -> Option<Resource> {
     let uri = Url::from_file_path(place.path()).ok()?;
-    // A share of Windows, whose address would not be read.
-    if uri.has_host() {
-        return None;
-    }
     Some(Resource::new(
         uri,
         show_path(workspace.display(place.path())),

@@ -45,8 +45,11 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The path of a `file:` address of this machine. On Windows it has a drive, as in
-/// `file:///C:/a`; a share is on another machine, which no client makes us connect to.
+/// Returns the path of a `file:` address of this machine.
+///
+/// # Errors
+///
+/// Returns the reason, as a clause, if the address has another scheme or names another machine.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {
@@ -62,7 +65,7 @@ pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     };
     path.map_err(|()| {
         let why = if is_here {
-            "it names no drive of this machine"
+            "it is not the path of a file"
         } else {
             "it names another machine"
         };

@@ -4,7 +4,6 @@
 //! tool that needs a key is given it there: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. Gemini
 //! CLI 0.61 does the same; 0.8 passes everything on.
 
-use gemini_tools_process::command::set_variable;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -64,9 +63,9 @@ pub(super) fn of_server(own: &BTreeMap<String, String>) -> BTreeMap<OsString, Os
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
         .filter(|(name, value)| !is_secret(&name.to_string_lossy(), &value.to_string_lossy()))
         .collect();
-    set_variable(&mut all, "GEMINI_CLI".into(), "1".into());
+    all.insert("GEMINI_CLI".into(), "1".into());
     for (name, value) in own {
-        set_variable(&mut all, name.into(), value.into());
+        all.insert(name.into(), value.into());
     }
     all
 }

@@ -4,7 +4,7 @@
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
 //! all servers are ended with everything that they have started, and so they are when this
-//! process is killed: each runs under a supervisor, on Windows in a job object.
+//! process is killed: each runs under a supervisor.
 //!
 //! Which servers there are, and whether a call may be made, is decided by those who ask.
 //!

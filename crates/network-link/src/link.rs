@@ -264,7 +264,6 @@ fn command() -> io::Result<Command> {
     let mut command = Command::new(helper()?);
     command.args(["--connect", &protocol()]);
     // Ctrl-C is for us alone.
-    gemini_tools_platform::program::without_console(&mut command);
     Ok(command)
 }
 

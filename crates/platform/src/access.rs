@@ -1,5 +1,5 @@
 //! The access of a file that is replaced, given to the one that takes its place: its owner, its
-//! group, its mode and its extended attributes on Unix, its access list on Windows.
+//! group, its mode and its extended attributes.
 
 pub use crate::system::access::copy;
 

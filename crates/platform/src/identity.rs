@@ -9,7 +9,7 @@ pub struct Identity {
     /// The process id.
     pub pid: i32,
     /// The moment of its start: on Linux in clock ticks since the machine's, on macOS in
-    /// microseconds since 1970, on Windows in steps of 100 nanoseconds since 1601.
+    /// microseconds since 1970.
     pub start_time: u64,
 }
 

@@ -1,24 +1,16 @@
 //! Work on data from strangers, in a process that may die of it.
 //!
 //! Parsers of large formats can run out of stack, loop, or unpack without bound, and what looks
-//! at no clock can't be told to end. Here they do it in a fork with limits of memory and time
-//! (on Windows, which has none, on a thread with a limit of time); the caller gets the result, or
-//! the reason why there is none. [`run`] does one thing, a [`Worker`] one after the other.
+//! at no clock can't be told to end. Here they do it in a fork with limits of memory and time; the
+//! caller gets the result, or the reason why there is none. [`run`] does one thing, a [`Worker`] one after the other.
 
-#[cfg(unix)]
 mod fork;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(windows)]
-mod thread;
-#[cfg(unix)]
 mod worker;
 
-#[cfg(windows)]
-pub use thread::Worker;
-#[cfg(unix)]
 pub use worker::Worker;
 
 use std::time::Duration;
@@ -45,7 +37,7 @@ pub enum IsolationError<E> {
 /// What the work may use.
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceLimits {
-    /// Memory besides what the caller has already. Windows has no such limit for a thread.
+    /// Memory besides what the caller has already.
     pub memory_bytes: u64,
     /// Time.
     pub time: Duration,
@@ -66,12 +58,5 @@ pub fn run<E>(
     go_on: &GoOn<'_, E>,
     work: impl FnOnce() -> Vec<u8> + Send + 'static,
 ) -> Result<Vec<u8>, IsolationError<E>> {
-    #[cfg(unix)]
-    {
-        fork::run(bounds, go_on, work)
-    }
-    #[cfg(windows)]
-    {
-        thread::run(bounds, go_on, work)
-    }
+    fork::run(bounds, go_on, work)
 }

@@ -1,15 +1,8 @@
-//! The system's interface as the other modules use it: that of `rustix`, which covers Unix.
-//!
-//! On Windows `windows` gives as much of it as is needed there the same names, over handles in
-//! the place of descriptors. What has no counterpart isn't there, so that it can't be used by
-//! mistake.
+//! System calls as the other crates make them: those of `rustix`, and what Linux and macOS do differently.
 //!
 //! # What it owns
 //!
-//! - the names [`fs`], [`io`], [`fd`], [`event`], [`process`], [`stdio`], [`termios`] on every
-//!   system;
-//! - [`canonicalize`], which gives a path in the usual form of the system;
-//! - [`check_names`]: names that can't be a file's there;
+//! - the names [`fs`], [`io`], [`fd`], [`event`], [`process`], [`stdio`], [`termios`] of `rustix`;
 //! - [`files`]: whose a file is, who may write to it, and what tells it from others;
 //! - [`access`]: the access of a file, given to the one that takes its place;
 //! - [`program`]: which files are programs, and how some are started;
@@ -33,31 +26,26 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_platform::{canonicalize, fs, links};
+//! use gemini_tools_platform::{fs, links};
 //!
 //! let file = std::fs::File::open("Cargo.toml")?;
-//! // The same call on Unix and on Windows.
 //! assert!(fs::fstat(&file)?.st_size > 0);
 //!
 //! // A path without links leads to itself.
-//! let real = canonicalize("Cargo.toml")?;
+//! let real = std::fs::canonicalize("Cargo.toml")?;
 //! assert!(links::resolve(&real)?.is_plain());
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-#[cfg(unix)]
 pub use rustix::{event, fd, fs, io, process, stdio, termios};
 
 /// Names and paths as bytes.
-#[cfg(unix)]
 pub use std::os::unix::ffi;
 
 /// Modes and identities of files.
-#[cfg(unix)]
 pub use std::os::unix::fs as unix_fs;
 
 /// Groups and endings of processes.
-#[cfg(unix)]
 pub use std::os::unix::process as unix_process;
 
 pub mod access;
@@ -65,75 +53,29 @@ pub mod identity;
 pub mod isolated;
 pub mod links;
 mod processors;
-#[cfg(unix)]
 pub mod raw;
 mod read_buffer;
 pub mod sockets;
 pub mod supervisor;
-#[cfg(unix)]
 mod unix;
 pub mod unread;
-#[cfg(windows)]
-mod windows;
 
-#[cfg(unix)]
 use unix as system;
-#[cfg(windows)]
-use windows as system;
 
 #[cfg(feature = "runtime")]
 pub use system::runtime;
 pub use system::{files, holes, own, program, tree, tty};
 
-#[cfg(windows)]
-pub use windows::paths::{check_names, check_new_names};
-#[cfg(windows)]
-pub use windows::{
-    console, event, fd, ffi, fs, io, process, stdio, termios, unix_fs, unix_process,
-};
-
 pub use processors::processors;
 pub use read_buffer::ReadBuffer;
 
-use std::path::{Path, PathBuf};
-
-/// A name that no file can have on this system, and why, as a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnusableName(String);
-
-/// Accepts every path: on Unix each name is a file's.
-///
-/// # Errors
-///
-/// None; Windows has names that are not a file's.
-#[cfg(unix)]
-pub fn check_names(_path: &Path) -> Result<(), UnusableName> {
-    Ok(())
-}
-
-#[cfg(unix)]
-pub use check_names as check_new_names;
-
-/// The path without links, in the form that is usual: on Windows without the prefix `\\?\`,
-/// where it can do without.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn canonicalize(path: impl AsRef<Path>) -> std::io::Result<PathBuf> {
-    let path = path.as_ref().canonicalize()?;
-    #[cfg(windows)]
-    let path = windows::paths::usual_form(path);
-    Ok(path)
-}
+use std::path::Path;
 
 /// Makes a named pipe, for tests of what reads files.
 ///
 /// # Panics
 ///
 /// Where it can't.
-#[cfg(unix)]
 #[doc(hidden)]
 pub fn make_fifo(path: &Path) {
     let status = std::process::Command::new("mkfifo").arg(path).status();

@@ -2,16 +2,12 @@
 //! in it elsewhere.
 
 use super::io::Errno;
-#[cfg(unix)]
 use std::collections::VecDeque;
-#[cfg(unix)]
 use std::ffi::OsString;
-#[cfg(unix)]
 use std::path::Component;
 use std::path::{Path, PathBuf};
 
 /// Links followed before a path counts as endless, as the kernel has it.
-#[cfg(unix)]
 const MAX_LINKS: usize = 40;
 
 /// Where a path leads.
@@ -41,7 +37,6 @@ impl Resolved {
 /// # Errors
 ///
 /// `INVAL` for a path that is not absolute, or what the system says.
-#[cfg(unix)]
 pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
     use super::ffi::OsStringExt;
     if !path.is_absolute() {
@@ -87,26 +82,7 @@ pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
     Ok(resolved)
 }
 
-/// Follows an absolute path. Through which links is not known here, where nothing is built on it:
-/// there is no sandbox.
-///
-/// # Errors
-///
-/// `INVAL` for a path that is not absolute, or what the system says.
-#[cfg(windows)]
-pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
-    if !path.is_absolute() {
-        return Err(Errno::INVAL);
-    }
-    let real = super::canonicalize(path)
-        .map_err(|e| e.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error))?;
-    Ok(Resolved {
-        real,
-        links: Vec::new(),
-    })
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::resolve;
     use std::os::unix::fs::symlink;

@@ -1,11 +1,6 @@
 //! Starting a program so that all that it starts can be ended with it.
 //!
-//! On Unix a supervisor sees to that, a process between the caller and the program. On Windows a
-//! job object holds them: nothing in it outlives its last handle, which is the caller's, so that
-//! even a caller that is killed leaves nothing behind.
-//!
-//! What is weaker on Windows: no process is asked to end politely first, and nothing can stay
-//! without its caller, because there is no process that would keep its output.
+//! A supervisor sees to that: a process between the caller and the program.
 
 pub use crate::system::start::file_with;
 pub use crate::system::supervisor::Supervised;
@@ -20,11 +15,8 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long processes have between being asked to end and being killed. On Windows none is asked.
+/// How long processes have between being asked to end and being killed.
 pub const GRACE: Duration = Duration::from_secs(1);
-
-/// Whether a program can go on when its caller is gone.
-pub const SUPPORTS_BACKGROUND: bool = cfg!(unix);
 
 /// What there is to say of a program that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +33,7 @@ pub enum Event {
         /// How many.
         left: usize,
     },
-    /// The program is no longer watched over. It does not come to that on Windows.
+    /// The program is no longer watched over.
     Lost,
 }
 
@@ -64,7 +56,7 @@ pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;
 pub struct Start<'a> {
     /// The file of the program. A relative path counts from the directory.
     pub program: &'a Path,
-    /// What it is told that it is called. On Windows it is told its path.
+    /// What it is told that it is called.
     pub name: &'a OsStr,
     /// The arguments that the program gets.
     pub arguments: &'a [&'a OsStr],
@@ -72,8 +64,6 @@ pub struct Start<'a> {
     pub environment: &'a BTreeMap<OsString, OsString>,
     /// Where it runs: an open directory, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
-    /// The path of the directory, which Windows wants.
-    pub path: &'a Path,
     /// What it reads on standard input; `None` for nothing.
     pub input: Option<OwnedFd>,
     /// Whether standard error is kept apart.

@@ -65,7 +65,7 @@ const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
 /// A line of shell that is to be run.
 #[derive(Debug)]
 pub struct ShellCommand<'a> {
-    /// For the shell, as it is: `bash -c`, or PowerShell.
+    /// For the shell, as it is: `bash -c`.
     pub line: &'a str,
     /// Where it runs: an open directory, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
@@ -151,35 +151,19 @@ pub struct ProgramCommand<'a> {
 /// The environment of a command that runs in `path`.
 pub(super) fn variables(path: &Path) -> Variables {
     let mut variables: Variables = std::env::vars_os().collect();
-    remove_variable(&mut variables, OsStr::new(SERVE_TOKEN));
+    variables.remove(OsStr::new(SERVE_TOKEN));
     for (name, value) in NON_INTERACTIVE_ENV {
-        set_variable(&mut variables, name.into(), value.into());
+        variables.insert(name.into(), value.into());
     }
     variables
         .entry("TERM".into())
         .or_insert_with(|| "dumb".into());
-    set_variable(&mut variables, "PWD".into(), path.into());
+    variables.insert("PWD".into(), path.into());
     variables
 }
 
 /// Variables of an environment, by their names.
 type Variables = BTreeMap<OsString, OsString>;
-
-/// Sets a variable in the place of one of that name, which on Windows may be written otherwise.
-pub fn set_variable(variables: &mut Variables, name: OsString, value: OsString) {
-    if cfg!(windows) {
-        remove_variable(variables, &name);
-    }
-    variables.insert(name, value);
-}
-
-fn remove_variable(variables: &mut Variables, name: &OsStr) {
-    if cfg!(windows) {
-        variables.retain(|other, _| !other.eq_ignore_ascii_case(name));
-    } else {
-        variables.remove(name);
-    }
-}
 
 pub use gemini_tools_platform::program::{find_program, is_program};
 

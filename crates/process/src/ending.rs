@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 pub enum Ending {
     /// The exit code.
     Code(i32),
-    /// The signal's number. Windows ends no process by one.
+    /// The signal's number.
     Signal(i32),
 }
 

@@ -27,7 +27,6 @@
 //! use gemini_tools_process::program_run::{Input, RunOptions};
 //! use std::time::Duration;
 //!
-//! # #[cfg(unix)] {
 //! let program = Program {
 //!     name: "sort".as_ref(),
 //!     arguments: &["-r".to_owned()],
@@ -43,7 +42,6 @@
 //! let run = program.run(options, &Cancellation::default())?;
 //! assert_eq!(run.stdout, b"two\none\n");
 //! assert_eq!(run.ending, Ok(Ending::Code(0)));
-//! # }
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -61,18 +59,12 @@ mod start;
 pub mod terminal;
 
 pub use gemini_tools_platform::own::{caller, exit};
-pub use gemini_tools_platform::supervisor::SUPPORTS_BACKGROUND;
 pub use gemini_tools_platform::{identity, supervisor, tree};
 pub use sandboxed::sandbox_error;
 
 /// What is weaker on this system than on Linux; `None` there.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     None
-} else if cfg!(windows) {
-    Some(
-        "Windows, where this was never tested on a real machine: no sandbox for commands, no \
-         background processes; each line of PowerShell counts as unresolved for the policy",
-    )
 } else {
     Some(
         "macOS, where its maintainers have never run it: no sandbox for commands; a process that \

@@ -12,14 +12,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often to check whether all is gone where nothing wakes the caller that waits: on
-/// Windows a job object does not become ready.
-const TICK: Duration = if cfg!(windows) {
-    Duration::from_millis(10)
-} else {
-    Duration::MAX
-};
-
 /// What is to be started.
 #[derive(Debug)]
 pub struct Program<'a> {
@@ -48,7 +40,7 @@ pub struct Piped {
 }
 
 impl Program<'_> {
-    /// Starts it in a session of its own, on Windows in a job object.
+    /// Starts it in a session of its own.
     ///
     /// # Errors
     ///
@@ -96,7 +88,7 @@ impl Piped {
         self.ending
     }
 
-    /// Asks everything to end, and sees to it after `grace`; on Windows nothing is asked. Does
+    /// Asks everything to end, and sees to it after `grace`. Does
     /// not wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);
@@ -112,7 +104,7 @@ impl Piped {
             }
             let control = self.watched.control();
             let mut fds = [PollFd::new(&control, PollFlags::IN)];
-            let pause = Timespec::try_from(left.min(TICK)).unwrap_or_default();
+            let pause = Timespec::try_from(left).unwrap_or_default();
             // An interruption only makes it look earlier.
             let _ = poll(&mut fds, Some(&pause));
         }

@@ -42,8 +42,7 @@ pub struct RunOptions<'a> {
     pub limit: Duration,
     /// How long something may hold its pipes after its end.
     pub hold: Duration,
-    /// Whether what it leaves behind lives on where it has ended by itself. On Windows nothing
-    /// lives on without its caller.
+    /// Whether what it leaves behind lives on where it has ended by itself.
     pub leaves: bool,
 }
 
@@ -118,7 +117,7 @@ impl Program<'_> {
                 run.was_held = is_held;
                 run.took = took;
                 if has_survivors && options.leaves {
-                    // A supervisor that is gone ends nothing either, and on Windows all of it ends.
+                    // A supervisor that is gone ends nothing either.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut run);

@@ -1,6 +1,6 @@
 //! Starting programs: what each kind is given.
 
-use super::command::{ProgramCommand, ShellCommand, set_variable, variables};
+use super::command::{ProgramCommand, ShellCommand, variables};
 use super::jobs;
 use super::piped::Program;
 use gemini_tools_platform::fd::{AsFd, OwnedFd};
@@ -29,7 +29,6 @@ impl ShellCommand<'_> {
             arguments: &words.map(OsStr::new).collect::<Vec<_>>(),
             environment: &environment,
             directory: self.directory,
-            path: self.path,
             input: None,
             apart: false,
             confine: confine.as_ref().map(|confine| confine as &Confine<'_>),
@@ -49,7 +48,7 @@ impl ProgramCommand<'_> {
         let mut environment = variables(self.path);
         let program = program::to_execute(self.program, &environment, self.path);
         for (name, value) in self.environment {
-            set_variable(&mut environment, name.clone(), value.clone());
+            environment.insert(name.clone(), value.clone());
         }
         let input = match self.input {
             [] => None,
@@ -63,7 +62,6 @@ impl ProgramCommand<'_> {
             arguments: &arguments.collect::<Vec<_>>(),
             environment: &environment,
             directory: self.directory,
-            path: self.path,
             input,
             apart: true,
             confine: confine.as_ref().map(|confine| confine as &Confine<'_>),
@@ -87,7 +85,6 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, Owne
         arguments: &arguments.collect::<Vec<_>>(),
         environment: program.environment,
         directory: directory.as_fd(),
-        path: program.directory,
         input: Some(reads.into()),
         apart: true,
         confine: None,

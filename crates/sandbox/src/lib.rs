@@ -85,10 +85,8 @@ pub use error::SandboxError;
 use gemini_tools_platform::io::Errno;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, OwnedFd};
-#[cfg(unix)]
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-#[cfg(unix)]
 use std::process::Command;
 
 /// How much a command may change. The order is from the widest to the strictest.
@@ -198,7 +196,6 @@ impl Sandbox {
 
     /// Puts `command` into this sandbox when it is spawned. If that fails, spawning fails and
     /// nothing has been run; [`Sandbox::not_applied`] says why.
-    #[cfg(unix)]
     pub fn confine(self, command: &mut Command) {
         let apply = move || self.apply().map_err(Into::into);
         #[expect(unsafe_code, reason = "the standard library offers no other way")]

@@ -1,8 +1,8 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which no other
 //! program reads, and settings that are changed for the user.
 
-use gemini_tools_platform::files::{flush_names, permissions};
-use gemini_tools_platform::unix_fs::DirBuilderExt;
+use gemini_tools_platform::files::flush_names;
+use gemini_tools_platform::unix_fs::{DirBuilderExt, PermissionsExt};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
     // Whatever the umask takes away: later calls must be able to read it.
-    let exactly = flushes.then(|| permissions(0o600)).flatten();
+    let exactly = flushes.then(|| Permissions::from_mode(0o600));
     put(path, content, 0o600, exactly, flushes)?;
     if flushes {
         flush_names(directory)?;
@@ -55,10 +55,10 @@ pub fn put(
     prefix.push(name);
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).rand_bytes(12);
-    if let Some(permissions) = permissions(mode) {
-        builder.permissions(permissions);
-    }
+    builder
+        .prefix(&prefix)
+        .rand_bytes(12)
+        .permissions(Permissions::from_mode(mode));
     // It is removed again where something fails before it has its name.
     let mut new = builder.tempfile_in(directory)?;
     if let Some(permissions) = exactly {

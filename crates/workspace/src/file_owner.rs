@@ -40,8 +40,7 @@ pub enum FileOwner<'a> {
 /// Whether a directory is the user's home.
 pub fn is_home(home: Option<&Path>, root: &Path) -> bool {
     home.is_some_and(|home| {
-        home == root
-            || gemini_tools_platform::canonicalize(home).is_ok_and(|canonical| canonical == root)
+        home == root || std::fs::canonicalize(home).is_ok_and(|canonical| canonical == root)
     })
 }
 

@@ -35,7 +35,7 @@ impl UsersRules {
 /// to.
 fn excludes_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let directory = |name| env(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let home = directory("HOME").or_else(|| cfg!(windows).then(|| directory("USERPROFILE"))?);
+    let home = directory("HOME");
     let xdg = directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
     let configurations = match env("GIT_CONFIG_GLOBAL") {
         Some(only) => vec![PathBuf::from(only)],

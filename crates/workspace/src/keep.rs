@@ -190,7 +190,7 @@ impl Kept {
             made_directories: entry.missing.len(),
             old,
             new,
-            must_copy: must_copy || !files::HAS_LINKS,
+            must_copy,
         })
     }
 }

@@ -31,11 +31,9 @@
 //! // Nothing leads out: no path, and no link.
 //! let error = workspace.locate("../other").unwrap_err();
 //! assert_eq!(error.kind, ErrorKind::PathNotInWorkspace);
-//! # #[cfg(unix)] {
 //! std::os::unix::fs::symlink("/etc", root.join("link"))?;
 //! let error = workspace.open_file(&workspace.locate("link/passwd")?).unwrap_err();
 //! assert_eq!(error.kind, ErrorKind::PathNotInWorkspace);
-//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -75,7 +73,7 @@
 //! - A hard link keeps the old content: the new content is a new file
 //!   ([`Target::other_names`](write::Target::other_names) counts them).
 //! - On a file system without locks, two writers find out about each other only at the end.
-//! - On macOS and Windows this was never tried on a real machine.
+//! - On macOS this was never tried on a real machine.
 
 /// The examples of the README.
 #[cfg(doctest)]
@@ -108,15 +106,6 @@ pub mod text;
 mod user_file;
 pub mod walk;
 pub mod write;
-
-/// The error for a path that can't be a file's on this system.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "results hand their errors over"
-)]
-fn unusable_name(error: gemini_tools_platform::UnusableName) -> ToolError {
-    ToolError::invalid(error.to_string()).with_hint("Choose another name.")
-}
 
 pub use resolve::{Entry, WorkspacePath};
 pub use rules::Respect;
@@ -193,8 +182,7 @@ impl Workspace {
     ///
     /// `execution_failed` where the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
-        let first =
-            gemini_tools_platform::files::current_directory().map_err(|e| not_opened(&e))?;
+        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
         Self::open_at(&first, more, home)
     }
 
@@ -370,7 +358,6 @@ impl Workspace {
             return Err(system_error(Errno::NAMETOOLONG, argument));
         }
         let path = path_from_argument(argument);
-        gemini_tools_platform::check_names(&path).map_err(unusable_name)?;
         self.locate_path(&path)
             .ok_or_else(|| self.outside(argument))
     }
@@ -396,7 +383,7 @@ impl Workspace {
         let mut existing = absolute.as_path();
         let mut rest = Vec::new();
         loop {
-            if let Ok(real) = gemini_tools_platform::canonicalize(existing) {
+            if let Ok(real) = std::fs::canonicalize(existing) {
                 let full = rest.iter().rev().fold(real, |p: PathBuf, c| p.join(c));
                 return self.beneath(&full);
             }
@@ -693,19 +680,16 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
 /// Takes `.` and `..` off as text; `None` where `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
-    // Only on Windows do paths have one.
-    let mut top = PathBuf::new();
     for component in path.components() {
         match component {
             Component::ParentDir => {
                 parts.pop()?;
             }
             Component::Normal(name) => parts.push(name),
-            Component::Prefix(prefix) => top.push(prefix.as_os_str()),
-            Component::CurDir | Component::RootDir => {}
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    top.push(std::path::MAIN_SEPARATOR_STR);
+    let top = PathBuf::from("/");
     Some(parts.iter().fold(top, |path, part| path.join(part)))
 }
 
@@ -714,7 +698,6 @@ mod tests {
     use super::{Workspace, normalize};
     use std::path::Path;
 
-    #[cfg(unix)]
     #[test]
     fn a_first_root_is_no_directory_that_a_command_has_chosen() {
         use gemini_tools_core::tool::ErrorKind;

@@ -20,7 +20,7 @@ impl Workspace {
 
     /// [`Workspace::reading`], with what the system says.
     pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
-        let path = gemini_tools_platform::canonicalize(directory)?;
+        let path = std::fs::canonicalize(directory)?;
         let root = Root {
             dir: open_directory(&path)?,
             written: path.clone(),
@@ -53,7 +53,7 @@ impl Workspace {
         let root = self.root();
         let home = self
             .home()
-            .and_then(|home| gemini_tools_platform::canonicalize(home).ok());
+            .and_then(|home| std::fs::canonicalize(home).ok());
         for dir in root.ancestors() {
             if dir != root && home.as_deref() == Some(dir) {
                 break;

@@ -9,7 +9,6 @@ use super::{Workspace, normalize};
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
 use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::files::with_slashes;
 use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use std::collections::VecDeque;
@@ -29,7 +28,6 @@ pub struct WorkspacePath {
 
 impl WorkspacePath {
     pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
-        let rel = with_slashes(rel);
         Self { root, rel, path }
     }
 
@@ -53,7 +51,7 @@ impl WorkspacePath {
     pub fn join(&self, rel: &Path) -> Self {
         Self {
             root: self.root,
-            rel: with_slashes(self.rel.join(rel)),
+            rel: self.rel.join(rel),
             path: self.path.join(rel),
         }
     }
@@ -126,7 +124,7 @@ impl Workspace {
         let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
         let place = self
             .beneath(&absolute)
-            .or_else(|| self.beneath(&gemini_tools_platform::canonicalize(absolute).ok()?))
+            .or_else(|| self.beneath(&std::fs::canonicalize(absolute).ok()?))
             .ok_or(ResolveError::Escapes)?;
         Ok((place.root, place.rel))
     }
@@ -164,11 +162,6 @@ pub(super) fn open_by_kernel(
     _flags: OFlags,
 ) -> Option<Result<OwnedFd, Errno>> {
     None
-}
-
-/// Whether a byte comes between the names of a path.
-fn is_separator(byte: u8) -> bool {
-    byte == b'/' || (cfg!(windows) && byte == b'\\')
 }
 
 /// A walk over one path, one component at a time.
@@ -210,12 +203,7 @@ impl<'a> Walk<'a> {
     }
 
     fn push_front(&mut self, path: &Path) {
-        for part in path
-            .as_os_str()
-            .as_bytes()
-            .split(|b| is_separator(*b))
-            .rev()
-        {
+        for part in path.as_os_str().as_bytes().split(|b| *b == b'/').rev() {
             if !part.is_empty() && part != b"." {
                 self.todo.push_front(OsStr::from_bytes(part).to_owned());
             }

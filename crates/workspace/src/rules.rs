@@ -334,7 +334,6 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
             .as_os_str()
             .as_bytes()
             .to_vec();
-        gemini_tools_platform::files::put_slashes(&mut rest);
         rest.push(b'/');
         rest
     };

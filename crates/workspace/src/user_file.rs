@@ -55,7 +55,7 @@ impl Workspace {
             };
             names.push(name.to_owned());
             existing = parent;
-            match gemini_tools_platform::canonicalize(existing) {
+            match std::fs::canonicalize(existing) {
                 Ok(root) => break root,
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(fail(&e)),
                 Err(_) if links > 0 || existing.is_symlink() => return Err(dead_end(existing)),

@@ -60,7 +60,6 @@ impl Workspace {
         place: &WorkspacePath,
         cancel: &Cancellation,
     ) -> Result<Target, ToolError> {
-        gemini_tools_platform::check_new_names(place.rel()).map_err(super::unusable_name)?;
         let started = std::time::Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {

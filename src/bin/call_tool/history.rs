@@ -145,7 +145,7 @@ fn filter(wanted: &HistoryOptions, session: &Session) -> Result<Filter, ToolErro
 fn real_path(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     for existing in path.ancestors() {
-        if let Ok(real) = gemini_tools::sys::canonicalize(existing) {
+        if let Ok(real) = std::fs::canonicalize(existing) {
             return rest
                 .iter()
                 .rev()
@@ -488,7 +488,6 @@ pub(crate) fn prune_behind(session: &Session) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    #[cfg(unix)]
     gemini_tools::sys::unix_process::CommandExt::process_group(&mut command, 0);
     // Where it can't be started, a later call does it.
     let _ = command.spawn();

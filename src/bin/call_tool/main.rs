@@ -93,12 +93,9 @@ fn cancellation() -> Cancellation {
             signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
     }
     // A file that grows too large is an error of its write, not the end of the process.
-    #[cfg(unix)]
-    {
-        let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let number = gemini_tools::sys::process::Signal::XFSZ.as_raw();
-        let _ = signal_hook::flag::register(number, ignored);
-    }
+    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let number = gemini_tools::sys::process::Signal::XFSZ.as_raw();
+    let _ = signal_hook::flag::register(number, ignored);
     if let Some(caller) = gemini_tools::process::caller() {
         cancel = cancel.with_caller(caller);
     }

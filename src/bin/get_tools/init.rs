@@ -225,8 +225,7 @@ impl Before {
 
 /// Whether `home` lies in `root`.
 fn is_above(root: &Path, home: &Path) -> bool {
-    let real =
-        |path: &Path| gemini_tools::sys::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(home).starts_with(real(root))
 }
 

@@ -28,6 +28,6 @@ pub(crate) fn run() -> u8 {
 
 fn file() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
-    let own = gemini_tools::sys::canonicalize(&own).ok()?;
+    let own = std::fs::canonicalize(&own).ok()?;
     Some(own.parent()?.parent()?.join(PLACE))
 }

@@ -83,7 +83,7 @@ impl Setup {
         }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
-        let real = gemini_tools::sys::canonicalize(&root)
+        let real = std::fs::canonicalize(&root)
             .map_err(|e| bad_input(format!("The current directory can't be opened: {e}.")))?;
         let allowed = &settings.sandbox.allowed_paths;
         let workspace = Workspace::open_among(&real, &roots, allowed, home.as_deref())

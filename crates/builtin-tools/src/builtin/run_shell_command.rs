@@ -15,9 +15,9 @@ use gemini_tools_process::command::{
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::identity::Identity;
 use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
+use gemini_tools_process::signal_name;
 use gemini_tools_process::supervisor::Supervised;
 use gemini_tools_process::tree;
-use gemini_tools_process::{SUPPORTS_BACKGROUND, signal_name};
 use gemini_tools_shell_analysis::analyse;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
@@ -216,13 +216,6 @@ impl ToolInvocation for Call {
             )
             .with_hint("Set HOME, or run the command without is_background."));
         }
-        if self.limits.background_after.is_some() && !SUPPORTS_BACKGROUND {
-            return Err(ToolError::new(
-                ErrorKind::ShellExecuteError,
-                "On Windows no command can stay in the background: nothing outlives its call.",
-            )
-            .with_hint("Run it without is_background, with a timeout that is large enough."));
-        }
         let sandbox = sandbox(&self.tool_env, None)?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
@@ -289,11 +282,8 @@ impl Call {
     fn not_started(&self, e: &std::io::Error) -> ToolError {
         let error = |message: String| ToolError::new(ErrorKind::ShellExecuteError, message);
         match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                let shell = if cfg!(windows) { "PowerShell" } else { "bash" };
-                error(format!("There is no {shell} on this machine."))
-                    .with_hint(format!("Install {shell}, or put it on PATH."))
-            }
+            std::io::ErrorKind::NotFound => error("There is no bash on this machine.".to_owned())
+                .with_hint("Install bash, or put it on PATH."),
             std::io::ErrorKind::ArgumentListTooLong => error(format!(
                 "The command is longer than the system allows ({} bytes).",
                 self.command.len()
@@ -373,12 +363,6 @@ impl Report<'_> {
         capture: &mut Capture<'_>,
         jobs: Option<Jobs>,
     ) -> bool {
-        if !SUPPORTS_BACKGROUND {
-            let text =
-                "What the command left running was ended: on Windows nothing outlives its call.";
-            self.error = Some(text.to_owned());
-            return false;
-        }
         let living = tree::watched(supervised.supervisor, supervised.leader);
         if living.is_empty() {
             return false;

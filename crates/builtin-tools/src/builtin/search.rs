@@ -574,7 +574,7 @@ pub(super) struct Searcher<'a> {
     buffer: Vec<u8>,
     cancel: &'a Cancellation,
     /// Does the matching where that may take any time, once it is needed.
-    worker: RefCell<Option<Worker<'a>>>,
+    worker: RefCell<Option<Worker>>,
 }
 
 /// What is wanted of a worker, as the first byte of a request.

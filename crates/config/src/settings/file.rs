@@ -28,7 +28,7 @@ pub(super) fn parse(
     let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
-    let id = files::identity(&opened.file, &opened.metadata).map_err(|e| e.to_string())?;
+    let id = files::identity(&opened.metadata);
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
         // Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
         // named by a variable, can say no more than the user's settings and does count here.

@@ -223,12 +223,12 @@ impl Settings {
 }
 
 /// The directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in
-/// the place of the home directory (seen in 0.61), else `HOME`, on Windows `USERPROFILE`. `None` where that is not set or
-/// not absolute: it would lie somewhere in the project.
+/// the place of the home directory (seen in 0.61), else `HOME`. `None` where that is
+/// not set or not absolute: it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("GEMINI_CLI_HOME")
         .filter(|home| !home.is_empty())
-        .or_else(|| std::env::var_os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }))
+        .or_else(|| std::env::var_os("HOME"))
         .map(PathBuf::from)
         .filter(|home| home.is_absolute())
 }

@@ -13,7 +13,7 @@ pub enum Scope {
     User,
     /// `.gemini/settings.json` in the project.
     Project,
-    /// `/etc/gemini-cli/settings.json` (on macOS and Windows elsewhere), above all others.
+    /// `/etc/gemini-cli/settings.json` (elsewhere on macOS), above all others.
     System,
 }
 
@@ -69,8 +69,6 @@ impl Scope {
 pub fn system_directory() -> &'static Path {
     Path::new(if cfg!(target_os = "macos") {
         "/Library/Application Support/GeminiCli"
-    } else if cfg!(windows) {
-        r"C:\ProgramData\gemini-cli"
     } else {
         "/etc/gemini-cli"
     })

@@ -87,8 +87,7 @@ impl Folders {
             // A relative rule would mean another directory in each one.
             rule.is_absolute()
                 && (root.starts_with(top)
-                    || gemini_tools_platform::canonicalize(top)
-                        .is_ok_and(|real| root.starts_with(real)))
+                    || std::fs::canonicalize(top).is_ok_and(|real| root.starts_with(real)))
         };
         // Components, because a slash at the end is none of a path's length there.
         let length = |rule: &Path| rule.components().as_path().as_os_str().len();

@@ -74,7 +74,7 @@ impl TrustRecord {
         else {
             return Ok(None);
         };
-        if can_be_written_by_others(path, &metadata) {
+        if can_be_written_by_others(&metadata) {
             return Err(TrustRecordError::new(path, &"others can write to it"));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
@@ -96,7 +96,7 @@ impl TrustRecord {
 /// What the system says.
 pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, TrustRecordError> {
     let fail = |e: io::Error| TrustRecordError::new(root, &e);
-    let root = gemini_tools_platform::canonicalize(root).map_err(fail)?;
+    let root = std::fs::canonicalize(root).map_err(fail)?;
     let path = TrustRecord::path(home, &root);
     let fail = |e: io::Error| TrustRecordError::new(&path, &e);
     let record = TrustRecord {
@@ -120,7 +120,7 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
 ///
 /// What the system says.
 pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
-    let real = gemini_tools_platform::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let path = TrustRecord::path(home, &real);
     match fs::remove_file(&path) {
         Ok(()) => Ok(true),

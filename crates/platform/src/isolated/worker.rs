@@ -1,4 +1,4 @@
-//! Unix: a forked process that works on one piece after the other.
+//! A forked process that works on one piece after the other.
 //!
 //! Request and answer go through a pipe each, with their length in front.
 
@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -24,17 +23,15 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// A process that works as long as it is asked to. A caller that asks when it did not answer in
 /// time, or has died, gets no further answer.
 #[derive(Debug)]
-pub struct Worker<'w> {
+pub struct Worker {
     pid: Pid,
     requests: File,
     answers: File,
     bounds: ResourceLimits,
     is_gone: bool,
-    /// On other systems it is not a process.
-    work: PhantomData<&'w ()>,
 }
 
-impl Worker<'_> {
+impl Worker {
     /// Starts it. `bounds` are those of each piece.
     ///
     /// # Errors
@@ -61,7 +58,6 @@ impl Worker<'_> {
             answers: answers.into(),
             bounds,
             is_gone: false,
-            work: PhantomData,
         })
     }
 
@@ -169,7 +165,7 @@ impl Worker<'_> {
     }
 }
 
-impl Drop for Worker<'_> {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.end();
     }

@@ -4,23 +4,19 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, renameat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, Metadata};
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The bits of a mode by which the group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// What tells an open file from all others.
-///
-/// # Errors
-///
-/// None; Windows has to ask.
-pub fn identity(_file: &File, metadata: &Metadata) -> io::Result<(u64, u64)> {
-    Ok((metadata.dev(), metadata.ino()))
+/// Returns the device and the inode, which tell a file from all others.
+pub fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// What changes with a file's content, as text.
@@ -55,7 +51,7 @@ pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static st
 }
 
 /// Whether others than root and the user own a file or may write to it.
-pub fn can_be_written_by_others(_path: &Path, metadata: &Metadata) -> bool {
+pub fn can_be_written_by_others(metadata: &Metadata) -> bool {
     let own = rustix::process::geteuid().as_raw();
     (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & OTHERS_WRITE != 0
 }
@@ -96,11 +92,6 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// The permissions of a mode; `None` where the system has none.
-pub fn permissions(mode: u32) -> Option<Permissions> {
-    Some(Permissions::from_mode(mode))
-}
-
 /// Has the names in a directory survive a loss of power.
 ///
 /// # Errors
@@ -108,23 +99,6 @@ pub fn permissions(mode: u32) -> Option<Permissions> {
 /// What the system says.
 pub fn flush_names(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
-}
-
-/// A relative path as the names are written that are matched against rules: as it is.
-pub fn with_slashes(path: PathBuf) -> PathBuf {
-    path
-}
-
-/// A name of bytes as it is written that is matched against rules: as it is.
-pub fn put_slashes(_name: &mut [u8]) {}
-
-/// The path of the current directory, as the file system spells it.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn current_directory() -> io::Result<PathBuf> {
-    std::env::current_dir()
 }
 
 /// Who may do what with a file: twelve bits of its mode.
@@ -148,9 +122,6 @@ pub const PATH_ONLY: OFlags = OFlags::PATH;
 /// is only looked at.
 #[cfg(target_os = "macos")]
 pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
-
-/// Whether a file can have several names.
-pub const HAS_LINKS: bool = true;
 
 /// Gives a file a second name.
 ///

@@ -16,7 +16,7 @@ pub fn is_program(file: &Path) -> bool {
 }
 
 /// Whether any user may execute a file, by its mode.
-pub fn may_be_executed(stat: &Stat, _name: &[u8]) -> bool {
+pub fn may_be_executed(stat: &Stat) -> bool {
     stat.st_mode & 0o111 != 0
 }
 
@@ -95,6 +95,3 @@ pub fn editor(editor: &OsStr, file: &Path) -> Command {
     command.arg("-c").arg(line).arg("sh").arg(file);
     command
 }
-
-/// Has a program get no console of its own, and no Ctrl-C of ours: there is none to get here.
-pub fn without_console(_command: &mut Command) {}

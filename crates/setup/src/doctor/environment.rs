@@ -50,7 +50,7 @@ fn host(root: &Path, report: &mut DoctorReport) {
         report.note("Gemini CLI", what, State::Missing);
         return;
     };
-    let version = gemini_tools_platform::canonicalize(&path)
+    let version = std::fs::canonicalize(&path)
         .ok()
         .and_then(|real| version_of(&real));
     let shown = version

@@ -36,7 +36,7 @@ pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError
     }
     // Gemini CLI searches upwards from the current directory. From the user's home on, and in
     // what is above it, the files are not the project's.
-    let real_home = gemini_tools_platform::canonicalize(home);
+    let real_home = std::fs::canonicalize(home);
     let is_home = |dir: &&Path| *dir == home || real_home.as_ref().is_ok_and(|real| dir == real);
     for dir in root.ancestors().take_while(|dir| !is_home(dir)) {
         if dir != root {

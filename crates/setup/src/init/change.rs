@@ -119,7 +119,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
         .ancestors()
         .find(|above| fs::symlink_metadata(above).is_ok())
         .unwrap_or(path);
-    let real = gemini_tools_platform::canonicalize(there).map_err(|e| match e.kind() {
+    let real = std::fs::canonicalize(there).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => InitError::new(there, "it is a link that leads nowhere"),
         _ => InitError::new(there, e),
     })?;

@@ -16,7 +16,7 @@ const TRIES: usize = 16;
 const MAX_NAME_CHARS: usize = 60;
 
 /// The editor where nothing names another.
-pub(super) const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
+pub(super) const USUAL: &str = "vi";
 
 /// The editor that the environment names.
 pub(super) fn from_environment() -> OsString {
@@ -81,14 +81,9 @@ impl Drop for Draft {
     }
 }
 
-/// Whether a character can be in the file's name. On Windows a shell sees it, to which most
-/// others mean something.
+/// Returns true if a character can be in the file's name.
 fn is_fit(c: char) -> bool {
-    if cfg!(windows) {
-        c.is_alphanumeric() || matches!(c, '.' | '-' | '_')
-    } else {
-        c != '/' && !c.is_control()
-    }
+    c != '/' && !c.is_control()
 }
 
 fn private_directory() -> io::Result<PathBuf> {

@@ -20,7 +20,6 @@ use gemini_tools_process::signals::Signals;
 use show::escape_controls;
 pub use show::question;
 use std::ffi::OsString;
-#[cfg(unix)]
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -62,7 +61,6 @@ impl TerminalPrompt {
     }
 
     /// Any terminal, without colours, and with `vi` as the editor.
-    #[cfg(unix)]
     pub fn on(tty: File) -> Self {
         Self::new(tty.into())
     }
