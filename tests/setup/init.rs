@@ -66,13 +66,12 @@ fn discovery() -> String {
 }
 
 #[test]
-fn a_new_project_gets_commands_a_tool_a_rule_and_trust_and_all_of_it_works() {
+fn a_new_project_gets_commands_a_rule_and_trust_and_all_of_it_works() {
     let ws = Workspace::new();
     let text = done(&ws, &["--yes", "--trust"]);
     for said in [
         "settings.json (new)",
         "+    \"discoveryCommand\"",
-        "recent_commits.toml (new)",
         "trustedFolders.json (new)",
         "get_tools doctor",
         "init --undo takes it back",
@@ -83,21 +82,40 @@ fn a_new_project_gets_commands_a_tool_a_rule_and_trust_and_all_of_it_works() {
         settings(&ws),
         json!({"tools": {"discoveryCommand": discovery(), "callCommand": command("call_tool")}})
     );
-    let names: Vec<String> = ws
-        .get_tools(&[])
-        .run()
-        .json()
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
-        .collect();
-    assert!(names.contains(&"recent_commits".to_owned()), "{names:?}");
-    let lint = ws.get_tools(&["lint"]).run();
-    assert_eq!(
-        lint.text(),
-        "1 tool in 1 file: 0 errors, 0 warnings, 0 repairs\n"
-    );
+    assert_eq!(ws.get_tools(&["trust", "--status"]).run().status(), 0);
+}
+
+#[test]
+fn the_usual_case_is_short_and_ends_with_what_to_do_next() {
+    let ws = Workspace::new();
+    let own = executable("get_tools");
+    let directory = own.parent().expect("a directory").display();
+    let call = ws.get_tools(&["init", "--yes"]).unwatched();
+    let answer = call
+        .env("PATH", &format!("{directory}:/usr/bin:/bin"))
+        .run();
+    let said = answer.text();
+    assert!(said.lines().count() <= 25, "{said}");
+    for next in [
+        "Next: get_tools init --trust",
+        "then: get_tools doctor",
+        "Use discovered_tool_read_file",
+    ] {
+        assert!(said.contains(next), "{next}: {said}");
+    }
+    let said = done(&Workspace::new(), &["--yes", "--trust"]);
+    assert!(said.contains("Next: get_tools doctor"), "{said}");
+}
+
+#[test]
+fn a_rule_for_all_projects_names_the_users_tools_and_no_projects() {
+    let tool = "description = \"d\"\nread_only = true\ncommand = [\"true\"]\n";
+    let ws = Workspace::new()
+        .file(".gemini/tools/theirs.toml", tool)
+        .home(".gemini/tools/mine.toml", tool);
+    let said = done_trusted(&ws, &["--yes", "--allow", "all"]);
+    assert!(said.contains("discovered_tool_mine"), "{said}");
+    assert!(!said.contains("discovered_tool_theirs"), "{said}");
 }
 
 #[test]
@@ -110,12 +128,13 @@ fn rules_name_reading_tools_unless_more_is_asked_for() {
         let text = entries.next().map(|entry| read(entry.path()));
         text.map(|text| toml::from_str::<toml::Value>(&text).expect("TOML"))
     };
-    let names = |rules: &toml::Value| -> Vec<String> {
-        let list = rules["rule"][0]["toolName"].as_array().expect("a list");
+    let names_in = |rule: &toml::Value| -> Vec<String> {
+        let list = rule["toolName"].as_array().expect("a list");
         list.iter()
             .map(|name| name.as_str().expect("a name").to_owned())
             .collect()
     };
+    let names = |rules: &toml::Value| names_in(&rules["rule"][0]);
     let reading = rules(&["--yes"]).expect("rules");
     assert_eq!(reading["rule"][0]["decision"].as_str(), Some("allow"));
     let reading = names(&reading);
@@ -132,10 +151,18 @@ fn rules_name_reading_tools_unless_more_is_asked_for() {
             "{other}"
         );
     }
-    let all = names(&rules(&["--yes", "--allow", "all"]).expect("rules"));
-    assert!(
-        all.contains(&"discovered_tool_run_shell_command".to_owned()) && all.len() > reading.len()
-    );
+    let all = rules(&["--yes", "--allow", "all"]).expect("rules");
+    assert!(names(&all).contains(&"discovered_tool_web_fetch".to_owned()));
+    // A rule without modes counts in Plan mode too.
+    assert!(all["rule"][0].get("modes").is_none());
+    let changing = &all["rule"][1];
+    let modes = changing["modes"].as_array().expect("a list").iter();
+    let modes: Vec<&str> = modes.filter_map(|mode| mode.as_str()).collect();
+    assert_eq!(modes, ["default", "autoEdit", "yolo"]);
+    for changes in ["write_file", "run_shell_command", "save_memory"] {
+        let name = format!("discovered_tool_{changes}");
+        assert!(!names(&all).contains(&name) && names_in(changing).contains(&name));
+    }
     assert_eq!(rules(&["--yes", "--allow", "none"]), None);
 }
 
@@ -205,13 +232,13 @@ fn undo_keeps_what_was_edited_since() {
         read(&path).replacen('{', "{\n  // new\n  \"theme\": \"y\",", 1),
     )
     .expect("written");
-    let tool = ws.dir().join(".gemini/tools/recent_commits.toml");
-    fs::write(&tool, read(&tool).replace("default = 10", "default = 20")).expect("written");
+    let rules = fs::read_dir(ws.root().join(RULES))
+        .expect("rules")
+        .flatten();
+    let rules = rules.map(|entry| entry.path()).next().expect("a file");
+    fs::write(&rules, read(&rules).replace("= 100", "= 200")).expect("written");
     let text = done(&ws, &["--undo", "--yes"]);
-    assert!(
-        text.contains("recent_commits.toml stays: it was edited since."),
-        "{text}"
-    );
+    assert!(text.contains(".toml stays: it was edited since."), "{text}");
     let text = read(&path);
     assert!(
         text.contains("// new") && text.contains("\"theme\": \"y\""),
@@ -221,7 +248,7 @@ fn undo_keeps_what_was_edited_since() {
         text.contains("\"callCommand\": \"mine\"") && !text.contains("discoveryCommand"),
         "{text}"
     );
-    assert!(read(tool).contains("default = 20"));
+    assert!(read(rules).contains("priority = 200"));
 }
 
 #[test]
@@ -279,10 +306,6 @@ fn a_project_that_brings_something_is_not_trusted_by_the_way() {
     assert!(text.contains("This project is not trusted"), "{text}");
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     assert_eq!(ws.get_tools(&["trust", "--status"]).run().status(), 1);
-    assert!(
-        !ws.dir().join(".gemini/tools/recent_commits.toml").exists(),
-        "it has tools"
-    );
 }
 
 #[test]
@@ -341,26 +364,25 @@ const ENV: &str = "home/.gemini/.env";
 fn a_person_is_asked_about_each_change() {
     let ws = Workspace::new();
     let before = Tree::of(ws.root());
-    let example = ws.dir().join(".gemini/tools/recent_commits.toml");
     let mut person = ws.get_tools(&["init"]).unwatched().at_a_terminal();
     let shown = person.sees(&question(1, 4));
-    assert!(shown.contains("discoveryCommand") && !shown.contains("recent_commits.toml"));
+    assert!(shown.contains("discoveryCommand") && !shown.contains("[[rule]]"));
     person.types(b"?\n");
     person.sees("q  quit: nothing at all is changed");
     person.sees(&question(1, 4));
     person.types(b"y\n");
     person.sees(&question(2, 4));
     assert!(!ws.dir().join(SETTINGS).exists(), "before the last answer");
-    person.types(b"\n");
-    person.sees(&question(3, 4));
     person.types(b"y\n");
+    let shown = person.sees(&question(3, 4));
+    assert!(shown.contains("TRUST_FOLDER"), "{shown}");
+    person.types(b"\n");
     let shown = person.sees(&question(4, 4));
     assert!(shown.contains("+GEMINI_TOOLS_OUTPUT=host"), "{shown}");
     person.types(b"n\n");
     let said = person.sees_it_end(0);
-    assert!(said.contains("get_tools doctor"), "{said}");
+    assert!(said.contains("get_tools init --trust"), "{said}");
     assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
-    assert!(!example.exists(), "it was declined");
     assert!(!ws.root().join(ENV).exists(), "it was declined");
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     // What is taken back is asked about too, and what stays can be taken back later.
@@ -388,7 +410,7 @@ fn a_person_can_agree_to_all_or_to_nothing() {
             continue;
         }
         assert_eq!(ws.dir().join(SETTINGS).exists(), answers.len() == 1);
-        assert!(ws.dir().join(".gemini/tools/recent_commits.toml").exists());
+        assert!(ws.root().join("home/.gemini/trustedFolders.json").exists());
         assert!(ws.root().join(RULES).exists(), "{answers:?}");
         assert_eq!(read(ws.root().join(ENV)), "GEMINI_TOOLS_OUTPUT=host\n");
     }
@@ -747,7 +769,7 @@ fn what_gemini_cli_obeys_in_a_trusted_directory_keeps_it_untrusted() {
             "{name}: {said}"
         );
         assert!(
-            said.contains("GEMINI_CLI_TRUST_WORKSPACE=true.\nThen try:"),
+            said.contains("GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\nThen try:"),
             "{said}"
         );
         assert!(
@@ -785,9 +807,7 @@ fn texts_for_the_model_and_what_init_wrote_do_not_keep_a_project_untrusted() {
         .file("GEMINI.md", "Be kind.\n")
         .file(".gemini/GEMINI.md", "Be kind.\n");
     let said = done(&ws, &["--yes"]);
-    assert!(said.contains("This project is not trusted"), "{said}");
-    assert!(said.contains("get_tools init --trust"), "{said}");
-    assert!(said.contains("does not trust this directory yet"), "{said}");
+    assert!(said.contains("Next: get_tools init --trust"), "{said}");
     let folders = ws.root().join("home/.gemini/trustedFolders.json");
     assert!(
         !folders.exists(),
@@ -1216,31 +1236,6 @@ fn a_directory_that_holds_the_home_is_not_trusted_by_the_way() {
         "{said}"
     );
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
-}
-
-#[test]
-fn the_same_example_of_user_and_project_is_no_clash() {
-    for first in [&["--yes", "--user"][..], &["--yes"]] {
-        let ws = Workspace::new();
-        done(&ws, first);
-        let trusted = |args: &[&str]| {
-            let call = ws.get_tools(args).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-            call.unwatched().run()
-        };
-        for args in [&["init", "--yes"][..], &["init", "--yes", "--user"]] {
-            assert_eq!(trusted(args).status(), 0);
-        }
-        let lint = trusted(&["lint"]);
-        assert_eq!(lint.status(), 0, "{}", lint.shown());
-        assert_eq!(
-            trusted(&["--only", "recent_commits"]).json()[0]["name"],
-            "recent_commits"
-        );
-        let projects = ws.dir().join(".gemini/tools/recent_commits.toml");
-        fs::write(&projects, read(&projects).replace("= 10", "= 20")).expect("written");
-        let lint = trusted(&["lint"]);
-        assert!(lint.shown().contains("name-clash"), "{}", lint.shown());
-    }
 }
 
 #[test]

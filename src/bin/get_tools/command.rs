@@ -57,9 +57,9 @@ Examples:
   get_tools doctor --mcp
   get_tools doctor --json | jq '.findings[].code'
 
-The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, so that \
-nothing has an effect. Commands of a project that is not trusted are not run. What get_tools lint finds in your own \
-tools is found here too.
+The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, and where \
+our tools are declared, to list the current directory. Commands of a project that is not trusted are not run. What \
+get_tools lint finds in your own tools is found here too.
 
 Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments.";
 
@@ -70,15 +70,14 @@ Examples:
   get_tools init --user          for all of your projects
   get_tools init --undo          takes it back
 
-The changes, of which --yes makes the first three:
+The changes, of which --yes makes the first two:
   .gemini/settings.json          the two commands
-  .gemini/tools                  a tool as an example
   ~/.gemini/policies             rules for headless calls
   ~/.gemini/.env                 text (--output host)
   ~/.gemini/trustedFolders.json  the project (--trust)
 
 The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
-these tools without a terminal. The example is added where there are no tools. Comments and the order of settings \
+these tools without a terminal. In Plan mode they allow only what reads. Comments and the order of settings \
 stay. Commands of another program that were there are still there, as a pair in .gemini/tools.
 
 Exit status: 0 done, 1 not, 2 unusable arguments, or no user to ask.";

@@ -3,14 +3,15 @@
 use crate::confirm::{choose, confirm};
 use crate::print::{print, warn};
 use crate::style::Style;
+use crate::table::at_width;
 use gemini_tools::builtin::{self, declarations};
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
 use gemini_tools::init::{self, Allow, Change, Lock, Purpose, SetupPlan, SetupScope, Wanted};
-use gemini_tools::settings::{Settings, home};
+use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
-use gemini_tools::trust::{self, Fingerprint, Trust, TrustedBy, Untrusted};
+use gemini_tools::trust::{self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted};
 use std::path::{Path, PathBuf};
 
 /// What is asked for.
@@ -80,13 +81,13 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         return Ok(print(text.as_bytes()));
     }
     if !task.undoes {
-        before.note(&mut plan, task.trusts);
+        before.note(&mut plan);
     }
     agree(task, &mut plan).map_err(Stop::Status)?;
     let mut lock = lock.map_or_else(|| locked(&home), Ok)?;
     plan.apply(&mut lock)?;
     before.trust_again(&home, &root)?;
-    Ok(print(done(task, scope, &home, &root).as_bytes()))
+    Ok(print(done(task, &before, &home, &root).as_bytes()))
 }
 
 fn locked(home: &Path) -> Result<Lock, Stop> {
@@ -112,7 +113,7 @@ fn planned(
         allow: task.allow,
         directory: directory.as_deref(),
         tools: &tools(home, root),
-        trusts_folder: task.trusts && before.may_be_trusted(),
+        trusts_folder: (task.trusts || task.asks) && before.may_be_trusted(),
         // Other projects of the user are concerned too: it is not done unasked.
         host_form: task.host_form.unwrap_or(task.asks),
     })?;
@@ -137,7 +138,11 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
     let print = |text: &str| print(text.as_bytes());
     let done = |status| if status == 0 { Ok(()) } else { Err(status) };
     let shown: Vec<String> = plan.changes.iter().map(|one| shown(one, style)).collect();
-    let notes: Vec<_> = plan.notes.iter().map(|note| visible(note) + "\n").collect();
+    let notes = plan
+        .notes
+        .iter()
+        .map(|note| at_width(&visible(note), "", style));
+    let notes: Vec<_> = notes.collect();
     let notes = notes.concat();
     let otherwise = "--yes makes the changes that are shown";
     if !task.asks {
@@ -190,22 +195,21 @@ impl Before {
             && self.brings.is_empty()
     }
 
-    fn note(&self, plan: &mut SetupPlan, may_trust: bool) {
+    /// Tells why the project can't be trusted by the way; one that can is trusted by an answer or
+    /// by the command that [`done`] names.
+    fn note(&self, plan: &mut SetupPlan) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {
             (Trust::Trusted(_), _) | (_, SetupScope::User) => return,
-            _ if may_trust && self.may_be_trusted() => return,
-            _ if self.may_be_trusted() => format!(
-                "This project is not trusted, so nothing of this counts here yet. It brings nothing else that runs: get_tools init --trust trusts it. Or look at what it brings, {how}"
-            ),
+            _ if self.may_be_trusted() => return,
             _ if self.holds_home => format!(
-                "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and nothing of this counts here yet. If that is what you want: look at what they bring, {how}"
+                "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and none of this takes effect yet. If that is what you want: look at what they bring, {how}"
             ),
             _ if self.brings.is_empty() => format!(
-                "This project is not trusted, so nothing of this counts here yet: look at what it brings, {how}"
+                "This project is not trusted, so none of this takes effect yet: look at what it brings, {how}"
             ),
             _ => format!(
-                "This project is not trusted, so nothing of this counts here yet. Gemini CLI would obey what it brings: {}. Look at that, {how}",
+                "This project is not trusted, so none of this takes effect yet. Gemini CLI would obey what it brings: {}. Look at that, {how}",
                 self.brings.join(", ")
             ),
         };
@@ -248,9 +252,8 @@ fn directory(root: &Path) -> Option<PathBuf> {
     Some(launchers.unwrap_or_else(|| directory.to_owned()))
 }
 
-/// All tools by name that the settings leave in, with what they do.
+/// Returns the built-in tools and the user's own by name, with what they do, but not the project's.
 fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
-    let settings = Settings::load(Some(home), root);
     let mut tools = Vec::new();
     declarations(
         |name, _| {
@@ -263,7 +266,8 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
         let message = "No command is run to set things up.";
         Err(ToolError::new(ErrorKind::ExecutionFailed, message))
     };
-    Custom::open(Some(home), root, &settings.trust).declarations(
+    let without_project = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+    Custom::open(Some(home), root, &without_project).declarations(
         |name, kind| {
             tools.push((name.to_owned(), kind));
             false
@@ -288,8 +292,16 @@ fn shown(change: &Change, style: Style) -> String {
         real if real == path => format!("{} ({what})\n", style.bold(&path)),
         real => format!("{} ({what}), which is {real}\n", style.bold(&path)),
     };
-    text.push_str(&format!("{}\n", change.purpose.description()));
-    for line in change.diff().lines() {
+    text.push_str(&at_width(change.purpose.description(), "", style));
+    let diff = change.diff();
+    // Of a file that is new, or goes, the lines that tell where a piece belongs tell nothing.
+    let is_whole = change.before.is_none() || change.after.is_none();
+    let heads = if is_whole && change.shows_a_diff() {
+        3
+    } else {
+        0
+    };
+    for line in diff.lines().skip(heads) {
         let line = visible(line);
         text.push_str(&match line.as_bytes().first() {
             Some(b'+') => style.green(&line),
@@ -302,23 +314,26 @@ fn shown(change: &Change, style: Style) -> String {
     text + "\n"
 }
 
-fn done(task: &InitTask, scope: SetupScope, home: &Path, root: &Path) -> String {
+fn done(task: &InitTask, before: &Before, home: &Path, root: &Path) -> String {
     if task.undoes {
         return "Undone.\n".to_owned();
     }
-    let option = match scope {
+    let option = match before.scope {
         SetupScope::User => " --user",
         SetupScope::Project => "",
     };
-    let trust = if trust::gemini_cli_trusts(home, root) {
-        ""
+    let is_trusted = Trust::of(Some(home), root).is_trusted();
+    let next = if before.may_be_trusted() && !is_trusted {
+        "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor\n"
+    } else if trust::gemini_cli_trusts(home, root) {
+        "Next: get_tools doctor\n"
     } else {
-        "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true.\n"
+        "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
     };
-    format!(
-        "Done. Check it with: get_tools doctor\n\
-         {trust}\
-         Then try: gemini -p 'Use read_file to say what README.md is about.'\n\
+    let text = format!(
+        "Done. {next}\
+         Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
          get_tools init{option} --undo takes it back.\n"
-    )
+    );
+    at_width(&text, "", Style::of_stdout())
 }

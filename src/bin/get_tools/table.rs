@@ -1,6 +1,8 @@
 //! Columns of text that fit a terminal.
 
+use crate::style::Style;
 use gemini_tools::colours::Look;
+use gemini_tools::text::width;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A column: its heading, and a text for each row.
@@ -125,6 +127,27 @@ fn row(all: &[Column], cells: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns lines of text, each broken between words where a terminal is narrower, with `indent`
+/// before what goes on. A pipe gets the lines as they are.
+pub(crate) fn at_width(text: &str, indent: &str, style: Style) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        if !style.has_marks() {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let start = line.len() - line.trim_start().len();
+        let (own, words) = line.split_at(start);
+        let room = width().saturating_sub(own.len() + indent.len()).max(20);
+        for (at, part) in wrapped(words, room).iter().enumerate() {
+            let more = if at > 0 { indent } else { "" };
+            out.push_str(&format!("{own}{more}{part}\n"));
+        }
+    }
+    out
 }
 
 /// A text in lines of at most `width`, broken between words where that is possible.

@@ -6,7 +6,6 @@
 //! versions add to that, so that everything counts but what is known to be only text.
 
 use super::change::{InitError, read};
-use super::files::EXAMPLE;
 use super::record::{self, Record};
 use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -96,8 +95,7 @@ impl Walk<'_> {
         if path == gemini.join("GEMINI.md") {
             return true;
         }
-        let is_ours_alone =
-            path == gemini.join("settings.json") || path == gemini.join("tools").join(EXAMPLE);
+        let is_ours_alone = path == gemini.join("settings.json");
         let whose = FileOwner::of(path, Some(self.home), self.root);
         let text = || read(path, whose).ok().flatten();
         is_ours_alone && text().is_some_and(|text| self.record.made(path, &text))

@@ -35,8 +35,6 @@ impl InitError {
 pub enum Purpose {
     /// The settings name the two commands.
     Commands,
-    /// A tool that shows how tools are written.
-    Example,
     /// The commands that the settings named before are kept as a pair.
     EarlierPair,
     /// Rules for calls that need no approval.
@@ -54,7 +52,6 @@ impl Purpose {
     pub fn description(self) -> &'static str {
         match self {
             Self::Commands => "Gemini CLI gets its tools from get_tools and call_tool.",
-            Self::Example => "It shows how to write a tool of your own.",
             Self::EarlierPair => "The tools of the commands that were there before stay usable.",
             Self::Rules => {
                 "Gemini CLI lets a model call these tools without asking, also without a terminal."
@@ -212,6 +209,12 @@ impl Change {
         }
         let name = gemini_tools_core::text::show_path(&self.path);
         diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
+    }
+
+    /// Returns true if [`Change::diff`] has the heads of a unified diff, which it does not where the
+    /// file's text must not be shown.
+    pub fn shows_a_diff(&self) -> bool {
+        self.appended.is_none()
     }
 
     /// Whether the file is as it was.

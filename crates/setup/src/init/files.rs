@@ -5,51 +5,58 @@ use gemini_tools_config::settings::{expanded, jsonc, variables_in};
 use gemini_tools_core::tool::Kind;
 use serde_json::Value;
 
-/// The tool that shows how tools are written.
-pub(super) const EXAMPLE: &str = "recent_commits.toml";
+/// The modes of Gemini CLI but Plan mode, where a rule without `modes` counts too.
+pub(crate) const MODES_BUT_PLAN: &str = r#"["default", "autoEdit", "yolo"]"#;
 
-pub(super) fn example() -> &'static str {
-    "\
-# A tool of your own: `call_tool recent_commits limit:=3 --output text` calls it, and so does a model.
-# `get_tools lint` says what is wrong with it. More of the kind: README, \"A tool of your own\".
-description = \"The latest commits of the project, all or those that changed some files.\"
-read_only = true
-command = [\"git\", \"log\", \"--oneline\", \"--max-count={limit}\", \"--\", \"{files}\"]
-
-[params.limit]
-type = \"integer\"
-minimum = 1
-default = 10
-description = \"How many commits.\"
-
-[params.files]
-type = \"array\"
-items = \"string\"
-description = \"Only commits that changed these, relative to the project's root.\"
-"
-}
-
-/// Gemini CLI 0.61 without a terminal shows a model only those discovered tools that a rule
-/// allows by name; patterns don't count there.
+/// Returns the rules that allow the tools. Gemini CLI 0.61 without a terminal shows a model only
+/// those discovered tools that a rule allows by name; patterns don't count there.
 pub(super) fn policy(tools: &[(String, Kind)], allow: Allow) -> String {
-    let is_allowed = |name: &str, kind: Kind| match allow {
-        Allow::All => true,
-        // What goes out to the network could carry out what was read.
-        Allow::ReadOnly => matches!(kind, Kind::Read | Kind::Search) && name != "google_web_search",
-        Allow::Nothing => false,
-    };
     let mut text = String::from(
         "\
-# Written by `get_tools init`; `get_tools init --undo` takes it back.
-# Gemini CLI calls these tools without asking, in every project whose settings name get_tools.
-[[rule]]
-toolName = [
+# By `get_tools init`, until `get_tools init --undo`: no question about these tools in any project.
 ",
     );
-    for (name, _) in tools.iter().filter(|(name, kind)| is_allowed(name, *kind)) {
-        text.push_str(&format!("  \"discovered_tool_{name}\",\n"));
+    // What goes out to the network could carry out what was read.
+    let is_local =
+        |name: &str, kind| matches!(kind, Kind::Read | Kind::Search) && name != "google_web_search";
+    let is_allowed = |name: &str, kind| allow == Allow::All || is_local(name, kind);
+    let tools = tools.iter().filter(|(name, kind)| is_allowed(name, *kind));
+    let (reading, others): (Vec<_>, Vec<_>) = tools.partition(|(_, kind)| kind.is_read_only());
+    for (tools, modes) in [(reading, None), (others, Some(MODES_BUT_PLAN))] {
+        if tools.is_empty() {
+            continue;
+        }
+        let names = tools.iter().map(|(name, _)| name.as_str());
+        text.push_str(&format!(
+            "[[rule]]\ntoolName = [\n{}",
+            names_in_lines(names)
+        ));
+        text.push_str("]\ndecision = \"allow\"\npriority = 100\n");
+        if let Some(modes) = modes {
+            text.push_str(&format!("modes = {modes}\n"));
+        }
     }
-    text.push_str("]\ndecision = \"allow\"\npriority = 100\n");
+    text
+}
+
+/// Returns the items of a TOML array, as many on a line as fit.
+fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const WIDTH: usize = 90;
+    let mut text = String::new();
+    let mut used = 0;
+    for name in names {
+        let item = format!("\"discovered_tool_{name}\",");
+        if used > 0 && used + 1 + item.len() <= WIDTH {
+            text.push(' ');
+            used += 1 + item.len();
+        } else {
+            let end = if used > 0 { "\n" } else { "" };
+            text.push_str(&format!("{end}  "));
+            used = 2 + item.len();
+        }
+        text.push_str(&item);
+    }
+    text.push('\n');
     text
 }
 

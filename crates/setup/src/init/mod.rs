@@ -20,7 +20,8 @@ pub use change::{Change, InitError, Purpose};
 pub use lock::Lock;
 
 use change::Project;
-use files::{CALL, DISCOVERY, Named, Pair, example, pair_file, parted, policy, quoted};
+pub(crate) use files::MODES_BUT_PLAN;
+use files::{CALL, DISCOVERY, Named, Pair, pair_file, parted, policy, quoted};
 use gemini_tools_config::env_file;
 use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
@@ -71,7 +72,8 @@ pub struct Wanted<'a> {
     pub allow: Allow,
     /// The directory of the two executables; `None` where they are found by their names.
     pub directory: Option<&'a Path>,
-    /// All tools by name, with what they do to the world.
+    /// The tools that every project has, by name, with what they do to the world: rules count in
+    /// all projects, so one for a project's own tool would allow another project's tool of its name.
     pub tools: &'a [(String, Kind)],
     /// Whether Gemini CLI's list of trusted folders is to name the project.
     pub trusts_folder: bool,
@@ -122,19 +124,10 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     plan.note_hidden(wanted);
     let tools = gemini.join("tools");
     plan.real(&tools)?;
-    let mut names = wanted.tools.to_vec();
-    if pairs.is_empty() && (!tools.exists() || plan.record.holds(&tools.join(files::EXAMPLE))) {
-        plan.add(Purpose::Example, tools.join(files::EXAMPLE), example())?;
-        let name = files::EXAMPLE.trim_end_matches(".toml").to_owned();
-        if !names.iter().any(|(known, _)| *known == name) {
-            names.push((name, Kind::Read));
-            names.sort_by(|a, b| a.0.cmp(&b.0));
-        }
-    }
     for pair in &pairs {
         plan.add_pair(&tools, &pair_file(pair))?;
     }
-    plan.set_rules(wanted, &names)?;
+    plan.set_rules(wanted)?;
     if wanted.trusts_folder {
         plan.trust(home, root)?;
     }
@@ -323,18 +316,14 @@ impl SetupPlan {
     }
 
     /// Writes the rules, or takes back those of an earlier run.
-    fn set_rules(
-        &mut self,
-        wanted: &Wanted<'_>,
-        names: &[(String, Kind)],
-    ) -> Result<(), InitError> {
+    fn set_rules(&mut self, wanted: &Wanted<'_>) -> Result<(), InitError> {
         let file = match wanted.scope {
             SetupScope::User => "gemini-tools.toml".to_owned(),
             SetupScope::Project => format!("gemini-tools-{}.toml", record::name(wanted.root)),
         };
         let path = wanted.home.join(".gemini/policies").join(file);
         if wanted.allow != Allow::Nothing {
-            return self.add(Purpose::Rules, path, &policy(names, wanted.allow));
+            return self.add(Purpose::Rules, path, &policy(wanted.tools, wanted.allow));
         }
         let Some(there) = self.read(&path)? else {
             return Ok(());

@@ -131,11 +131,6 @@ impl Record {
         self.files.iter().find(|kept| kept.path == path)
     }
 
-    /// Whether the file was written by an earlier run.
-    pub(super) fn holds(&self, path: &Path) -> bool {
-        self.of(path).is_some()
-    }
-
     /// Whether a text is what an earlier run has written there.
     pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
         self.of(path).is_some_and(|kept| kept.is_as_written(text))
