@@ -711,7 +711,7 @@ fn a_tool_that_settings_take_away_is_not_tried() {
         let ws = with_ours().home(SETTINGS, json!({"tools": {key: [names]}}).to_string());
         finds_no(&ws, &[], "call-fails");
         assert_eq!(!fact(&ws, "call time").is_empty(), is_called, "{key}");
-        let none = "of the tools without an effect none is declared";
+        let none = "no harmless tool available";
         assert_eq!(fact(&ws, "tried").contains(none), !is_called, "{key}");
         let said = fact(&ws, "declarations");
         assert_eq!(said.starts_with("1 tool, "), !is_called, "{said}");
@@ -1093,21 +1093,172 @@ fn commands_in_each_others_place_are_told_at_once() {
 }
 
 #[test]
-fn what_one_thing_puts_right_is_told_with_one_remedy() {
+fn every_finding_says_what_to_do() {
     let ws = with_program(QUICK).file(
         ".gemini/tools/x.toml",
         "description = \"d\"\ncommand = [\"ls\"]\n",
     );
     let answer = ws.get_tools(&["doctor"]).unwatched().run();
     assert_eq!(answer.status(), 1, "{}", answer.shown());
-    answer.must_say(
-        answer.text(),
-        &["error[project-untrusted]", "warning[untrusted]"],
-    );
-    for once in ["get_tools trust", "    Do:  "] {
-        let count = answer.text().matches(once).count();
-        assert_eq!(count, 1, "{once}: {}", answer.shown());
+    for one in ["error[project-untrusted]", "warning[untrusted]"] {
+        let part = answer.text().split(one).nth(1).expect(one);
+        let part = part.split("\n\n").next().expect("a piece");
+        assert!(part.contains("\n    Do:  "), "{one}: {}", answer.shown());
     }
+    let bare = Workspace::new();
+    let init = bare.get_tools(&["init", "--yes"]).unwatched().run();
+    assert_eq!(init.status(), 0, "{}", init.shown());
+    let answer = bare.get_tools(&["doctor"]).unwatched().run();
+    answer.must_say(answer.text(), &["\n    Do:  get_tools init --trust\n"]);
+}
+
+/// Our discovery command, and a call command of the user's around ours.
+fn with_wrapper(lines: &str) -> Workspace {
+    let ours = executable("get_tools").display().to_string();
+    let ours = shlex::try_quote(&ours).expect("a path").into_owned();
+    let call = executable("call_tool").display().to_string();
+    let call = shlex::try_quote(&call).expect("a path").into_owned();
+    let ws = Workspace::new()
+        .file("call", format!("#!/bin/sh\n{lines}exec {call} \"$@\"\n"))
+        .file(SETTINGS, settings(&ours, "./call"))
+        .home(
+            ".gemini/policies/mine.toml",
+            "[[rule]]\ntoolName = \"discovered_tool_glob\"\ndecision = \"allow\"\npriority = 100\n",
+        );
+    set_mode(&ws.dir().join("call"), 0o755);
+    ws
+}
+
+#[test]
+fn a_wrapper_is_judged_by_a_call_that_succeeds() {
+    let plain = with_wrapper("");
+    assert_eq!(found(&doctor(&plain, &["--json"])), Vec::<String>::new());
+    for known in ["answers", "call time"] {
+        assert_ne!(fact(&plain, known), "", "{known}");
+    }
+    let unknown = "case $1 in gemini_tools_doctor*) cat >/dev/null; exit 1;; esac\n";
+    for (lines, id) in [
+        ("echo warming up >&2\n", "call-stderr"),
+        ("exit 0\n", "call-leaves-input"),
+        ("sleep 0.7\n", "call-slow"),
+    ] {
+        let lines = format!("{unknown}{lines}");
+        let told = told(&with_wrapper(&lines), &[], id);
+        assert_eq!(told.len(), 1, "{lines}: {told:?}");
+        assert_eq!(told[0]["subject"], "list_directory");
+    }
+}
+
+#[test]
+fn what_differs_in_its_name_alone_is_one_finding() {
+    let names = |faulty: &[&str]| {
+        let tool = |name: &&str| {
+            json!({"name": name, "description": "d", "parameters":
+                {"type": "object", "properties": {"x": {"type": "string", "description": "d"}}}})
+        };
+        let list = Value::from_iter(faulty.iter().map(tool));
+        with_program(&format!(
+            "#!/bin/sh\n[ $# -gt 0 ] || {{ echo '{list}'; exit; }}\ncat >/dev/null\nexit 1\n"
+        ))
+    };
+    let ws = names(&["one", "read_file", "write_file"]);
+    for (id, named) in [
+        ("parameters-key", &["one", "read_file", "write_file"][..]),
+        ("replaces-built-in", &["read_file", "write_file"]),
+    ] {
+        let told = told(&ws, &[], id);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let subject = told[0]["subject"].as_str().expect("names");
+        assert!(named.iter().all(|name| subject.contains(name)), "{subject}");
+    }
+}
+
+#[test]
+fn what_the_installed_host_does_not_do_is_not_warned_about() {
+    let installed = |version: &str| {
+        let package = json!({"name": "@google/gemini-cli", "version": version});
+        let declares = QUICK.replace("greet", "read_file");
+        let ws = with_program(&declares)
+            .file("bin/gemini", "#!/bin/sh\n")
+            .file("package.json", package.to_string());
+        set_mode(&ws.dir().join("bin/gemini"), 0o755);
+        let path = format!("{}:/usr/bin:/bin", ws.dir().join("bin").display());
+        let call = ws.get_tools(&["doctor", "--json"]).env("PATH", &path);
+        let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+        let mut codes = found(&call.unwatched().run());
+        codes.retain(|code| ["no-rule", "replaces-built-in"].contains(&code.as_str()));
+        codes
+    };
+    assert_eq!(installed("0.8.2"), ["replaces-built-in"]);
+    assert_eq!(installed("0.61.0"), ["no-rule"]);
+}
+
+#[test]
+fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
+    let rule = |modes: &str| {
+        let names = "[\"discovered_tool_write_file\", \"discovered_tool_read_file\"]";
+        let rule = format!("[[rule]]\ntoolName = {names}\ndecision = \"allow\"\npriority = 100\n");
+        with_ours().home(".gemini/policies/mine.toml", rule + modes)
+    };
+    let told_of = told(&rule(""), &[], "rule-plan-mode");
+    assert_eq!(told_of.len(), 1, "{told_of:?}");
+    let what = told_of[0]["message"].as_str().expect("words");
+    assert!(what.ends_with("asked about write_file."), "{what}");
+    let modes = "modes = [\"default\", \"autoEdit\", \"yolo\"]";
+    let help = told_of[0]["help"].as_str().expect("words");
+    assert!(help.ends_with(modes), "{help}");
+    finds_no(&rule(&format!("{modes}\n")), &[], "rule-plan-mode");
+    let allowed = json!({"tools": {"allowed": ["discovered_tool_run_shell_command"]}});
+    finds(
+        &with_ours().home(SETTINGS, allowed.to_string()),
+        &[],
+        "rule-plan-mode",
+    );
+}
+
+#[test]
+fn keys_of_old_in_an_untrusted_project_are_told_as_those_of_now() {
+    let old = json!({"toolDiscoveryCommand": "touch ran", "toolCallCommand": "./call"});
+    let ws = Workspace::new().file(SETTINGS, old.to_string());
+    let answer = ws.get_tools(&["doctor", "--json"]).unwatched().run();
+    assert_eq!(found(&answer), ["project-untrusted"], "{}", answer.shown());
+    assert!(!ws.dir().join("ran").exists(), "nothing is run");
+}
+
+#[test]
+fn settings_of_qwen_are_seen_with_what_becomes_of_them() {
+    let qwen = ".qwen/settings.json";
+    let ws = Workspace::new().file(qwen, settings("get_tools", "call_tool"));
+    let pair = told(&ws, &[], "qwen-pair");
+    assert_eq!(pair[0]["severity"], "error", "{pair:?}");
+    let said = pair[0].to_string();
+    for piece in ["QWEN_CODE_LEGACY_MCP_BLOCKING=1", "qwen mcp add", qwen] {
+        assert!(said.contains(piece), "{piece}: {said}");
+    }
+    let set = ws
+        .get_tools(&["doctor"])
+        .env("QWEN_CODE_LEGACY_MCP_BLOCKING", "1");
+    let set = set.unwatched().run();
+    assert_eq!(set.status(), 0, "{}", set.shown());
+    set.must_say(set.text(), &["warning[qwen-pair]"]);
+    let served = json!({"mcpServers": {"gemini-tools": {"command": "serve_tools"}}});
+    let ws = Workspace::new().home(qwen, served.to_string());
+    assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
+    assert!(fact(&ws, "qwen-code").contains("serve_tools"));
+}
+
+#[test]
+fn long_messages_are_wrapped_on_a_terminal() {
+    let ws = with_program(QUICK).file(SETTINGS, "{}");
+    let call = ws.get_tools(&["doctor"]).unwatched().env("COLUMNS", "60");
+    let shown = call.env("NO_COLOR", "1").at_a_terminal().sees_it_end(1);
+    let (_, findings) = shown.split_once("error[").expect("a finding");
+    let prose = findings.lines().filter(|line| line.contains("  "));
+    for line in prose {
+        assert!(line.chars().count() <= 60, "{line:?} in {shown}");
+    }
+    let piped = ws.get_tools(&["doctor"]).unwatched().run();
+    piped.must_say(piped.text(), &["No settings name the two commands. Read: "]);
 }
 
 #[test]

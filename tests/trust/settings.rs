@@ -132,7 +132,7 @@ fn config_names_file_and_line_of_both_generations_of_keys() {
             "tools.exclude = [\"glob\",\"replace\"]",
             &format!("user: {}:3", ws.root().join("home").join(USER).display()),
             &format!("project: {}:2", ws.path(PROJECT)),
-            "not trusted: nothing says that it is",
+            "not trusted yet",
         ],
     );
 }

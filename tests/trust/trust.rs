@@ -50,10 +50,7 @@ fn records(ws: &Workspace) -> Vec<PathBuf> {
 #[test]
 fn shows_what_can_run_and_counts_from_then_on() {
     let ws = project();
-    assert_eq!(
-        status(&ws),
-        (1, "not trusted: nothing says that it is".to_owned())
-    );
+    assert_eq!(status(&ws), (1, "not trusted yet".to_owned()));
     let answer = trust(&ws, &["--yes"]);
     answer.must_say(
         answer.text(),
@@ -299,7 +296,7 @@ fn a_refusal_beats_a_consent_wherever_it_stands() {
         (rule("TRUST_FOLDER"), "", true, "trustedFolders.json"),
         ("{".to_owned(), "true", false, "trustedFolders.json"),
         ("{}".to_owned(), "true", true, "GEMINI_CLI_TRUST_WORKSPACE"),
-        ("{}".to_owned(), "", false, "nothing says that it is"),
+        ("{}".to_owned(), "", false, "not trusted yet"),
     ] {
         folders(&list);
         let (status, said) = with(value);

@@ -163,6 +163,7 @@ impl fmt::Display for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trusted(by) => write!(f, "trusted: {by}"),
+            Self::Untrusted(Untrusted::Unknown) => f.write_str("not trusted yet"),
             Self::Untrusted(why) => write!(f, "not trusted: {why}"),
         }
     }

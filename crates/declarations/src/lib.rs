@@ -303,8 +303,8 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
                 tool,
                 key,
                 format!(
-                    "The parameters are under \"{key}\", where Gemini CLI overlooks them; they \
-                     are used from there. The key is \"parametersJsonSchema\"."
+                    "The parameters are under \"{key}\"; Gemini CLI ignores this key, get_tools \
+                     reads it anyway. The right key is \"parametersJsonSchema\"."
                 ),
             ));
             if declaration[key].as_array().is_some_and(Vec::is_empty) {

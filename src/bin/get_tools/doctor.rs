@@ -2,6 +2,7 @@
 
 use crate::print::{print, warn};
 use crate::style::Style;
+use crate::table::at_width;
 use gemini_tools::diagnostic::{Diagnostic, Severity};
 use gemini_tools::doctor::{DoctorReport, Extent, State, Try, check};
 use gemini_tools::json;
@@ -79,12 +80,9 @@ fn text(report: &DoctorReport, style: Style) -> String {
         }
         text.push_str(&format!("{:15} {}\n", fact.name, visible(&fact.text)));
     }
-    for (help, findings) in by_remedy(&report.findings) {
+    for finding in &report.findings {
         text.push('\n');
-        for finding in findings {
-            text.push_str(&described(finding, style));
-        }
-        text.push_str(&format!("    {}  {}\n", style.bold("Do:"), visible(help)));
+        text.push_str(&described(finding, style));
     }
     let count = |severity: Severity| {
         let all = report.findings.iter();
@@ -101,19 +99,7 @@ fn text(report: &DoctorReport, style: Style) -> String {
     text
 }
 
-/// The findings with what to do about each, which is told once: what one thing puts right is
-/// together, in the place of the first.
-fn by_remedy(findings: &[Diagnostic]) -> Vec<(&str, Vec<&Diagnostic>)> {
-    let mut groups: Vec<(&str, Vec<&Diagnostic>)> = Vec::new();
-    for finding in findings {
-        match groups.iter_mut().find(|(help, _)| *help == finding.help) {
-            Some((_, group)) => group.push(finding),
-            None => groups.push((&finding.help, vec![finding])),
-        }
-    }
-    groups
-}
-
+/// Returns a finding with what to do about it.
 fn described(finding: &Diagnostic, style: Style) -> String {
     let name = finding.severity.name();
     let (mark, name) = match finding.severity {
@@ -123,17 +109,19 @@ fn described(finding: &Diagnostic, style: Style) -> String {
     let mark = if style.has_marks() { &mark } else { "" };
     let head = format!("{mark}{name}{}", style.dim(&format!("[{}]", finding.code)));
     let place = finding.place.to_string();
-    let mut text = format!(
-        "{head} {}\n    {}\n",
-        style.bold(&visible(&place)),
-        visible(&finding.message)
-    );
+    let mut text = at_width(&visible(&place), "    ", style);
+    text = match text.split_once('\n') {
+        Some((first, rest)) => format!("{head} {}\n{rest}", style.bold(first)),
+        None => text,
+    };
+    let indented = |label: &str, words: &str, gap: &str| {
+        at_width(&format!("    {label}{gap}{}", visible(words)), "", style)
+    };
+    text.push_str(&indented("", &finding.message, ""));
     if !finding.why.is_empty() {
-        text.push_str(&format!(
-            "    {} {}\n",
-            style.dim("Why:"),
-            visible(&finding.why)
-        ));
+        let why = indented("Why:", &finding.why, " ");
+        text.push_str(&why.replacen("Why:", &style.dim("Why:"), 1));
     }
-    text
+    let help = indented("Do:", &finding.help, "  ");
+    text + &help.replacen("Do:", &style.bold("Do:"), 1)
 }

@@ -1,8 +1,8 @@
 //! What the discovery command declares, as Gemini CLI and the API see it.
 
 use super::discovery::Found;
-use super::{DoctorReport, State, explain};
-use gemini_tools_builtin_tools::builtin::is_reserved;
+use super::{DoctorReport, Setup, State, explain};
+use gemini_tools_builtin_tools::builtin::{self, is_reserved};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::counted;
 use gemini_tools_declarations::{self as declaration, Names};
@@ -18,12 +18,20 @@ const BYTES_PER_TOKEN: usize = 4;
 const PAIR: &str =
     "Fix the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
 
-/// Looks at each declaration. Gives the names of the tools.
-pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
+/// The names of the tools that are declared.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    pub(super) names: Vec<String>,
+    /// The built-in tools of ours among them, whatever program declares them.
+    pub(super) ours: Vec<String>,
+}
+
+/// Looks at each declaration.
+pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport) -> Declared {
     let text = &found.declarations;
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
         // It was read before.
-        return Vec::new();
+        return Declared::default();
     };
     let told = outcome.findings.into_iter().map(as_the_host_takes_it);
     report.findings.extend(told);
@@ -43,8 +51,10 @@ pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
         );
     }
     let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
-    if !found.are_ours {
-        for name in originals.iter().filter(|name| is_reserved(name)) {
+    let ours = ours(text);
+    if setup.host_may_be(..(0, 61)) {
+        let is_foreign = |name: &&&str| is_reserved(name) && !ours.iter().any(|own| own == *name);
+        for name in originals.iter().filter(is_foreign) {
             report.warn(
                 "replaces-built-in",
                 *name,
@@ -57,7 +67,8 @@ pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
         }
     }
     if has_none_of_the_wrappers(text) {
-        return originals.into_iter().map(str::to_owned).collect();
+        let names = originals.into_iter().map(str::to_owned).collect();
+        return Declared { names, ours };
     }
     let why =
         "Gemini CLI knows its own wrappers, functionDeclarations and function_declarations, only.";
@@ -66,7 +77,28 @@ pub(super) fn check(found: &Found, report: &mut DoctorReport) -> Vec<String> {
         "the declarations",
         explain("Some are in the wrapper of another API.", why, PAIR),
     );
-    Vec::new()
+    Declared::default()
+}
+
+/// Returns the names of the declarations that are those of our built-in tools.
+fn ours(text: &[u8]) -> Vec<String> {
+    let own = builtin::declarations(|_, _| true, false);
+    let own: Vec<Value> = own
+        .iter()
+        .filter_map(|text| serde_json::from_str(text).ok())
+        .collect();
+    let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
+        return Vec::new();
+    };
+    let is_own = |item: &&Value| {
+        let keys = ["name", "parametersJsonSchema"];
+        own.iter()
+            .any(|own| keys.iter().all(|key| own[key] == item[key]))
+    };
+    let names = items.iter().filter(is_own);
+    names
+        .filter_map(|item| item["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// A finding by what Gemini CLI makes of it, which puts nothing right.

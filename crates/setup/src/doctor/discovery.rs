@@ -33,7 +33,6 @@ const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
 /// What the command has printed, where that can be used.
 pub(super) struct Found {
     pub(super) declarations: Vec<u8>,
-    pub(super) are_ours: bool,
 }
 
 /// Runs it, twice; not for long where `is_suspect`, because the commands seem to be swapped.
@@ -115,7 +114,6 @@ pub(super) fn check(
     }
     Some(Found {
         declarations: trimmed(&seen.stdout).to_vec(),
-        are_ours: commands.are_ours(setup.root),
     })
 }
 

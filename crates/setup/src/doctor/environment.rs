@@ -1,6 +1,7 @@
 //! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Timeouts, run};
+use super::setup::UNTRUSTED_IS_NOT_RUN;
 use super::{DoctorReport, Setup, State, explain, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::settings::UNTRUSTED;
@@ -36,34 +37,49 @@ pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorRe
         State::Missing
     };
     report.note("project", project, state);
-    host(setup.root, report);
+    host(setup, report);
     check_siblings(report);
     kernel(setup, report);
     let missing = servers(setup, report);
     own_tools(setup, asks_servers, &missing, report);
 }
 
-/// Gemini CLI, where it is installed.
-fn host(root: &Path, report: &mut DoctorReport) {
-    let Some(path) = find_program(OsStr::new("gemini")) else {
+/// The Gemini CLI that is on the `PATH`.
+pub(super) struct InstalledHost {
+    path: PathBuf,
+    /// As its package has it, if that is found.
+    version: Option<String>,
+}
+
+impl InstalledHost {
+    /// Returns the first two numbers of the version.
+    pub(super) fn minor(&self) -> Option<(u32, u32)> {
+        let version = self.version.as_deref()?;
+        let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+        Some((parts.next()?, parts.next()?))
+    }
+}
+
+/// Finds Gemini CLI.
+pub(super) fn installed_host() -> Option<InstalledHost> {
+    let path = find_program(OsStr::new("gemini"))?;
+    let real = std::fs::canonicalize(&path).ok();
+    let version = real.and_then(|real| version_of(&real));
+    Some(InstalledHost { path, version })
+}
+
+/// Notes the installed Gemini CLI, and reports one that is too old.
+fn host(setup: &Setup<'_>, report: &mut DoctorReport) {
+    let Some(host) = &setup.host else {
         let what = "not on the PATH, so only the two commands are tried";
         report.note("Gemini CLI", what, State::Missing);
         return;
     };
-    let version = std::fs::canonicalize(&path)
-        .ok()
-        .and_then(|real| version_of(&real));
-    let shown = version
-        .clone()
-        .unwrap_or_else(|| "of an unknown version".to_owned());
-    let what = format!("{shown} ({})", show_path(&path));
+    let shown = host.version.as_deref().unwrap_or("of an unknown version");
+    let what = format!("{shown} ({})", show_path(&host.path));
     report.note("Gemini CLI", what, State::Works);
-    node(root, report);
-    let minor = version.as_deref().and_then(|v| {
-        let mut parts = v.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        Some((parts.next()?, parts.next()?))
-    });
-    if minor.is_some_and(|version| version < (0, 3)) {
+    node(setup.root, report);
+    if host.minor().is_some_and(|version| version < (0, 3)) {
         report.error(
             "old-host",
             shown,
@@ -223,9 +239,11 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
         if finding.severity == Severity::Repair || is_told(&finding) {
             continue;
         }
-        let why = match finding.place.origin {
-            Some(Origin::Server(_)) => "Its tools are not there, or not what they were.",
-            _ => "The tool is left out, or not what it was meant to be.",
+        let why = match (&finding.place.origin, finding.severity) {
+            _ if finding.code == UNTRUSTED => UNTRUSTED_IS_NOT_RUN,
+            (Some(Origin::Server(_)), _) => "Its tools are not there, or not what they were.",
+            (_, Severity::Error) => "No model is told of the tool, and no call of it is made.",
+            _ => "The tool can be called, but a model may call it wrongly.",
         };
         let help = match finding.code.as_ref() {
             UNTRUSTED => trust_remedy(setup).into(),

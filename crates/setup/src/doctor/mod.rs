@@ -4,8 +4,8 @@
 //! The commands are started and judged as the host does it (CONTRACT: words of the discovery
 //! command, the whole call command as one path, pipes that must close, standard error that must
 //! be empty). Only what counts is run: commands of a project that is not trusted are not. The
-//! call command is asked for a tool that no program has, so that nothing has an effect; a real call
-//! is made where the caller names one.
+//! call command is asked for a tool that no program has, and where our tools are declared, for one
+//! that has no effect; another call is made where the caller names one.
 
 mod answers;
 mod calls;
@@ -13,18 +13,22 @@ mod declarations;
 mod discovery;
 mod environment;
 mod program;
+mod qwen;
 mod replay;
 mod rules;
 mod setup;
 mod swapped;
 
+use crate::init::active_content;
+use environment::InstalledHost;
 use gemini_tools_config::settings::{Settings, variables_in};
-use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_policy::{Extra, Policy};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::ops::RangeBounds;
 use std::path::Path;
 use std::time::Duration;
 
@@ -153,8 +157,11 @@ fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) 
 
 /// What to do to have what an untrusted project brings.
 fn trust_remedy(setup: &Setup<'_>) -> String {
+    let brings_nothing =
+        |home| active_content(home, setup.root).is_ok_and(|brings| brings.is_empty());
     match setup.settings.trust.obstacle(setup.home) {
         Some(obstacle) => format!("{obstacle}."),
+        None if setup.home.is_some_and(brings_nothing) => "get_tools init --trust".to_owned(),
         None => "Look at what the project brings, then: get_tools trust; in Gemini CLI \
                  /permissions, without a terminal GEMINI_CLI_TRUST_WORKSPACE=true."
             .to_owned(),
@@ -167,7 +174,21 @@ struct Setup<'a> {
     root: &'a Path,
     settings: Settings,
     policy: Policy,
+    host: Option<InstalledHost>,
 }
+
+impl Setup<'_> {
+    /// Returns true if the Gemini CLI that is used may be one of these versions: no other one is
+    /// installed here.
+    fn host_may_be(&self, versions: impl RangeBounds<(u32, u32)>) -> bool {
+        let installed = self.host.as_ref().and_then(InstalledHost::minor);
+        installed.is_none_or(|version| versions.contains(&version))
+    }
+}
+
+/// The first version that differs from 0.8 in rules and trust as 0.61 does: no version between them
+/// was tried.
+const AFTER_0_8: (u32, u32) = (0, 9);
 
 /// Checks the set-up of the project in `root`; `home` is the user's home directory.
 pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
@@ -178,6 +199,7 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
         root,
         settings,
         policy,
+        host: environment::installed_host(),
     };
     let mut report = DoctorReport::default();
     environment::check(&setup, extent.asks_servers, &mut report);
@@ -188,7 +210,48 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
         hide_values(&commands, &mut report);
     }
     report.findings.sort_by_key(|finding| finding.severity);
+    report.findings = grouped(std::mem::take(&mut report.findings));
     report
+}
+
+/// Makes one finding of those that differ in nothing but what they are about: its subject names
+/// them all.
+fn grouped(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut groups: Vec<Vec<Diagnostic>> = Vec::new();
+    for finding in findings {
+        let is_same = |group: &&mut Vec<Diagnostic>| {
+            let first = &group[0];
+            (
+                first.severity,
+                &first.code,
+                &first.message,
+                &first.why,
+                &first.help,
+            ) == (
+                finding.severity,
+                &finding.code,
+                &finding.message,
+                &finding.why,
+                &finding.help,
+            )
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    let one = |mut group: Vec<Diagnostic>| {
+        let names: Vec<String> = group.iter().map(|one| one.place.to_string()).collect();
+        let mut first = group.swap_remove(0);
+        if names.len() > 1 {
+            *first.place = Place {
+                origin: Some(names.join(", ").into()),
+                ..Place::default()
+            };
+        }
+        first
+    };
+    groups.into_iter().map(one).collect()
 }
 
 /// Puts the names of variables that the commands hold back into the place of their values, which
@@ -232,22 +295,21 @@ impl Commands {
         if swapped::by_name(self, setup.root, report) {
             return;
         }
-        if self.are_ours(setup.root) {
-            answers::check(setup, report);
-        }
         let probe = calls::probe(self, setup.root);
         let is_suspect = swapped::declares(&probe);
         let found = discovery::check(setup, self, is_suspect, report);
         if is_suspect && found.is_none() {
             return swapped::by_answers(self, report);
         }
-        let names = found
-            .as_ref()
-            .map(|found| declarations::check(found, report));
-        let declared = names.as_deref().unwrap_or_default();
-        calls::check(setup, self, probe, declared, tries, report);
-        if names.is_some() {
-            rules::check(setup, declared, report);
+        let is_usable = found.is_some();
+        let declared = found.map(|found| declarations::check(setup, &found, report));
+        let declared = declared.unwrap_or_default();
+        if self.are_ours(setup.root) || !declared.ours.is_empty() {
+            answers::check(setup, report);
+        }
+        calls::check(setup, self, probe, &declared, tries, report);
+        if is_usable {
+            rules::check(setup, &declared.names, report);
         }
     }
 

@@ -1,8 +1,10 @@
 //! Whether Gemini CLI lets a model call the tools.
 
-use super::{DoctorReport, Setup, explain};
-use gemini_tools_builtin_tools::builtin::is_reserved;
+use super::{AFTER_0_8, DoctorReport, Setup, explain};
+use crate::init::MODES_BUT_PLAN;
+use gemini_tools_builtin_tools::builtin::{self, is_reserved};
 use gemini_tools_config::settings::UNTRUSTED;
+use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
 use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -28,10 +30,19 @@ fn policies_of(root: &Path) -> PathBuf {
 
 /// Holds the rules against the tools' names.
 pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
+    if !setup.host_may_be(AFTER_0_8..) {
+        return;
+    }
     let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
     allowed.extend(setup.settings.allowed.projects.iter().cloned());
+    // They count in every mode, and can't be told otherwise.
+    in_plan_mode("tools.allowed", &allowed, names, report);
     for file in users_files(setup) {
-        for name in allowed_by(&file) {
+        let rules = allowed_by(&file);
+        let counts_there = rules.iter().filter(|rule| rule.counts_in_plan_mode);
+        let in_plan: Vec<String> = counts_there.map(|rule| rule.name.clone()).collect();
+        in_plan_mode(file.as_path(), &in_plan, names, report);
+        for AllowedName { name, .. } in rules {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
                     "rule-pattern",
@@ -118,6 +129,35 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     }
 }
 
+/// Tells which tools that change something these names allow in Plan mode too.
+fn in_plan_mode(
+    about: impl Into<Origin>,
+    allowed: &[String],
+    names: &[String],
+    report: &mut DoctorReport,
+) {
+    let changes = |name: &&String| builtin::kind(name).is_some_and(|kind| !kind.is_read_only());
+    let is_allowed = |name: &&String| {
+        allowed
+            .iter()
+            .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
+    };
+    let names = names.iter().filter(changes).filter(is_allowed);
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    if names.is_empty() {
+        return;
+    }
+    report.warn(
+        "rule-plan-mode",
+        about,
+        explain(
+            format!("In Plan mode too, no question is asked about {}.", names.join(", ")),
+            "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
+            format!("Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"),
+        ),
+    );
+}
+
 /// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
 fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
     // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
@@ -172,8 +212,14 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// A name in a rule that allows something.
+struct AllowedName {
+    name: String,
+    counts_in_plan_mode: bool,
+}
+
 /// The names in the rules of a file that allow something.
-fn allowed_by(file: &Path) -> Vec<String> {
+fn allowed_by(file: &Path) -> Vec<AllowedName> {
     let Ok(Some(text)) = FileOwner::Users.read(file) else {
         return Vec::new();
     };
@@ -187,17 +233,22 @@ fn allowed_by(file: &Path) -> Vec<String> {
             continue;
         }
         let modes = rule.get("modes").and_then(toml::Value::as_array);
-        if modes.is_some_and(|modes| !modes.iter().any(|m| m.as_str() == Some("default"))) {
+        let has = |mode: &str| {
+            modes.is_none_or(|modes| modes.iter().any(|one| one.as_str() == Some(mode)))
+        };
+        if !has("default") {
             continue;
         }
-        match rule.get("toolName") {
-            Some(toml::Value::String(name)) => names.push(name.clone()),
-            Some(toml::Value::Array(list)) => {
-                names.extend(list.iter().filter_map(|n| n.as_str().map(str::to_owned)));
-            }
-            None => names.push("*".to_owned()),
-            Some(_) => {}
-        }
+        let counts_in_plan_mode = has("plan");
+        let named: Vec<&str> = match rule.get("toolName") {
+            Some(toml::Value::Array(list)) => list.iter().filter_map(|n| n.as_str()).collect(),
+            Some(name) => name.as_str().into_iter().collect(),
+            None => vec!["*"],
+        };
+        names.extend(named.into_iter().map(|name| AllowedName {
+            name: name.to_owned(),
+            counts_in_plan_mode,
+        }));
     }
     names
 }

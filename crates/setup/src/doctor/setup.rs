@@ -1,8 +1,8 @@
 //! What the settings say of the two commands.
 
-use super::{Commands, DoctorReport, Setup, explain, trust_remedy};
+use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remedy};
 use gemini_tools_config::settings::{Scope, jsonc, strict_jsonc};
-use gemini_tools_config::trust::{Trust, TrustedBy, gemini_cli_trusts};
+use gemini_tools_config::trust::{Trust, TrustedBy, Untrusted, gemini_cli_trusts};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -11,6 +11,12 @@ use std::path::{Path, PathBuf};
 
 const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other runs them.";
 const INIT: &str = "get_tools init writes both.";
+
+pub(super) const UNTRUSTED_IS_NOT_RUN: &str =
+    "Nothing of an untrusted project is run, here and in Gemini CLI.";
+
+/// The keys of the two commands before Gemini CLI 0.3.
+const OLD_NAMES: [&str; 2] = ["toolDiscoveryCommand", "toolCallCommand"];
 
 /// The commands in force, where they may be run.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
@@ -33,9 +39,11 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
             &mut in_force
         };
         into.take(&shown, &value, report);
-        let old = ["toolDiscoveryCommand", "toolCallCommand"].map(|key| value[key].as_str());
-        if old.iter().any(Option::is_some) && !is_left_out {
-            old_names = Some((shown.clone(), old.map(|text| text.map(str::to_owned))));
+        let old = OLD_NAMES.map(|key| value[key].as_str().map(str::to_owned));
+        if is_left_out {
+            projects.take_old(&shown, old);
+        } else if old.iter().any(Option::is_some) {
+            old_names = Some((shown.clone(), old));
         }
         files.misspelt(&shown, &value);
         files.read.push(shown);
@@ -54,7 +62,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     if !is_all_read && !in_force.is_any() {
         return None;
     }
-    let (discovery, call) = both(in_force, &files, report)?;
+    let (discovery, call) = both(in_force, &files, setup, report)?;
     report.fact(
         "discovery",
         format!("{} ({})", discovery.text, discovery.file),
@@ -138,7 +146,7 @@ const COMMANDS: [(&str, &str); 4] = [
 fn near_command(key: &str) -> Option<&'static str> {
     /// A letter more, less or wrong in the shortest of them.
     const NEAR: f64 = 0.9;
-    if matches!(key, "toolDiscoveryCommand" | "toolCallCommand") {
+    if OLD_NAMES.contains(&key) {
         return None;
     }
     let last = key.rsplit('.').next().unwrap_or(key);
@@ -218,16 +226,7 @@ fn told_of_old_names(
 ) {
     let help = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
     if !in_force.is_both() {
-        let named = |text| Named {
-            text,
-            file: file.clone(),
-        };
-        in_force.discovery = in_force.discovery.take().or(discovery.map(named));
-        let named = |text| Named {
-            text,
-            file: file.clone(),
-        };
-        in_force.call = in_force.call.take().or(call.map(named));
+        in_force.take_old(&file, [discovery, call]);
         report.error(
             "old-names",
             file,
@@ -263,7 +262,7 @@ fn untrusted(projects: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
         projects.file(),
         explain(
             format!("The commands are the project's, which is {}.", **trust),
-            "Nothing of an untrusted project is run, here and in Gemini CLI.",
+            UNTRUSTED_IS_NOT_RUN,
             trust_remedy(setup),
         ),
     );
@@ -289,7 +288,7 @@ fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut Do
 fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, setup.root);
-    if setup.home.is_some_and(is_trusted) {
+    if setup.home.is_some_and(is_trusted) || !setup.host_may_be(AFTER_0_8..) {
         return;
     }
     let why_not = match &*setup.settings.trust {
@@ -302,6 +301,9 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
         Trust::Trusted(TrustedBy::Folder(_) | TrustedBy::Caller) => return,
         Trust::Trusted(by) => {
             format!("Here the folder is trusted ({by}), by Gemini CLI it is not.")
+        }
+        Trust::Untrusted(Untrusted::Unknown) => {
+            "Gemini CLI does not trust the folder yet.".to_owned()
         }
         Trust::Untrusted(why) => format!("Gemini CLI does not trust the folder: {why}."),
     };
@@ -355,6 +357,16 @@ impl Pair {
         first.map_or("settings.json", |named| &named.file)
     }
 
+    /// Takes down what a file says by the old names, where nothing else is said.
+    fn take_old(&mut self, file: &str, [discovery, call]: [Option<String>; 2]) {
+        let named = |text| Named {
+            text,
+            file: file.to_owned(),
+        };
+        self.discovery = self.discovery.take().or(discovery.map(named));
+        self.call = self.call.take().or(call.map(named));
+    }
+
     /// Takes down what a file says.
     fn take(&mut self, file: &str, value: &Value, report: &mut DoctorReport) {
         for (key, into) in [
@@ -380,11 +392,17 @@ impl Pair {
 }
 
 /// Both commands; what is missing is told, with a key that looks like it.
-fn both(pair: Pair, files: &SettingsFiles, report: &mut DoctorReport) -> Option<(Named, Named)> {
+fn both(
+    pair: Pair,
+    files: &SettingsFiles,
+    setup: &Setup<'_>,
+    report: &mut DoctorReport,
+) -> Option<(Named, Named)> {
     const DISCOVERY: &str = "tools.discoveryCommand";
     const CALL: &str = "tools.callCommand";
     let (id, about, what, missing) = match (pair.discovery, pair.call) {
         (Some(discovery), Some(call)) => return Some((discovery, call)),
+        (None, None) if qwen::check(setup, report) => return None,
         (None, None) => {
             let what = format!("No settings name the two commands. {}", files.description());
             (
