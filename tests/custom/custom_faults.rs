@@ -203,9 +203,82 @@ fn commands_that_can_not_be_right() {
     ] {
         key(
             &format!("command = {code}\n{x}"),
-            &["A parameter would become part of a program's text"],
+            &["A parameter would become a program, or part of a program's text"],
         );
     }
+}
+
+/// The parameters of the commands in the next test: any text, a number, and one of a list.
+const CHOICES: &str = "params.x = { type = \"string\", required = true, description = \"d\" }\n\
+    params.n = { type = \"integer\", required = true, description = \"d\" }\n\
+    params.e = { type = \"string\", enum = [\"a\", \"b\"], required = true, description = \"d\" }\n";
+
+#[test]
+fn an_argument_becomes_neither_a_program_nor_a_program_s_text() {
+    let refused = [
+        "'sed', '-n', '/{x}/p', 'f'",
+        "'sed', '-e', 'p', '-e', '{x}'",
+        "'awk', '{x}'",
+        "'awk', '-f', '{x}', 'f'",
+        "'su', '-c', '{x}'",
+        "'flock', '-c', '{x}'",
+        "'script', '-qc', '{x}'",
+        "'vim', '-c', '{x}'",
+        "'gdb', '-ex', '{x}'",
+        "'ssh', '-o', '{x}', 'host'",
+        "'timeout', '5', '{x}'",
+        "'timeout', '{n}', 'bash', '-c', '{x}'",
+        "'timeout', '5', ['wc', '{?n}'], '{x}'",
+        "'nice', '{x}'",
+        "'env', '{x}'",
+        "'env', '{x}', 'ls'",
+        "'xargs', '{x}'",
+        "'setsid', '{x}'",
+        "'strace', '{x}'",
+        "'find', '.', '-exec', '{x}', ';'",
+        "'python3', '-W', 'ignore', '-c', '{x}'",
+        "'perl', '-p', '-e', '{x}', 'f'",
+        "'bash', '{x}'",
+        "'make', '{x}'",
+    ];
+    let accepted = [
+        "'python3', 'tool.py', '-e', '{x}'",
+        "'python3', '-m', 'pytest', '{x}'",
+        "'python3', '-c', 'import sys', '{x}'",
+        "'bash', '-c', 'echo \"$1\"', '_', '{x}'",
+        "'bash', '-c', 'case $1 in a) ;; esac; coproc cat', '_', '{x}'",
+        "'perl', '-pe', 's/a/b/', '{x}'",
+        "'awk', '-v', 'a={x}', '{{print a}}', '{x}'",
+        "'sed', '-n', '{n}p', '{x}'",
+        "'timeout', '{n}', 'wc', '{x}'",
+        "'env', 'A=1', 'wc', '{x}'",
+        "'make', '{e}'",
+        "'git', 'log', '--max-count={n}', '--', '{x}'",
+        "'grep', '-rn', '--include={x}', '-e', '{x}', '--', 'src'",
+        "'find', '{x}', '-name', '{x}'",
+    ];
+    let mut ws = Workspace::new();
+    for (kind, commands) in [("bad", &refused[..]), ("good", &accepted)] {
+        for (i, command) in commands.iter().enumerate() {
+            let manifest = format!("description = \"d\"\ncommand = [{command}]\n{CHOICES}");
+            let file = format!(".gemini/tools/{kind}_{i}.toml");
+            ws = ws.home(file.as_str(), manifest);
+        }
+    }
+    let lint = ws.get_tools(&["lint"]).run();
+    let faults: Vec<&str> = lint.text().lines().collect();
+    let is_told = |name: String| {
+        let place = format!(": {name}: command[");
+        let mut faults = faults.iter().filter(|fault| fault.contains(&place));
+        faults.any(|fault| fault.contains("would become a program"))
+    };
+    for (i, command) in refused.iter().enumerate() {
+        assert!(is_told(format!("bad_{i}")), "{command}");
+    }
+    for (i, command) in accepted.iter().enumerate() {
+        assert!(!is_told(format!("good_{i}")), "{command}: {faults:?}");
+    }
+    assert_eq!(declared(&ws).len(), accepted.len(), "{}", lint.shown());
 }
 
 #[test]

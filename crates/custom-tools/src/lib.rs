@@ -55,6 +55,7 @@ mod parameters;
 mod position;
 mod presentation;
 pub mod program_output;
+mod program_text;
 mod reader;
 mod run;
 mod words;

@@ -260,7 +260,7 @@ fn read_tool(
         parameters::check_defaults(reader, &declared.schema);
     }
     let (kind, read_only) = read_kind(reader, &mut map);
-    let action = read_action(reader, &mut map, file, &names);
+    let action = read_action(reader, &mut map, file, &names, &schema["properties"]);
     let stdin = read_stdin(reader, &mut map, &names).unwrap_or(if is_file {
         Stdin::Arguments
     } else {
@@ -350,6 +350,7 @@ fn read_action(
     map: &mut Map<String, Value>,
     file: Option<Action>,
     names: &[String],
+    properties: &Value,
 ) -> Option<Action> {
     let args = map.remove("args");
     if args.is_some() && !map.contains_key("script") {
@@ -371,7 +372,9 @@ fn read_action(
             None
         }
         (Some(command), false) => {
-            Template::read(reader, "command", &command, names, true).map(Action::Command)
+            let template = Template::read(reader, "command", &command, names)?;
+            template.check_command(reader, "command", properties)?;
+            Some(Action::Command(template))
         }
         (None, true) => {
             let script = reader.text(map, "script")?;
@@ -380,7 +383,7 @@ fn read_action(
                 return None;
             }
             let args = args.unwrap_or_else(|| json!([]));
-            let template = Template::read(reader, "args", &args, names, false)?;
+            let template = Template::read(reader, "args", &args, names)?;
             Some(Action::Script(script, template))
         }
         (None, false) => {

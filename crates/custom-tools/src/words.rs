@@ -13,6 +13,7 @@
 //! of its options: it may be after an element that is `--`, or behind other text as in
 //! `--file={name}`.
 
+use super::program_text::run_argument;
 use super::reader::{Reader, kind_of};
 use gemini_tools_core::tool::ToolError;
 use serde_json::{Map, Value};
@@ -60,7 +61,6 @@ impl Template {
         key: &str,
         value: &Value,
         parameters: &[String],
-        is_command: bool,
     ) -> Option<Self> {
         let Value::Array(items) = value else {
             reader.report(
@@ -101,16 +101,17 @@ impl Template {
                 }
             }
         }
-        let template = Self(elements);
-        if is_command {
-            template.check_command(reader, key)?;
-        }
-        Some(template)
+        Some(Self(elements))
     }
 
-    /// What a command must be: a program that is fixed, and no code that is put together of
-    /// arguments.
-    fn check_command(&self, reader: &mut Reader<'_>, key: &str) -> Option<()> {
+    /// Checks that a command's program is fixed, and that no argument of a call is run by it;
+    /// `properties` are the schemas of the parameters.
+    pub(super) fn check_command(
+        &self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        properties: &Value,
+    ) -> Option<()> {
         match self.0.first() {
             Some(Element::Word(word)) if word.is_fixed() && !word.is_empty() => {}
             Some(_) => {
@@ -125,24 +126,33 @@ impl Template {
                 return None;
             }
         }
-        let mut runs_code = false;
-        let mut is_code = false;
-        for (i, word) in self.words().enumerate() {
-            let text = word.text();
-            if is_code && !word.is_fixed() {
-                reader.report(
-                    &format!("{key}[{i}]"),
-                    "A parameter would become part of a program's text, where it could run \
-                     anything. Give it as an argument of its own behind the text, or use \
-                     \"script\".",
-                );
-                return None;
-            }
-            let name = text.rsplit('/').next().unwrap_or_default();
-            runs_code |= takes_code(name);
-            is_code = runs_code && is_code_flag(&text);
-        }
-        Some(())
+        let is_free = |name: &str| !is_closed(&properties[name]);
+        // With the groups, and without those that may be left out.
+        let shape = |has_groups: bool| {
+            let elements = self.0.iter().enumerate();
+            elements
+                .flat_map(|(i, element)| {
+                    let words = match element {
+                        Element::Word(word) => std::slice::from_ref(word),
+                        Element::Group(words) if has_groups => words,
+                        Element::Group(words) if words.iter().all(Word::is_fixed) => words,
+                        Element::Group(_) => &[],
+                    };
+                    words.iter().map(move |word| (i, word))
+                })
+                .collect()
+        };
+        let mut shapes = [true, false].into_iter().map(shape);
+        let Some(i) = shapes.find_map(|shape| run_argument(&shape, is_free)) else {
+            return Some(());
+        };
+        reader.report(
+            &format!("{key}[{i}]"),
+            "A parameter would become a program, or part of a program's text, where it could run \
+             anything. Give it as an argument behind a program that is fixed, use \"script\" with \
+             \"args\", or let it be only a number or one of an \"enum\".",
+        );
+        None
     }
 
     fn words(&self) -> impl Iterator<Item = &Word> {
@@ -374,6 +384,26 @@ impl Word {
             && !text.contains('=')
     }
 
+    /// Returns the word as a shell would have it, with `value` for each free argument and some
+    /// text for all else that a call fills in.
+    pub(super) fn in_shell(&self, is_free: impl Fn(&str) -> bool, value: &str) -> String {
+        let quoted = |text: &str| {
+            let quoted = shlex::try_quote(text).unwrap_or_default();
+            quoted.into_owned()
+        };
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(text) => quoted(text),
+            Piece::Parameter(name) if is_free(name) => value.to_owned(),
+            Piece::Parameter(_) => "1".to_owned(),
+            Piece::Condition(_) => String::new(),
+            Piece::Directory | Piece::Root => "/d".to_owned(),
+        });
+        if self.0.is_empty() {
+            return quoted("");
+        }
+        pieces.collect()
+    }
+
     /// What is written of it.
     fn text(&self) -> String {
         let text = |p: &Piece| match p {
@@ -462,45 +492,12 @@ pub(super) fn text_of(name: &str, value: &Value) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// Programs that run what they are given as text.
-fn takes_code(program: &str) -> bool {
-    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(
-        bare,
-        "sh" | "bash"
-            | "dash"
-            | "zsh"
-            | "ksh"
-            | "ash"
-            | "fish"
-            | "busybox"
-            | "python"
-            | "pypy"
-            | "node"
-            | "nodejs"
-            | "deno"
-            | "bun"
-            | "perl"
-            | "ruby"
-            | "php"
-            | "lua"
-            | "osascript"
-            | "pwsh"
-            | "powershell"
-            | "Rscript"
-            | "awk"
-            | "gawk"
-            | "mawk"
-    )
-}
-
-/// Options after which such a program takes its text.
-fn is_code_flag(word: &str) -> bool {
-    matches!(
-        word,
-        "-e" | "-E" | "-p" | "-r" | "--eval" | "--print" | "--command" | "-Command" | "eval"
-    ) || (word.starts_with('-')
-        && !word.starts_with("--")
-        && word.ends_with(['c', 'e'])
-        && word[1..].bytes().all(|b| b.is_ascii_alphabetic()))
+/// Returns true if a parameter's values are numbers, booleans or from a fixed list.
+fn is_closed(schema: &Value) -> bool {
+    match schema["type"].as_str() {
+        _ if schema["enum"].is_array() || !schema["const"].is_null() => true,
+        Some("integer" | "number" | "boolean") => true,
+        Some("array") => is_closed(&schema["items"]),
+        _ => false,
+    }
 }
