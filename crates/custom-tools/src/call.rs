@@ -346,7 +346,7 @@ impl ToolInvocation for Call {
         let programs = || match &self.manifest.action {
             Action::Script(script, _) => {
                 let analysis = analyse(script);
-                (analysis.root_commands(), analysis.unresolved)
+                (analysis.root_commands(), analysis.unresolved_with_reason())
             }
             _ => (
                 vec![show_path(Path::new(&self.words[0])).into_owned()],

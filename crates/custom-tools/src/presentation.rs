@@ -272,7 +272,7 @@ impl Question {
                     None => own_programs(),
                     Some(command) => {
                         let analysis = analyse(command);
-                        (analysis.root_commands(), analysis.unresolved)
+                        (analysis.root_commands(), analysis.unresolved_with_reason())
                     }
                 };
                 let said = all(programs, filling)?;

@@ -3,7 +3,7 @@
 
 use super::{Decider, Decision, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Names of files that say what a build runs (Gemini CLI 0.61 guards the same).
 const BUILD_FILES: [&str; 30] = [
@@ -193,7 +193,10 @@ fn is_build_file(path: &str) -> bool {
     let path = Path::new(&path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ending = path.extension().unwrap_or_default().to_string_lossy();
+    // Git runs what its settings and hooks say.
+    let is_git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
     BUILD_FILES.contains(&&*name)
+        || path.components().any(is_git)
         || name.starts_with("Dockerfile.")
         || name.starts_with("Containerfile.")
         || BUILD_ENDINGS.contains(&ending.to_ascii_lowercase().as_str())

@@ -3,7 +3,7 @@
 use super::text;
 use super::{Decision, Mode, PolicyCall, Tier};
 use fancy_regex::Regex;
-use gemini_tools_shell_analysis::Command;
+use gemini_tools_shell_analysis::{Command, mentions};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -192,6 +192,11 @@ impl Rule {
         }
     }
 
+    /// Whether the rule is for commands that begin with a prefix.
+    pub(super) fn is_by_prefix(&self) -> bool {
+        matches!(self.condition, Condition::Prefixes(_))
+    }
+
     /// Whether the rule looks at arguments.
     pub(super) fn is_conditional(&self) -> bool {
         !matches!(self.condition, Condition::None)
@@ -233,10 +238,10 @@ fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
         }
         // A whole line that is not understood is dealt with later.
         (_, true) => !(subject.is_part && subject.is_unknown) && is_written(prefix, subject),
-        (Some(command), false) => {
-            subject.is_unknown || command.begins_with(prefix) != Some(false) || by_text()
+        (Some(command), false) => subject.is_unknown || command.may_run(prefix) || by_text(),
+        (None, false) => {
+            subject.is_unknown || by_text() || subject.is_part && mentions(prefix, line)
         }
-        (None, false) => subject.is_unknown || by_text(),
     }
 }
 

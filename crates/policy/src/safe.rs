@@ -2,7 +2,7 @@
 //! harm: those that Gemini CLI 0.61 knows.
 
 use gemini_tools_shell_analysis::{Analysis, Command};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 /// Programs that print, and read no files, whatever their arguments.
 const PRINTERS: [&str; 11] = [
@@ -218,7 +218,6 @@ pub(super) fn is_known_safe(
     if command.text.trim() != line.trim()
         || analysis.understood().is_none()
         || analysis.redirects
-        || analysis.parse_failed
         || !analysis.unresolved.is_empty()
     {
         return false;
@@ -322,34 +321,24 @@ fn is_safe_git(args: &[&str], root: &Path) -> bool {
     }
 }
 
-/// Whether a path leads out of the workspace, by its text or by a link in it.
+/// Whether a path leads out of the workspace, as the kernel resolves it: a link before `..` counts.
 fn leaves(path: &str, root: &Path) -> bool {
-    if path.starts_with('~') {
+    let Ok(own) = std::fs::canonicalize(root) else {
         return true;
-    }
-    let mut place = PathBuf::from(root);
-    for part in Path::new(path).components() {
-        match part {
-            Component::RootDir | Component::Prefix(_) => place = PathBuf::from("/"),
-            Component::ParentDir => {
-                place.pop();
-            }
-            Component::CurDir => {}
-            Component::Normal(name) => place.push(name),
-        }
-    }
-    if !place.starts_with(root) {
-        return true;
-    }
-    // The nearest ancestor that is there says where the path really leads.
-    let there = place
-        .ancestors()
-        .find_map(|p| std::fs::canonicalize(p).ok());
-    let own = std::fs::canonicalize(root);
-    match (there, own) {
-        (Some(there), Ok(own)) => !there.starts_with(own),
-        _ => true,
-    }
+    };
+    let is_home = path.starts_with('~');
+    let path = Path::new(path);
+    let full = own.join(path);
+    let there = match std::fs::canonicalize(&full) {
+        Ok(there) => Some(there),
+        // What is not there can't be left again.
+        Err(_) if path.components().any(|part| part == Component::ParentDir) => None,
+        Err(_) => full
+            .ancestors()
+            .skip(1)
+            .find_map(|p| std::fs::canonicalize(p).ok()),
+    };
+    is_home || !there.is_some_and(|there| there.starts_with(&own))
 }
 
 /// Whether a command deletes without asking, makes symbolic links, or lets `find` or `rg` run

@@ -12,8 +12,9 @@
 //!    `allowRedirection` (the latter). So does a line that can't be parsed, or that runs nothing.
 //!    Modes that ask less (`autoEdit`, `yolo`) leave out some of this.
 //! 3. Each command by itself, with its text as the `command` argument, and each unresolved part. If
-//!    a rule denies one, the line is denied; if one needs approval, so does the line. A program
-//!    that another one runs by design (`npx`) needs no rule of its own.
+//!    a rule denies one, the line is denied; if one needs approval, so does the line. For a rule by a
+//!    prefix that denies or asks, a command is also one that mentions the prefix in its words, and
+//!    so are the other texts of the line.
 //! 4. If the line would need approval, and nothing in steps 1 and 2 was about its arguments or a
 //!    deletion, the list of commands that are known to be harmless (`safe`): they need none.
 //!
@@ -89,9 +90,7 @@ impl Policy {
             line: Some(line),
             command: single,
             is_part: false,
-            is_unknown: analysis.parse_failed
-                || is_nothing && !analysis.unresolved.is_empty()
-                || single.is_some_and(|command| command.runs_code),
+            is_unknown: is_nothing && !analysis.unresolved.is_empty(),
             texts: &texts,
             is_ambiguous,
         };
@@ -109,7 +108,7 @@ impl Policy {
             let rule = "built in: what deletes or links needs the user's approval";
             verdict = ask(call, &verdict, rule);
         }
-        if analysis.parse_failed || is_nothing {
+        if is_nothing {
             verdict = ask_if_not_understood(call, rule, mode, interactive, verdict);
         } else if verdict.decision == Decision::Allow
             && analysis.redirects
@@ -122,10 +121,15 @@ impl Policy {
         if single.is_none() {
             verdict = self.parts(call, analysis, mode, interactive, verdict);
         }
+        if let Some(not_plain) = &analysis.not_plain
+            && verdict.decision != Decision::Allow
+        {
+            verdict.reason = format!("{} {not_plain} is not plain shell.", verdict.reason);
+        }
         if is_dangerous || is_conditional {
             return verdict;
         }
-        self.apply_safe_list(call, line, analysis, verdict)
+        self.apply_safe_list(call, line, analysis, mode, verdict)
     }
 
     /// Whether what a line holds can make a difference.
@@ -133,7 +137,8 @@ impl Policy {
         !self.rules.is_empty() || mode != Mode::Yolo
     }
 
-    /// Judges each command, and each text whose commands can't be known.
+    /// Judges each command, each text whose commands can't be known, and each text that is no
+    /// command's: a rule by a prefix that restricts is for those that mention its words.
     fn parts(
         &self,
         call: &PolicyCall<'_>,
@@ -145,12 +150,12 @@ impl Policy {
         let mut verdict = whole;
         let known = analysis
             .programs()
-            .map(|c| (c.text.as_str(), Some(c), c.runs_code));
-        let unknown = analysis
-            .unresolved
-            .iter()
-            .map(|text| (text.as_str(), None, true));
-        for (line, command, is_unknown) in known.chain(unknown) {
+            .map(|command| (command.text.as_str(), Some(command), false));
+        let unknown = analysis.unresolved.iter().map(|text| (text, true));
+        let texts = analysis.texts.iter().map(|text| (text, false));
+        let others = unknown.chain(texts);
+        let others = others.map(|(text, is_unknown)| (text.as_str(), None, is_unknown));
+        for (line, command, is_unknown) in known.chain(others) {
             let mut args = Map::new();
             args.insert("command".to_owned(), line.trim().into());
             for key in DIRECTORY {
@@ -167,15 +172,15 @@ impl Policy {
                 texts: &[text::stable_json(&args)],
                 is_ambiguous: false,
             };
-            let part = match self.first(&subject, mode, interactive) {
+            let rule = self.first(&subject, mode, interactive);
+            let is_text = command.is_none() && !is_unknown;
+            let part = match rule {
+                _ if is_text && !rule.is_some_and(Rule::is_by_prefix) => continue,
                 Some(rule) => rule_verdict(rule, rule.decision, call),
                 None => self.by_default(call, mode, interactive),
             };
             match part.decision {
                 Decision::Deny => return about(part, line, is_unknown),
-                // What allows the program that runs it allows this, but for a rule of its own.
-                Decision::AskUser
-                    if part.rule.is_default && command.is_some_and(|c| c.is_carried) => {}
                 Decision::AskUser if verdict.decision == Decision::Allow => {
                     verdict = about(part, line, is_unknown);
                 }
@@ -192,12 +197,16 @@ impl Policy {
         call: &PolicyCall<'_>,
         line: &str,
         analysis: &Analysis,
+        mode: Mode,
         verdict: Verdict,
     ) -> Verdict {
+        // Git starts programs that files name, which must not be there without approval.
+        let trusts_git =
+            || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call)
-            && safe::is_known_safe(line, analysis, self.root(), || self.trust.is_trusted());
+            && safe::is_known_safe(line, analysis, self.root(), trusts_git);
         if !may_be_safe {
             return verdict;
         }
@@ -256,6 +265,11 @@ fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
 /// Says which part of the line a verdict is about.
 fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
     let part = part.trim();
+    let end = part
+        .char_indices()
+        .nth(200)
+        .map_or(part.len(), |(at, _)| at);
+    let part = &part[..end];
     let what = if is_unknown {
         format!("What {part:?} runs can't be known beforehand.")
     } else {

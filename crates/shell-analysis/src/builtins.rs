@@ -1,7 +1,7 @@
 //! Builtins of bash that evaluate texts, and the forms of them that do not.
 
 use super::plain::is_name;
-use super::words::{Word, is_expanded, is_single};
+use super::words::Word;
 use super::{Walk, wrappers};
 
 /// All builtins of bash.
@@ -167,7 +167,7 @@ fn may_be_option(word: &Word) -> bool {
         return false;
     }
     if let Some(value) = &word.value {
-        return value.starts_with('-') || is_expanded(&word.text);
+        return value.starts_with('-') || word.is_expanded;
     }
     // Only a quoted beginning stays what it is: other words may be split.
     let first = word
@@ -179,7 +179,7 @@ fn may_be_option(word: &Word) -> bool {
 
 /// Whether a word becomes exactly one word.
 fn is_one(word: &Word) -> bool {
-    word.is_number || is_single(word)
+    word.is_number || word.is_single
 }
 
 /// `-v` names a variable, whose subscript is evaluated.
@@ -198,7 +198,7 @@ fn is_plain_printf(rest: &[Word]) -> bool {
         })
     };
     match &format.value {
-        Some(value) => !assigns(value) && !is_expanded(&format.text),
+        Some(value) => !assigns(value) && !format.is_expanded,
         None => values.is_empty(),
     }
 }
@@ -270,7 +270,7 @@ fn declares(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
                 let is_number =
                     value.is_some_and(|value| value.bytes().all(|b| b.is_ascii_digit()));
                 walk.assigns(name, value, &word.text, is_number);
-            } else if wrappers::matters(name) && !matches!(name, "PATH" | "HOME") {
+            } else if wrappers::is_read_by_bash(name) && name != "HOME" {
                 walk.unresolved(text);
             }
         } else {

@@ -11,8 +11,8 @@ use super::plain::{
     ShellDialect, Stage, Subscript, Target, Test, Token, Value, Variable, is_name,
 };
 use super::render::{text_of_argument, text_of_stage, text_of_word};
-use super::words::{Word, is_expanded};
-use super::{Input, NUMBERS, ScriptPosition, Walk, builtins, wrappers};
+use super::words::Word;
+use super::{Input, NUMBERS, Walk, builtins, wrappers};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables that bash itself fills with texts from elsewhere.
@@ -442,10 +442,11 @@ impl Walk<'_> {
     pub(super) fn plain(&mut self, plain: &Plain) {
         let mut numbers = Numbers::of(&plain.script, &plain.documents);
         // Of what the commands around a script have assigned nothing is known here.
-        numbers.is_unknown |= self.place.depth > 0;
-        if self.place.depth == 0 {
+        numbers.is_unknown |= self.position.depth > 0;
+        if self.position.depth == 0 {
             self.functions(&plain.script);
         }
+        self.texts(plain);
         let mut nodes = Vec::new();
         visit(&plain.script, &plain.documents, &mut |node| {
             nodes.push(node);
@@ -458,15 +459,53 @@ impl Walk<'_> {
         for node in nodes {
             match node {
                 Node::Stage(stage, is_fed) => {
-                    let before = self.place.is_fed;
-                    self.place.is_fed |= is_fed || is_redirected;
+                    let before = self.position.is_fed;
+                    self.position.is_fed |= is_fed || is_redirected;
                     self.plain_stage(stage, &plain.documents, &numbers);
-                    self.place.is_fed = before;
+                    self.position.is_fed = before;
                 }
                 Node::Assignment(assignment) => self.plain_assignment(assignment, &numbers),
                 Node::Variable(variable) => self.plain_variable(variable, &numbers),
                 Node::Arithmetic(arithmetic) => self.plain_arithmetic(arithmetic, &numbers),
                 Node::Test(test) => self.plain_test(test, &numbers),
+            }
+        }
+    }
+
+    /// Notes the texts that are no command's words.
+    fn texts(&mut self, plain: &Plain) {
+        let mut words: Vec<&super::plain::Word> = plain.documents.iter().collect();
+        visit(&plain.script, &plain.documents, &mut |node| match node {
+            Node::Assignment(assignment) => match &assignment.value {
+                Value::Word(word) => words.push(word),
+                Value::List(list) => words.extend(list),
+            },
+            Node::Stage(stage, _) => {
+                match &stage.command {
+                    Command::For {
+                        words: Some(list), ..
+                    } => words.extend(list),
+                    Command::Case { word, arms } => {
+                        words.push(word);
+                        words.extend(arms.iter().flat_map(|arm| &arm.patterns));
+                    }
+                    _ => {}
+                }
+                words.extend(stage.redirects.iter().filter_map(
+                    |redirect| match &redirect.target {
+                        Target::Word(word) if redirect.operator.starts_with('<') => Some(word),
+                        _ => None,
+                    },
+                ));
+            }
+            Node::Test(Test::Binary(left, _, right)) => words.extend([left, right]),
+            Node::Test(Test::Word(word)) => words.push(word),
+            _ => {}
+        });
+        for word in words {
+            let text = word.literal().unwrap_or_else(|| word.text.clone());
+            if !text.is_empty() && self.budget.take(1, text.len()).is_some() {
+                self.analysis.texts.push(text);
             }
         }
     }
@@ -498,9 +537,9 @@ impl Walk<'_> {
                 let holds_options = words.iter().any(may_hold_options);
                 let words: Vec<Word> = words.iter().map(|word| word_of(word, numbers)).collect();
                 let mut input = input_of(&stage.redirects, documents);
-                input.is_other |= self.place.is_fed && input.text.is_none();
+                input.is_other |= self.position.is_fed && input.text.is_none();
                 // So may what is in scripts that the command runs.
-                self.place.is_fed |= input.is_other || input.text.is_some();
+                self.position.is_fed |= input.is_other || input.text.is_some();
                 self.splits(assignments, &words, text);
                 if holds_options {
                     self.unresolved(text);
@@ -551,7 +590,10 @@ impl Walk<'_> {
             Some(Subscript::Name(name) | Subscript::Value(name)) => !numbers.holds(name),
             _ => false,
         };
-        if is_unknown || assignment.subscript.is_some() && wrappers::matters(&assignment.name) {
+        if is_unknown
+            || assignment.subscript.is_some()
+                && (assignment.name == "PATH" || wrappers::is_read_by_bash(&assignment.name))
+        {
             self.unresolved(&text);
         }
         let (value, is_number) = match &assignment.value {
@@ -641,7 +683,8 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
             text,
             is_quoted: false,
             is_number: false,
-            is_single: Some(false),
+            is_single: false,
+            is_expanded: false,
         };
     };
     let is_quoted = word
@@ -650,8 +693,13 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         .any(|piece| matches!(piece, Piece::Quoted(_) | Piece::Double(_)));
     // A list in braces makes several words.
     let value = word.literal().filter(|_| !has_list(word));
+    let has_pattern = |piece: &Piece| match piece {
+        Piece::Bare(part) => part.contains(['*', '?']) || part.contains('[') && text.len() > 1,
+        _ => false,
+    };
+    let is_expanded = has_list(word) || word.pieces.iter().any(has_pattern);
     let known = match &value {
-        Some(value) if !is_expanded(&text) => value.clone(),
+        Some(value) if !is_expanded => value.clone(),
         _ => beginning_of(&word.pieces).0,
     };
     let if_empty = match known.as_str() {
@@ -667,9 +715,8 @@ fn word_of(argument: &Argument, numbers: &Numbers) -> Word {
         if_empty,
         is_quoted,
         is_number: numbers.counts(word),
-        is_single: Some(
-            !has_list(word) && word.pieces.iter().all(|piece| is_single(piece, numbers)),
-        ),
+        is_single: !has_list(word) && word.pieces.iter().all(|piece| is_single(piece, numbers)),
+        is_expanded,
         written: word.text.clone(),
         text,
     }
@@ -847,18 +894,5 @@ pub(super) fn dialect_of(shell: &str) -> Option<ShellDialect> {
         "sh" | "dash" | "ash" | "hush" | "posh" => Some(ShellDialect::Posix),
         // These have words of their own that run others (`noglob`, `and`, `repeat`).
         _ => None,
-    }
-}
-
-impl ScriptPosition {
-    /// A script within one at this place, for another shell.
-    pub(super) fn in_subshell(self, at: usize, dialect: ShellDialect) -> Self {
-        Self {
-            at: self.at + at,
-            depth: self.depth + 1,
-            is_other_shell: true,
-            dialect,
-            ..self
-        }
     }
 }

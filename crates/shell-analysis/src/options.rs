@@ -1,7 +1,7 @@
 //! Options of programs, taken apart as `getopt_long` does it.
 
 use super::plain::is_name;
-use super::words::{Word, is_single};
+use super::words::Word;
 
 /// The options that a program knows.
 #[derive(Debug, Clone, Copy)]
@@ -26,15 +26,6 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// Options wherever they stand, and all other words as operands.
-    pub(super) const fn permuted(short: &'static str, long: &'static str) -> Self {
-        Self {
-            options: Options { short, long },
-            operands: usize::MAX,
-            assignments: false,
-        }
-    }
-
     /// Options up to the first word that is none.
     pub(super) const fn leading(short: &'static str, long: &'static str) -> Self {
         Self {
@@ -115,11 +106,11 @@ pub(super) fn parse<'w>(words: &'w [Word], grammar: &Grammar) -> Parsed<'w> {
         } else if grammar.assignments && is_assignment(word) {
             // Programs differ in what names they take.
             let has_name = word.known.split('=').next().is_some_and(is_name);
-            parsed.is_unsure |= !has_name || word.value.is_none() && !is_single(word);
+            parsed.is_unsure |= !has_name || word.value.is_none() && !word.is_single;
             parsed.assignments.push(word);
             at += 1;
         } else if parsed.operands.len() < grammar.operands {
-            let is_sure = is_single(word) && (!may_be_option || !may_begin_with_dash(word));
+            let is_sure = word.is_single && (!may_be_option || !may_begin_with_dash(word));
             parsed.is_unsure |= !is_sure;
             parsed.operands.push(at);
             at += 1;
@@ -148,7 +139,7 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
     let word = &words[at];
     let known = word.known.as_str();
     let is_whole = word.value.as_deref() == Some(known);
-    parsed.is_unsure |= !is_single(word);
+    parsed.is_unsure |= !word.is_single;
     let taken = match known.strip_prefix("--") {
         Some(digits) if is_number(digits, options) => return at + 1,
         Some(name) => long(name, is_whole, options),
@@ -174,7 +165,8 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
         written: value.to_owned(),
         is_quoted: true,
         is_number: false,
-        is_single: None,
+        is_single: word.is_single,
+        is_expanded: word.is_expanded,
     });
     let following = match values {
         Values::Next(count) if count > 0 => count - usize::from(attached.is_some()),
@@ -182,7 +174,7 @@ fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, options: &Options)
     };
     let taken = words.get(at + 1..at + 1 + following).unwrap_or_default();
     // A value that is missing may come from elsewhere.
-    parsed.is_unsure |= taken.len() < following || !taken.iter().all(is_single);
+    parsed.is_unsure |= taken.len() < following || !taken.iter().all(|word| word.is_single);
     let next = at + 1 + following;
     let value = attached.or_else(|| taken.first().cloned());
     parsed.options.push(Found { name, value, next });

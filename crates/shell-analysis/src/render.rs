@@ -54,7 +54,9 @@ pub(super) fn text_of_argument(argument: &Argument) -> String {
     }
 }
 
-/// A text in single quotes; control characters are spelt.
+/// A text in single quotes. Where a control character is in it, those and all that is not ASCII are
+/// spelt: where bash reads texts by the charset of a locale, a backslash behind such a byte may be
+/// half of a character.
 fn quoted(text: &str) -> String {
     let is_odd = |c: char| c.is_ascii_control() && c != '\n' && c != '\t';
     if !text.contains(is_odd) {
@@ -62,8 +64,10 @@ fn quoted(text: &str) -> String {
     }
     let mut out = "$'".to_owned();
     for c in text.chars() {
-        if is_odd(c) {
-            let _ = write!(out, "\\x{:02x}", u32::from(c));
+        if is_odd(c) || !c.is_ascii() {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(out, "\\x{byte:02x}");
+            }
         } else {
             if matches!(c, '\\' | '\'') {
                 out.push('\\');
@@ -73,6 +77,10 @@ fn quoted(text: &str) -> String {
     }
     out.push('\'');
     out
+}
+
+fn is_beyond_ascii(piece: &Piece) -> bool {
+    matches!(piece, Piece::Quoted(text) if !text.is_ascii())
 }
 
 impl<'a> Printer<'a> {
@@ -312,6 +320,19 @@ impl<'a> Printer<'a> {
         match piece {
             Piece::Bare(text) => self.push(text),
             Piece::Quoted(text) => self.push(&quoted(text)),
+            // In double quotes, a backslash behind what is not ASCII may be half of a character.
+            Piece::Double(inner) if inner.iter().any(is_beyond_ascii) => {
+                for piece in inner {
+                    match piece {
+                        Piece::Quoted(text) => self.push(&quoted(text)),
+                        piece => {
+                            self.push("\"");
+                            self.piece(piece);
+                            self.push("\"");
+                        }
+                    }
+                }
+            }
             Piece::Double(inner) => {
                 self.push("\"");
                 for piece in inner {

@@ -1,253 +1,120 @@
 //! Commands that run other commands: where in their words those stand.
+//!
+//! A dozen wrappers are followed. Other programs that are there to run programs (`RUNNERS`) make a
+//! line unresolved. What a program of any other name does with its words is not looked into.
 
-use super::code;
 use super::options::{Grammar, Parsed, parse};
-use super::words::{Word, is_expanded, is_single};
+use super::words::Word;
 use super::{Input, Walk, base};
 
-/// Variables whose value is a command that other programs run.
-pub(super) const HOLDS_COMMAND: [&str; 60] = [
-    "AR",
-    "AS",
-    "AWS_PAGER",
-    "BAT_PAGER",
-    "BROWSER",
-    "CARGO_BUILD_RUSTC",
-    "CC",
-    "CCACHE_COMPILER",
-    "CCACHE_PREFIX",
-    "CPP",
-    "CVS_RSH",
-    "CXX",
-    "DELTA_PAGER",
-    "EDITOR",
-    "F77",
-    "FC",
-    "FCEDIT",
-    "FZF_DEFAULT_COMMAND",
-    "GH_PAGER",
-    "GIT_ASKPASS",
-    "GIT_EDITOR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "GIT_PROXY_COMMAND",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GREP",
-    "HGEDITOR",
-    "HGMERGE",
-    "KUBE_EDITOR",
-    "LD",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "LEX",
-    "MANPAGER",
-    "PAGER",
-    "PIP_PYTHON",
-    "PROMPT_COMMAND",
-    "PSQL_EDITOR",
-    "PSQL_PAGER",
-    "RM",
-    "RSYNC_CONNECT_PROG",
-    "RSYNC_RSH",
-    "RUSTC",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "RUSTC_WRAPPER",
-    "RUSTDOC",
-    "SHELL",
-    "SSH_ASKPASS",
-    "SSH_PKCS11_HELPER",
-    "SSH_SK_HELPER",
-    "SUDO_EDITOR",
-    "SVN_EDITOR",
-    "SVN_SSH",
-    "SYSTEMD_EDITOR",
-    "SYSTEMD_PAGER",
-    "VISUAL",
-    "YACC",
-    "ZCAT",
+/// Variables that change nothing but what programs print, or how fast, and those that bash sets for
+/// scripts.
+const HARMLESS_VARIABLES: [&str; 43] = [
+    "CARGO_INCREMENTAL",
+    "CARGO_TERM_COLOR",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "DEBIAN_FRONTEND",
+    "DO_NOT_TRACK",
+    "FORCE_COLOR",
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_TERMINAL_PROMPT",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "LOGNAME",
+    "NODE_ENV",
+    "NODE_NO_WARNINGS",
+    "NO_COLOR",
+    "OMP_NUM_THREADS",
+    "OPTARG",
+    "OPTIND",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "RANDOM",
+    "REPLY",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "RUST_TEST_THREADS",
+    "SECONDS",
+    "SOURCE_DATE_EPOCH",
+    "TERM",
+    "TZ",
+    "USER",
 ];
 
-/// Variables by which a name means another program, or a program does other things.
-const CHANGES_COMMANDS: [&str; 97] = [
-    "APT_CONFIG",
-    "BASHOPTS",
-    "BASH_ALIASES",
-    "BASH_ARGV0",
-    "BASH_CMDS",
-    "BASH_COMPAT",
-    "BASH_ENV",
-    "BASH_LOADABLES_PATH",
-    "BASH_XTRACEFD",
-    "BAT_OPTS",
+/// Variables by which bash itself reads or finds something else, but for those that begin with
+/// `BASH`.
+const READ_BY_BASH: [&str; 18] = [
     "CDPATH",
-    "COMPILER_PATH",
-    "DOTNET_STARTUP_HOOKS",
-    "ELIXIR_ERL_OPTIONS",
     "ENV",
-    "ERL_AFLAGS",
-    "ERL_FLAGS",
-    "ERL_ZFLAGS",
     "EXECIGNORE",
-    "EXINIT",
-    "FZF_DEFAULT_OPTS",
-    "GCC_EXEC_PREFIX",
-    "GCONV_PATH",
-    "GEM_HOME",
-    "GEM_PATH",
-    "GIT_ALLOW_PROTOCOL",
-    "GIT_CONFIG",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_DIR",
-    "GIT_EXEC_PATH",
-    "GIT_PROTOCOL_FROM_USER",
-    "GIT_TEMPLATE_DIR",
-    "GNUMAKEFLAGS",
-    "GOFLAGS",
-    "GREP_OPTIONS",
-    "GROFF_BIN_PATH",
+    "FCEDIT",
+    "GLOBIGNORE",
     "HISTFILE",
     "HOME",
     "IFS",
     "INPUTRC",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "LESS",
-    "LESSKEY",
-    "LESSKEYIN",
-    "LESSKEYIN_SYSTEM",
-    "LESSKEY_CONTENT",
-    "LUA_INIT",
-    "MAKEFILES",
-    "MAKEFLAGS",
-    "MANOPT",
-    "MFLAGS",
-    "MORE",
-    "NODE_OPTIONS",
-    "NODE_PATH",
     "OLDPWD",
-    "OPENSSL_CONF",
-    "PERL5DB",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PERLLIB",
-    "PHPRC",
-    "PHP_INI_SCAN_DIR",
-    "PIP_CONFIG_FILE",
     "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
     "PS0",
     "PS1",
     "PS2",
     "PS4",
     "PWD",
-    "PYTHONBREAKPOINT",
-    "PYTHONHOME",
-    "PYTHONINSPECT",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PYTHONUSERBASE",
-    "RIPGREP_CONFIG_PATH",
-    "RUBYLIB",
-    "RUBYOPT",
-    "R_PROFILE",
     "SHELLOPTS",
-    "SUDO_ASKPASS",
-    "SYSTEM_WGETRC",
-    "TAR_OPTIONS",
-    "VIMINIT",
-    "WGETRC",
-    "XDG_CONFIG_DIRS",
-    "XDG_CONFIG_HOME",
-    "YARN_YARN_PATH",
-    "ZDOTDIR",
-    "ZIP",
-    "ZIPOPT",
-    "_JAVA_OPTIONS",
 ];
 
-/// Whether a variable changes what other programs do.
-pub(super) fn changes_commands(name: &str) -> bool {
-    CHANGES_COMMANDS.contains(&name)
-        || [
-            "BASH_FUNC_",
-            "CARGO_BUILD_RUSTC",
-            "DYLD_",
-            "GIT_CONFIG_KEY_",
-            "GIT_CONFIG_VALUE_",
-            "LD_",
-            "LUA_INIT_",
-        ]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
-        || name.starts_with("CARGO_TARGET_")
-            && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
-        // Npm takes them in any case.
-        || name.to_ascii_lowercase().starts_with("npm_config_")
+/// Whether bash reads or finds something else by a variable.
+pub(super) fn is_read_by_bash(name: &str) -> bool {
+    name.starts_with("BASH") || READ_BY_BASH.contains(&name)
 }
 
-/// Whether it makes a difference to commands what a variable is assigned.
-pub(super) fn matters(name: &str) -> bool {
-    name == "PATH" || HOLDS_COMMAND.contains(&name) || changes_commands(name)
+/// Whether no program starts others by a variable. Names in lower case are a script's own, but for
+/// those of proxies and of the package managers of Node.js.
+fn is_harmless(name: &str) -> bool {
+    let is_own = |name: &str| {
+        !name.contains(|c: char| c.is_ascii_uppercase())
+            && !name.ends_with("_proxy")
+            && !["npm_", "pnpm_", "yarn_"]
+                .iter()
+                .any(|start| name.starts_with(start))
+    };
+    HARMLESS_VARIABLES.contains(&name) || name.starts_with("LC_") || is_own(name)
 }
 
-/// Adds what a value means that a variable is assigned: a command, or other programs by the
-/// names of known ones.
+/// Adds what an assignment means. A variable by which programs may start others is a command of its
+/// own, `PATH=`, which no rule that allows a program allows.
 pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text: &str) {
-    if name == "PATH" {
-        // The names after it are what they are for a rule that denies. A rule that allows a
-        // program does not allow whatever has its name elsewhere.
-        walk.push(vec![Some("PATH=".to_owned())], text, 0, true);
-    } else if HOLDS_COMMAND.contains(&name) {
-        match value {
-            Some("") => {}
-            // It may change the list of what is run then.
-            Some(command) if name == "GIT_SEQUENCE_EDITOR" && !matches!(command, ":" | "true") => {
-                walk.unresolved(text);
-            }
-            Some(command) => run_with_more(walk, command, 0),
-            None => walk.unresolved(text),
-        }
-    } else if changes_commands(name)
-        || name.ends_with("FLAGS") && value.is_some_and(code::are_flags_with_program)
-    {
+    if is_read_by_bash(name) {
         walk.unresolved(text);
+    } else if !is_harmless(name) {
+        let words = vec![Some(format!("{name}=")), value.map(str::to_owned)];
+        let unknown = if value.is_none() { text } else { "" };
+        walk.push(words, unknown.to_owned(), text, usize::MAX, true);
     }
-}
-
-/// Adds a command that other programs run with further words behind it.
-fn run_with_more(walk: &mut Walk<'_>, command: &str, at: usize) {
-    // What `ssh` gets is a host, and what runs there.
-    if command == "ssh" || command.starts_with("ssh ") {
-        return walk.in_subshell(command, at);
-    }
-    walk.in_subshell(&format!("{command} \"$@\""), at);
 }
 
 /// Whether a program is known to run others, or to be a shell.
 pub(super) fn is_known(name: &str) -> bool {
-    wrapper_named(program(name)).is_some()
-        || UNFOLLOWED.contains(&program(name))
-        || SHELLS.contains(&name)
-        || matches!(
-            name,
-            "fd" | "fdfind"
-                | "find"
-                | "flock"
-                | "gdb"
-                | "git"
-                | "parallel"
-                | "perf"
-                | "runuser"
-                | "script"
-                | "ssh"
-                | "su"
-                | "watch"
-        )
+    let program = program(name);
+    wrapper_named(program).is_some()
+        || RUNNERS.contains(&program)
+        || SHELLS.contains(&program)
+        || matches!(program, "fd" | "fdfind" | "find" | "git" | "perf" | "ssh")
 }
 
 /// A command that runs its arguments, and how it takes them.
@@ -274,7 +141,7 @@ impl Wrapper {
 }
 
 /// Where versions differ, all of their options: what one does not know, it refuses.
-const WRAPPERS: [Wrapper; 28] = [
+const WRAPPERS: [Wrapper; 12] = [
     wrapper(
         "env",
         "-iu:C:S:v0a:",
@@ -291,15 +158,9 @@ const WRAPPERS: [Wrapper; 28] = [
          command-timeout= other-user= user= validate",
     )
     .with_assignments(),
-    wrapper("doas", "a:C:Lnsu:", "").with_assignments(),
     wrapper("nohup", "", ""),
     wrapper("setsid", "Vhcfw", "ctty fork wait"),
     wrapper("nice", "#n:", "adjustment="),
-    wrapper(
-        "ionice",
-        "c:n:p:P:u:tVh",
-        "class= classdata= pid= pgid= uid= ignore",
-    ),
     wrapper(
         "time",
         "af:o:pqvVhl",
@@ -312,8 +173,6 @@ const WRAPPERS: [Wrapper; 28] = [
     )
     .with_operands(1),
     wrapper("stdbuf", "i:o:e:", "input= output= error="),
-    wrapper("chroot", "G:g:nu:", "groups= userspec= skip-chdir").with_operands(1),
-    wrapper("taskset", "achpV", "all-tasks cpu-list pid").with_operands(1),
     wrapper(
         "xargs",
         "0a:d:E:e::I:i::J:L:l::n:oP:pR:rS:s:tx",
@@ -324,157 +183,68 @@ const WRAPPERS: [Wrapper; 28] = [
     wrapper("command", "pvV", ""),
     wrapper("builtin", "", ""),
     wrapper("exec", "cla:", ""),
-    wrapper("busybox", "", "list list-full install"),
-    wrapper("toybox", "", "long"),
-    wrapper(
-        "strace",
-        "a:Ab:cCdDe:E:fFhiI:knNo:O:p:P:qrs:S:tTu:U:vVwxX:yYzZ",
-        "absolute-timestamps=? relative-timestamps=? syscall-times=? abbrev= verbose= raw= \
-         trace= trace-fds= signal= status= trace-path= attach= columns= const-print-style= \
-         daemonize=? debug decode-fds=? decode-pids= detach-on= env= failed-only fault= \
-         follow-forks inject= instruction-pointer interruptible= kvm= no-abbrev output= \
-         output-append-mode output-separately quiet=? silent=? read= write= seccomp-bpf \
-         stack-traces=? string-limit= strings-in-hex=? successful-only summary \
-         summary-columns= summary-only summary-sort-by= summary-syscall-overhead= \
-         summary-wall-clock syscall-number tips=? user=",
-    ),
-    wrapper(
-        "xvfb-run",
-        "ae:f:hln:p:s:w:",
-        "auto-servernum error-file= auth-file= listen-tcp server-num= xauth-protocol= \
-         server-args= wait=",
-    ),
-    wrapper("valgrind", "dhqv", "*"),
-    wrapper(
-        "prlimit",
-        "c::d::e::f::i::l::m::n::o:p:q::r::s::t::u::v::x::y::hV",
-        "core=? data=? nice=? fsize=? sigpending=? memlock=? rss=? nofile=? msgqueue=? \
-         rtprio=? stack=? cpu=? nproc=? as=? locks=? rttime=? pid= output= noheadings raw \
-         verbose",
-    ),
-    wrapper("pkexec", "", "user= disable-internal-agent keep-cwd"),
-    wrapper("eatmydata", "", ""),
-    wrapper("unbuffer", "p", ""),
-    wrapper("chronic", "ev", ""),
-    wrapper("ifne", "n", ""),
-    // With -s its first word is a line for a shell.
-    wrapper("entr", "acdnprxz", ""),
 ];
 
-/// Programs that run others and are rarely used: what they run is not followed. A line with one of
-/// them is never known whole.
-const UNFOLLOWED: [&str; 24] = [
+/// Programs that are there to run others, which are not followed. A line with one of them is never
+/// known whole.
+const RUNNERS: [&str; 56] = [
     "bwrap",
+    "busybox",
     "caffeinate",
     "capsh",
     "catchsegv",
     "choom",
+    "chronic",
+    "chroot",
     "chrt",
+    "coproc",
     "dbus-run-session",
+    "doas",
     "dumb-init",
+    "eatmydata",
+    "entr",
     "fakeroot",
     "faketime",
     "firejail",
+    "flock",
+    "i386",
+    "ifne",
+    "ionice",
     "ld.so",
+    "linux32",
+    "linux64",
     "ltrace",
+    "memusage",
     "nsenter",
     "numactl",
+    "parallel",
+    "pkexec",
+    "prlimit",
     "proot",
     "proxychains4",
+    "runuser",
+    "script",
     "setarch",
     "setpriv",
+    "strace",
+    "su",
     "systemd-inhibit",
     "systemd-run",
+    "taskset",
     "tini",
+    "torsocks",
+    "toybox",
+    "tsp",
     "uclampset",
+    "uname26",
+    "unbuffer",
     "unshare",
+    "valgrind",
+    "watch",
+    "x86_64",
+    "xvfb-run",
+    "xonsh",
 ];
-
-/// Names under which `setarch` takes no architecture.
-const ARCHITECTURES: [&str; 24] = [
-    "alpha", "arm64", "armh", "armv7l", "armv8l", "athlon", "i386", "i486", "i586", "i686", "ia64",
-    "linux32", "linux64", "mips", "mips32", "mips64", "ppc", "ppc32", "ppc64", "s390", "s390x",
-    "sparc", "uname26", "x86_64",
-];
-
-const WATCH: Grammar = Grammar::leading(
-    "bcCd::efghn:pq:rs:tvwx",
-    "beep color no-color differences=? errexit follow chgexit equexit= exec interval= no-linewrap \
-     no-rerun no-wrap no-title precise shotsdir=",
-);
-
-const FLOCK: Grammar = Grammar {
-    operands: 1,
-    ..Grammar::leading(
-        "c:E:eFhnosuVw:x",
-        "close command= conflict-exit-code= exclusive fcntl nb no-fork nonblock nonblocking shared \
-         timeout= unlock verbose wait=",
-    )
-};
-
-const SCRIPT: Grammar = Grammar::permuted(
-    "aB:c:dE:eFfhI:km:o:O:pqrT:t::V",
-    "append command= echo= flush force log-in= log-io= log-out= log-timing= logging-format= \
-     output-limit= quiet return timing=?",
-);
-
-const SU: Grammar = Grammar::permuted(
-    "c:fg:G:hlmpPs:Tu:Vw:",
-    "command= fast group= login no-pty preserve-environment pty session-command= shell= \
-     supp-group= user= whitelist-environment=",
-);
-
-const FISH: Grammar = Grammar::leading(
-    "c:C:d:D:f:hilnNo:p:Pv",
-    "command= debug= debug-output= debug-stack-frames= features= init-command= interactive login \
-     no-config no-execute print-debug-categories print-rusage-self private profile= \
-     profile-startup=",
-);
-
-const FD: Grammar = Grammar::permuted(
-    "0ac:C:d:e:E:FghHiIj:lLo:pqsS:t:uVx:X:1",
-    "absolute-path base-directory= batch-size= case-sensitive changed-before= changed-within= \
-     color= exact-depth= exclude= exec= exec-batch= extension= fixed-strings follow format= \
-     full-path glob hidden ignore-case ignore-file= list-details max-depth= max-results= \
-     min-depth= newer= no-ignore no-ignore-vcs older= one-file-system owner= path-separator= \
-     print0 prune quiet regex search-path= show-errors size= strip-cwd-prefix=? threads= type= \
-     unrestricted",
-);
-
-const PARALLEL: Grammar = Grammar::leading(
-    "0a:C:d:E:e::hI:i::J:j:kL:l::mN:n:P:pqrs:tuU:vXx",
-    "arg-file= arg-sep= bar block= cat colsep= delay= delimiter= dry-run dryrun eta fifo group \
-     halt= halt-on-error= jobs= joblog= keep-order lb line-buffer linebuffer load= max-args= \
-     max-chars= max-procs= memfree= nice= no-notice no-run-if-empty null pipe progress quote \
-     recend= recstart= results= resume resume-failed retries= shuf silent tag tagstring= \
-     timeout= tmpdir= ungroup use-cpus-instead-of-cores verbose will-cite workdir= xargs",
-);
-
-const PERF_STAT: Grammar = Grammar::leading(
-    "aABbC:D:de:G:I:iM:no:p:r:St:Tvx:",
-    "all-cpus append big-num cpu= delay= detailed event= field-separator= filter= \
-     interval-print= json-output metric-only metrics= no-aggr no-big-num no-inherit null output= \
-     per-core per-die per-node per-socket per-thread pid= pre= post= quiet repeat= scale \
-     no-scale table tid= timeout= topdown transaction verbose",
-);
-
-const PERF_RECORD: Grammar = Grammar::leading(
-    "abBc:C:dD:e:F:gG:iI::j:k:m:nNo:p:PqRr:sS::t:Tu:vWz::",
-    "all-cpus all-kernel all-user branch-any branch-filter= call-graph= cgroup= clockid= count= \
-     cpu= data delay= event= exclude-perf filter= freq= mmap-pages= namespaces no-buffering \
-     no-buildid no-buildid-cache no-inherit no-samples output= overwrite per-thread period pid= \
-     quiet raw-samples realtime= stat strict-freq switch-events tid= timestamp uid= verbose",
-);
-
-const CLONE: Grammar = Grammar::permuted(
-    "46b:c:j:lno:qsu:v",
-    "also-filter-submodules bare branch= bundle-uri= config= depth= dissociate filter= ipv4 ipv6 \
-     jobs= local mirror no-checkout no-hardlinks no-single-branch no-tags origin= progress quiet \
-     recurse-submodules=? recursive=? ref-format= reference= reference-if-able= reject-shallow \
-     remote-submodules revision= separate-git-dir= server-option= shallow-exclude= \
-     shallow-since= shallow-submodules shared single-branch sparse tags template= \
-     upload-pack= verbose",
-);
 
 const SSH: Grammar = Grammar {
     operands: 1,
@@ -483,10 +253,6 @@ const SSH: Grammar = Grammar {
         "",
     )
 };
-
-/// Builtins of bash that run commands, or take names for other programs.
-const MAPFILE: Grammar = Grammar::permuted("c:C:d:n:O:s:tu:", "");
-const COMPLETE: Grammar = Grammar::permuted("A:abC:cDdEeF:fG:gIjko:P:prS:suvW:X:", "");
 
 /// Options of many programs whose value is a command.
 const RUN_BY_OPTION: [&str; 18] = [
@@ -515,96 +281,125 @@ const SHELLS: [&str; 19] = [
     "osh", "pdksh", "posh", "yash", "csh", "tcsh", "ksh93",
 ];
 
-/// What stands for words that a command gets from its input.
+/// The mark of words that a command gets from its input.
 const INPUT: &str = "<input>";
 
 /// Adds a command and what it runs. `words` begin with its name.
 pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
-    resolve_command(walk, words, text, input, at, false, 0);
+    let call = Call {
+        text,
+        input,
+        at,
+        is_direct: false,
+        depth: 0,
+    };
+    resolve_command(walk, words, call);
 }
 
-fn resolve_command(
-    walk: &mut Walk<'_>,
-    words: &[Word],
-    text: &str,
-    input: &Input,
+/// A command as it was found.
+#[derive(Clone, Copy)]
+struct Call<'c> {
+    text: &'c str,
+    input: &'c Input,
     at: usize,
+    /// Whether a function of this name is passed over.
     is_direct: bool,
+    /// The number of wrappers around it.
     depth: usize,
-) {
+}
+
+fn resolve_command(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
+    let Call {
+        text,
+        input,
+        at,
+        is_direct,
+        depth,
+    } = call;
     let Some(first) = words.first() else { return };
     let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
-    let is_known = !is_expanded(&first.text) && !first.text.starts_with('~');
+    let unknown = words.iter().filter(|w| w.value.is_none());
+    let unknown: Vec<&str> = unknown.map(|w| w.written.as_str()).collect();
+    let unknown = unknown.join(" ");
+    let is_known = !first.is_expanded && !first.text.starts_with('~');
     let Some(name) = first.value.as_deref().filter(|_| is_known) else {
         walk.unresolved(&first.written);
-        walk.push(values, &first.written, at, is_direct);
+        walk.push(values, unknown, &first.written, at, is_direct);
         return;
     };
-    if depth > super::MAX_DEPTH {
-        walk.unresolved(text);
+    if depth > super::MAX_SCRIPTS {
+        return walk.unresolved(text);
+    }
+    walk.push(values, unknown, text, at, is_direct);
+    if walk.budget.exceeded().is_some() {
         return;
     }
-    // The end of a group that the parser did not see the beginning of.
-    if first.text == "}" {
-        return;
-    }
-    if let Some(command) = behind_keyword(name, words).filter(|_| !is_direct && !first.is_quoted) {
-        let command = behind_assignments(walk, command);
-        resolve_command(walk, command, text, input, at, is_direct, depth + 1);
-        return;
-    }
-    walk.push(values, text, at, is_direct);
     let rest = &words[1..];
-    if !walk.place.is_tree_only {
-        super::builtins::resolve(walk, name, rest, text);
-        code_and_carried(walk, name, rest, input, at, depth);
-    }
+    super::builtins::resolve(walk, name, rest, text);
     if rest.iter().any(|word| names_program(program(name), word)) {
         walk.unresolved(text);
     }
-    let mut wrapped = |walk: &mut Walk<'_>, rest: &[Word], is_direct: bool| {
-        let text = joined(rest);
-        resolve_command(walk, rest, &text, input, at, is_direct, depth + 1);
-    };
     match program(name) {
-        shell if SHELLS.contains(&shell) => run_shell(walk, shell, rest, text, input, at),
-        "eval" => run_text(walk, without_dashes(rest), at, true),
+        shell if SHELLS.contains(&shell) => run_shell(walk, shell, rest, call),
+        "eval" => run_text(walk, without_dashes(rest), at),
         "trap" => run_first(walk, rest, at, true),
-        "source" | "." => run_script_or_input(walk, rest, text, input, at),
+        "source" | "." => run_script_or_input(walk, rest, call),
         "alias" if expands_aliases(walk) && rest.iter().any(|w| w.text.contains(['=', '$'])) => {
             walk.unresolved(text);
         }
-        "watch" => {
-            let parsed = take_apart(walk, rest, &WATCH, text);
-            if parsed.has(&["x", "exec"]) {
-                wrapped(walk, parsed.rest, true);
-            } else {
-                run_text(walk, parsed.rest, at, false);
-            }
-        }
-        "su" | "runuser" => run_as_user(walk, rest, text, input, at, &mut wrapped),
-        "script" => resolve_script(walk, rest, text, input, at, &mut wrapped),
-        "flock" => resolve_flock(walk, rest, text, at, &mut wrapped),
-        "perf" => resolve_perf(walk, rest, text, &mut wrapped),
-        "gdb" => resolve_gdb(walk, rest, text, &mut wrapped),
-        "find" => resolve_find(walk, rest, text, &mut wrapped),
-        "fd" | "fdfind" => resolve_fd(walk, rest, text, &mut wrapped),
-        "parallel" => run_parallel(walk, rest, text, at),
-        "git" => git(walk, rest, text, at, &mut wrapped),
+        "find" => resolve_find(walk, rest, call),
+        "git" if git_runs_others(rest) => walk.unresolved(text),
         "ssh" if is_remote_or_proxied(rest, input) => walk.unresolved(text),
-        "mapfile" | "readarray" => {
-            let parsed = take_apart(walk, rest, &MAPFILE, text);
-            run_ours(walk, &parsed, &["C"], at);
-        }
-        "compgen" | "complete" => {
-            let parsed = take_apart(walk, rest, &COMPLETE, text);
-            run_ours(walk, &parsed, &["C", "F"], at);
+        "fd" | "fdfind" if rest.iter().any(starts_programs) => walk.unresolved(text),
+        "perf"
+            if !rest
+                .first()
+                .is_some_and(|w| is_one_of(w, &["report", "list", "script"])) =>
+        {
+            walk.unresolved(text);
         }
         "unset" => walk.analysis.forgets_functions = true,
-        name if UNFOLLOWED.contains(&name) && !asks_for_help(rest) => walk.unresolved(text),
+        name if RUNNERS.contains(&name) && !asks_for_help(rest) => walk.unresolved(text),
         name => {
-            run_wrapped(walk, wrapper_named(name), rest, text, at, &mut wrapped);
+            if let Some(wrapper) = wrapper_named(name) {
+                run_wrapped(walk, wrapper, rest, call);
+            }
         }
+    }
+}
+
+/// Resolves the command that another one runs.
+fn run(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
+    let text = joined(words);
+    let depth = call.depth + 1;
+    resolve_command(
+        walk,
+        words,
+        Call {
+            text: &text,
+            is_direct: true,
+            depth,
+            ..call
+        },
+    );
+}
+
+fn is_one_of(word: &Word, values: &[&str]) -> bool {
+    word.value
+        .as_deref()
+        .is_some_and(|value| values.contains(&value))
+}
+
+/// Whether a word of `fd` may be an option by which it starts programs.
+fn starts_programs(word: &Word) -> bool {
+    let is_long = |name: &str| {
+        name.len() > 2 && "--exec-batch".starts_with(name.split('=').next().unwrap_or_default())
+    };
+    let known = &word.if_empty;
+    match known.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => is_long(known),
+        Some(letters) => letters.contains(['x', 'X']) || word.value.is_none(),
+        None => word.value.is_none() && !word.is_single,
     }
 }
 
@@ -634,39 +429,6 @@ fn names_program(program: &str, word: &Word) -> bool {
         || name.len() > 2 && shortened.iter().any(|option| option.starts_with(name))
 }
 
-/// Notes that the command just added is given code, and adds the commands that it is there to run.
-fn code_and_carried(
-    walk: &mut Walk<'_>,
-    name: &str,
-    rest: &[Word],
-    input: &Input,
-    at: usize,
-    depth: usize,
-) {
-    let name = program(name);
-    let reads_text = input.text.is_some() || input.is_other;
-    if code::runs_code(name, rest, reads_text)
-        && let Some(command) = walk.analysis.commands.last_mut()
-    {
-        command.runs_code = true;
-    }
-    let own = walk.analysis.commands.len().saturating_sub(1);
-    for (i, start) in code::carried(name, rest).into_iter().enumerate() {
-        let known = (walk.analysis.commands.len(), walk.analysis.unresolved.len());
-        let words = &rest[start..];
-        resolve_command(walk, words, &joined(words), input, at, true, depth + 1);
-        for command in walk.analysis.commands.iter_mut().skip(known.0) {
-            command.is_carried = true;
-        }
-        // What it runs then is the affair of who allows it, like code.
-        if walk.analysis.unresolved.len() > known.1 {
-            walk.analysis.unresolved.truncate(known.1);
-            // Words further on may be its arguments.
-            walk.analysis.commands[own].runs_code |= i == 0;
-        }
-    }
-}
-
 /// Whether a program only tells how it is used.
 fn asks_for_help(rest: &[Word]) -> bool {
     let is_help =
@@ -686,7 +448,6 @@ fn program(name: &str) -> &str {
         "genv" | "gnice" | "gnohup" | "gtimeout" | "gstdbuf" | "gchroot" | "gxargs" | "gfind"
         | "gtime" => &name[1..],
         loader if loader.starts_with("ld-linux") || loader.starts_with("ld-musl-") => "ld.so",
-        architecture if ARCHITECTURES.contains(&architecture) => "setarch",
         name => shell_named(name).unwrap_or(name),
     }
 }
@@ -701,54 +462,10 @@ fn shell_named(name: &str) -> Option<&str> {
         .or_else(|| name.strip_prefix('r').filter(of_all))
 }
 
-/// The command behind a word of the grammar that the parser takes for a command.
-fn behind_keyword<'w>(name: &str, words: &'w [Word]) -> Option<&'w [Word]> {
-    let rest = words.get(1..).filter(|rest| !rest.is_empty())?;
-    match name {
-        "time" => {
-            let is_flag = |w: &&Word| matches!(w.text.as_str(), "-p" | "--");
-            let rest = &rest[rest.iter().take_while(is_flag).count()..];
-            // With other options it is the program.
-            let first = rest.first()?;
-            (!first.text.starts_with('-')).then_some(rest)
-        }
-        "coproc" | "!" => {
-            let brace = rest.iter().position(|w| w.text == "{");
-            Some(&rest[brace.map_or(0, |brace| brace + 1)..])
-        }
-        _ => None,
-    }
-}
-
-/// The command behind assignments, which the parser takes for words after a keyword.
-fn behind_assignments<'w>(walk: &mut Walk<'_>, words: &'w [Word]) -> &'w [Word] {
-    let mut words = words;
-    while let Some((first, rest)) = words.split_first() {
-        let Some(name) = assigned(&first.text) else {
-            break;
-        };
-        if HOLDS_COMMAND.contains(&name) || changes_commands(name) {
-            walk.unresolved(&first.text);
-        }
-        words = rest;
-    }
-    words
-}
-
-/// The variable to which a word of the source assigns.
-fn assigned(text: &str) -> Option<&str> {
-    let (name, _) = text.split_once('=')?;
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    is_name.then_some(name)
-}
-
 /// Whether names may stand for others by `alias`.
 fn expands_aliases(walk: &Walk<'_>) -> bool {
     // Shells other than bash do so in scripts too.
-    walk.place.is_other_shell
+    walk.position.is_other_shell
         || ["expand_aliases", "posix"]
             .iter()
             .any(|s| walk.source.contains(s))
@@ -768,169 +485,25 @@ fn take_apart<'w>(
     parsed
 }
 
-/// What an option's values are: scripts for another shell.
-fn run_scripts(walk: &mut Walk<'_>, parsed: &Parsed<'_>, names: &[&str], at: usize) {
-    for script in parsed.values(names) {
-        run_first(walk, std::slice::from_ref(script), at, false);
-    }
-}
-
-/// What an option's values are: scripts for this shell.
-fn run_ours(walk: &mut Walk<'_>, parsed: &Parsed<'_>, names: &[&str], at: usize) {
-    for script in parsed.values(names) {
-        run_first(walk, std::slice::from_ref(script), at, true);
-    }
-}
-
-/// `su` and `runuser`: a script, a shell of the caller's choice, or arguments for a shell.
-fn run_as_user(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    input: &Input,
-    at: usize,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let parsed = take_apart(walk, rest, &SU, text);
-    let scripts = ["c", "command", "session-command"];
-    run_scripts(walk, &parsed, &scripts, at);
-    for shell in parsed.values(&["s", "shell"]) {
-        let is_shell = |value: &str| SHELLS.contains(&base(value));
-        if !shell.value.as_deref().is_some_and(is_shell) {
-            wrapped(walk, std::slice::from_ref(shell), true);
-        }
-    }
-    if parsed.has(&["u", "user"]) {
-        if let Some(first) = parsed.operands.first() {
-            wrapped(walk, &rest[*first..], true);
-        }
-        return;
-    }
-    if parsed.has(&scripts) {
-        return;
-    }
-    let words = parsed.operands.iter().map(|i| &rest[*i]);
-    let is_login = |w: &&Word| w.value.as_deref() == Some("-");
-    let arguments: Vec<Word> = words.skip_while(is_login).skip(1).cloned().collect();
-    run_shell(walk, "sh", &arguments, text, input, at);
-}
-
-/// `script`: by `-c` on Linux, by the words behind the file elsewhere, by those behind `--` in
-/// newer versions.
-fn resolve_script(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    input: &Input,
-    at: usize,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let parsed = take_apart(walk, rest, &SCRIPT, text);
-    run_scripts(walk, &parsed, &["c", "command"], at);
-    // What it reads goes to what it runs: a shell, where no command is given.
-    if input.text.is_some() || input.is_other {
-        walk.unresolved(text);
-    }
-    if let Some(second) = parsed.operands.get(1) {
-        // Elsewhere `-t` takes the next word.
-        if parsed.has(&["t"]) {
-            walk.unresolved(text);
-        }
-        wrapped(walk, &rest[*second..], true);
-    }
-    if let Some(after) = parsed
-        .after_dashes
-        .filter(|after| parsed.operands.first() == Some(after))
-    {
-        wrapped(walk, &rest[after..], true);
-    }
-}
-
-fn resolve_flock(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    at: usize,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let parsed = take_apart(walk, rest, &FLOCK, text);
-    run_scripts(walk, &parsed, &["c", "command"], at);
-    match parsed.rest {
-        [flag, script @ ..] if matches!(flag.value.as_deref(), Some("-c" | "--command")) => {
-            run_first(walk, script, at, false);
-        }
-        words => wrapped(walk, words, true),
-    }
-}
-
-/// `perf stat` and `perf record`, also behind another word of `perf`.
-fn resolve_perf(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let grammar = |word: &Word| match word.value.as_deref() {
-        Some("stat") => Some(&PERF_STAT),
-        Some("record") => Some(&PERF_RECORD),
-        _ => None,
-    };
-    let Some(first) = rest.iter().position(|w| grammar(w).is_some()) else {
-        let runs = |w: &Word| matches!(w.value.as_deref(), Some("trace" | "ftrace" | "iostat"));
-        if rest.iter().any(runs) {
-            walk.unresolved(text);
-        }
-        return;
-    };
-    let mut words = &rest[first..];
-    while let Some((word, behind)) = words.split_first() {
-        let Some(grammar) = grammar(word) else {
-            return wrapped(walk, words, true);
-        };
-        words = take_apart(walk, behind, grammar, text).rest;
-    }
-}
-
-fn resolve_gdb(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let is_args = |w: &Word| matches!(w.value.as_deref(), Some("--args" | "-args"));
-    if let Some(flag) = rest.iter().position(is_args) {
-        let behind = &rest[flag + 1..];
-        let options = behind
-            .iter()
-            .take_while(|w| w.known.starts_with('-'))
-            .count();
-        if options > 0 {
-            walk.unresolved(text);
-        }
-        wrapped(walk, &behind[options..], true);
-    }
-}
-
 /// Whether a program runs a text that is among its words, so that what is put into the text
-/// becomes a part of a script. Of programs that start others that may be said too.
+/// becomes a part of a script.
 fn runs_scripts(first: &Word) -> bool {
-    first.value.as_deref().is_none_or(|name| {
-        let name = program(name);
-        is_known(name) || name == "eval" || code::runs_code(name, &[], true)
-    })
+    let runs = |name: &str| is_known(name) || name == "eval";
+    first.value.as_deref().is_none_or(runs)
 }
 
-/// A name in the place of which the files stand that were found.
+/// Returns the words of a command of `find`, where the name of a file stands in the place of `{}`.
 fn with_files(words: &[Word]) -> Vec<Word> {
-    let is_started = words.first().is_some_and(runs_scripts);
-    let with_file = |word: &Word| {
-        let is_file = |value: &String| value == "{}" || is_started && value.contains("{}");
+    let runs_scripts = words.first().is_some_and(runs_scripts);
+    let with_file = |(i, word): (usize, &Word)| {
+        let is_known =
+            |value: &String| value != "{}" && !((i == 0 || runs_scripts) && value.contains("{}"));
         Word {
-            value: word.value.clone().filter(|value| !is_file(value)),
+            value: word.value.clone().filter(is_known),
             ..word.clone()
         }
     };
-    words.iter().map(with_file).collect()
+    words.iter().enumerate().map(with_file).collect()
 }
 
 /// Whether a word that is not known may be `-exec` with a command behind it. One word in quotes
@@ -940,82 +513,31 @@ fn may_hide_actions(rest: &[Word]) -> bool {
         let next = rest.get(i + 1).and_then(|word| word.value.as_deref());
         if word.value.is_none() {
             let is_last = i + 1 == rest.len();
-            return !(is_single(word)
+            return !(word.is_single
                 && (is_last || next.is_some_and(|next| next.starts_with('-'))));
         }
         let begins_freely = word.text.starts_with(['*', '?', '[', '{']) && word.text != "{}";
         let is_free = begins_freely && !word.text.contains(['.', '/']);
-        is_expanded(&word.text) && (is_free || word.text.starts_with('-'))
+        word.is_expanded && (is_free || word.text.starts_with('-'))
     })
 }
 
-/// What `find` runs for the files that it finds.
-fn resolve_find(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    if !walk.place.is_tree_only && may_hide_actions(rest) {
-        walk.unresolved(text);
+/// Adds what `find` runs for the files that it finds.
+fn resolve_find(walk: &mut Walk<'_>, rest: &[Word], call: Call<'_>) {
+    if may_hide_actions(rest) {
+        walk.unresolved(call.text);
     }
-    let is = |i: usize, value: &str| {
-        rest.get(i)
-            .is_some_and(|w| w.value.as_deref() == Some(value))
-    };
-    for i in 0..rest.len() {
-        if ["-exec", "-execdir", "-ok", "-okdir"]
-            .iter()
-            .any(|name| is(i, name))
-        {
-            // A plus elsewhere is an argument like others.
-            let ends = |end: &usize| is(*end, ";") || (is(*end, "+") && is(end - 1, "{}"));
-            let end = (i + 1..rest.len()).find(ends).unwrap_or(rest.len());
-            wrapped(walk, &with_files(&rest[i + 1..end]), true);
-        }
-    }
-}
-
-fn resolve_fd(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let mut rest = rest;
-    loop {
-        let parsed = parse(rest, &FD);
-        let is_start = |name: &str| matches!(name, "x" | "X" | "exec" | "exec-batch");
-        let Some(start) = parsed.options.iter().find(|o| is_start(o.name)) else {
-            if parsed.is_unsure {
-                walk.unresolved(text);
-            }
+    let is = |i: usize, value: &str| rest.get(i).is_some_and(|w| is_one_of(w, &[value]));
+    let starts =
+        (0..rest.len()).filter(|i| is_one_of(&rest[*i], &["-exec", "-execdir", "-ok", "-okdir"]));
+    for start in starts {
+        // A plus elsewhere is an argument like others.
+        let ends = |end: &usize| is(*end, ";") || (is(*end, "+") && is(end - 1, "{}"));
+        let end = (start + 1..rest.len()).find(ends).unwrap_or(rest.len());
+        if walk.budget.take(end - start, 0).is_none() {
             return;
-        };
-        let mut command: Vec<Word> = start.value.iter().cloned().collect();
-        let behind = rest.get(start.next..).unwrap_or_default();
-        let ends = |w: &Word| w.value.as_deref() == Some(";");
-        let end = behind.iter().position(ends).unwrap_or(behind.len());
-        command.extend_from_slice(&behind[..end]);
-        wrapped(walk, &with_files(&command), true);
-        rest = &behind[end..];
-    }
-}
-
-/// `parallel`: its words make a line for a shell, with words of the input.
-fn run_parallel(walk: &mut Walk<'_>, rest: &[Word], text: &str, at: usize) {
-    let parsed = take_apart(walk, rest, &PARALLEL, text);
-    let is_source = |w: &Word| w.known.starts_with(":::");
-    let end = parsed.rest.iter().position(is_source);
-    let command = &parsed.rest[..end.unwrap_or(parsed.rest.len())];
-    let values: Option<Vec<&str>> = command.iter().map(|w| w.value.as_deref()).collect();
-    match values.map(|values| values.join(" ")) {
-        // Another string than braces may stand for words of the input.
-        Some(line) if !line.is_empty() && !parsed.has(&["I", "i"]) => {
-            let input = if line.contains('{') { "" } else { " \"$1\"" };
-            walk.in_subshell(&format!("{line}{input}"), at);
         }
-        _ => walk.unresolved(text),
+        run(walk, &with_files(&rest[start + 1..end]), call);
     }
 }
 
@@ -1055,77 +577,42 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
             written: INPUT.to_owned(),
             is_quoted: false,
             is_number: false,
-            is_single: None,
+            is_single: false,
+            is_expanded: false,
         });
     }
     words
 }
 
-fn run_wrapped(
-    walk: &mut Walk<'_>,
-    wrapper: Option<&Wrapper>,
-    rest: &[Word],
-    text: &str,
-    at: usize,
-    run: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let Some(wrapper) = wrapper else { return };
-    let parsed = take_apart(walk, rest, &wrapper.grammar, text);
+fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], call: Call<'_>) {
+    let parsed = take_apart(walk, rest, &wrapper.grammar, call.text);
     for assignment in &parsed.assignments {
         let name = assignment.known.split('=').next().unwrap_or_default();
-        if name == "PATH" {
-            assign(walk, name, None, &assignment.text);
-        }
-        if HOLDS_COMMAND.contains(&name) || changes_commands(name) {
-            walk.unresolved(&assignment.text);
-        }
-    }
-    let writes_to_program = |w: &Word| {
-        w.value
+        let value = assignment
+            .value
             .as_deref()
-            .is_some_and(|v| v.starts_with(['|', '!']))
-    };
+            .and_then(|value| value.split_once('='));
+        assign(walk, name, value.map(|(_, value)| value), &assignment.text);
+    }
     match (wrapper.name, parsed.rest) {
-        ("env", _) if parsed.has(&["S", "split-string"]) => split_string(walk, rest, &parsed, at),
-        ("xargs", _) => run(walk, &with_input(&parsed), true),
-        // These only say where a command is, or change processes that run already.
+        ("env", _) if parsed.has(&["S", "split-string"]) => {
+            split_string(walk, rest, &parsed, call.at);
+        }
+        ("xargs", _) => run(walk, &with_input(&parsed), call),
+        // These only say where a command is.
         ("command", _) if parsed.has(&["v", "V"]) => {}
-        ("taskset" | "chrt", _) if parsed.has(&["p", "pid"]) => {}
-        // Newer versions do without a priority.
-        ("chrt", words) => {
-            let priority = parsed.operands.first().map(|i| &rest[*i]);
-            let is_number = |w: &Word| w.known.starts_with(|c: char| c.is_ascii_digit());
-            let start = parsed
-                .operands
-                .first()
-                .filter(|_| !priority.is_some_and(is_number));
-            run(walk, start.map_or(words, |start| &rest[*start..]), true);
-        }
-        ("sudo" | "doas", []) if parsed.has(&["s", "i", "shell", "login"]) => walk.unresolved(text),
-        // These run a shell of their own.
-        ("unshare" | "nsenter" | "chroot" | "fakeroot" | "firejail" | "proot" | "linux64", [])
-            if !parsed.has(&["help", "version", "h", "V", "list"]) =>
-        {
-            walk.unresolved(text);
-        }
-        ("strace", words) => {
-            if parsed.values(&["o", "output"]).any(writes_to_program) {
-                walk.unresolved(text);
-            }
-            run(walk, words, true);
-        }
+        ("sudo", []) if parsed.has(&["s", "i", "shell", "login"]) => walk.unresolved(call.text),
         (_, []) => {}
-        (_, words) => run(walk, words, true),
+        (_, words) => run(walk, words, call),
     }
 }
 
 fn joined(words: &[Word]) -> String {
-    let texts: Vec<_> = words
-        .iter()
-        .map(|w| w.written.as_str())
+    let texts = words.iter().map(|w| w.written.as_str());
+    texts
         .filter(|text| *text != INPUT)
-        .collect();
-    texts.join(" ")
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn without_dashes(words: &[Word]) -> &[Word] {
@@ -1135,12 +622,11 @@ fn without_dashes(words: &[Word]) -> &[Word] {
     }
 }
 
-/// The words as one script, as `eval` joins them, for this shell or for another.
-fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
+/// Adds the words as one script, as `eval` joins them.
+fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize) {
     let values: Option<Vec<&str>> = words.iter().map(|w| w.value.as_deref()).collect();
     match values.map(|values| values.join(" ")) {
-        Some(script) if is_ours => walk.inner(&script, at),
-        Some(script) => walk.in_subshell(&script, at),
+        Some(script) => walk.inner(&script, at),
         None => walk.unresolved(&joined(words)),
     }
 }
@@ -1176,58 +662,29 @@ const OF_BASH: [&str; 16] = [
     "verbose",
 ];
 
-fn run_shell(
-    walk: &mut Walk<'_>,
-    shell: &str,
-    rest: &[Word],
-    text: &str,
-    input: &Input,
-    at: usize,
-) {
-    if shell == "fish" {
-        let parsed = take_apart(walk, rest, &FISH, text);
-        let scripts = ["c", "command", "C", "init-command"];
-        run_scripts(walk, &parsed, &scripts, at);
-        if parsed.has(&scripts) {
-            walk.unresolved(text);
-        } else {
-            run_script_or_input(walk, parsed.rest, text, input, at);
-        }
-        return;
-    }
+fn run_shell(walk: &mut Walk<'_>, shell: &str, rest: &[Word], call: Call<'_>) {
     let Some(dialect) = super::meaning::dialect_of(shell) else {
-        // A script in an option is shown where its words are common to shells.
+        // Other shells have words of their own that run others.
         let is_file = |word: &Word| !word.known.is_empty() && !word.known.starts_with(['-', '+']);
         match rest {
-            [only] if matches!(only.value.as_deref(), Some("--help" | "--version")) => {}
-            [file, ..] if is_file(file) => run_script_or_input(walk, rest, text, input, at),
-            _ => {
-                run_arguments(walk, rest, text, input, at, false);
-                run_arguments(walk, rest, text, input, at, true);
-                walk.unresolved(text);
-            }
+            [file, ..] if is_file(file) => run_script_or_input(walk, rest, call),
+            rest if asks_for_help(rest) => {}
+            _ => walk.unresolved(call.text),
         }
         return;
     };
     let before = std::mem::replace(&mut walk.shell, dialect);
-    run_arguments(walk, rest, text, input, at, false);
+    run_arguments(walk, rest, call, false);
     let has_setting = |w: &Word| w.known.starts_with(['-', '+']) && w.known.contains(['o', 'O']);
     if rest.iter().any(has_setting) {
-        run_arguments(walk, rest, text, input, at, true);
+        run_arguments(walk, rest, call, true);
     }
     walk.shell = before;
 }
 
-/// What a shell does with its arguments. The name of a setting is `attached` to its letter in
+/// Adds what a shell does with its arguments. The name of a setting is `attached` to its letter in
 /// some shells, in others it is the next word.
-fn run_arguments(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    input: &Input,
-    at: usize,
-    attached: bool,
-) {
+fn run_arguments(walk: &mut Walk<'_>, rest: &[Word], call: Call<'_>, attached: bool) {
     let mut words = rest;
     let mut takes_line = false;
     let mut reads_input = false;
@@ -1237,8 +694,8 @@ fn run_arguments(
             break;
         };
         // A list in braces may hold the script too.
-        if word.text.starts_with('{') && is_expanded(&word.text) {
-            walk.unresolved(text);
+        if word.text.starts_with('{') && word.is_expanded {
+            walk.unresolved(call.text);
         }
         let is_long = value.starts_with("--")
             || (!has_letters && OF_BASH.contains(&value.trim_start_matches('-')));
@@ -1250,7 +707,7 @@ fn run_arguments(
             long if is_long && long.starts_with('-') => {
                 let takes_file = long.ends_with("rcfile") || long.ends_with("init-file");
                 if takes_file {
-                    walk.unresolved(text);
+                    walk.unresolved(call.text);
                 }
                 let taken = usize::from(takes_file || long == "--emulate");
                 words.get(1 + taken..).unwrap_or_default()
@@ -1274,47 +731,41 @@ fn run_arguments(
         };
     }
     if takes_line {
-        run_first(walk, words, at, false);
+        run_first(walk, words, call.at, false);
     } else if reads_input {
-        run_script_or_input(walk, &[], text, input, at);
+        run_script_or_input(walk, &[], call);
     } else {
-        run_script_or_input(walk, words, text, input, at);
+        run_script_or_input(walk, words, call);
     }
 }
 
-/// A shell's script: a file, or what it reads.
-fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &Input, at: usize) {
-    match words.first().map(|w| (w.value.as_deref(), &w.text)) {
-        None | Some((Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"), _)) => {}
-        Some((Some(file), text_of_file)) if !code::is_input(file) && !is_expanded(text_of_file) => {
-            return run_script(walk, words, text, at);
-        }
+/// Adds a shell's script: what it reads, unless that is a file.
+fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
+    let is_input = |file: &str| {
+        let is_device = ["/dev", "/proc"].iter().any(|part| file.contains(part));
+        is_device || matches!(base(file), "stdin" | "-") || file.contains("fd/")
+    };
+    match words.first().map(|word| (word, word.value.as_deref())) {
+        None | Some((_, Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))) => {}
+        Some((word, Some(file))) if !is_input(file) && !word.is_expanded => return,
         // A script by a name that can't be known, or one that is made on the way.
-        Some(_) => return walk.unresolved(text),
+        Some(_) => return walk.unresolved(call.text),
     }
-    match &input.text {
+    match &call.input.text {
         // One line is read whole before any of it runs. Of more, a command could read a part, and
         // another input could take the place of this one.
         Some(script)
-            if !input.is_other && !script.contains(['\n', '<']) && !script.contains("exec") =>
+            if !call.input.is_other
+                && !script.contains(['\n', '<'])
+                && !script.contains("exec") =>
         {
-            walk.in_subshell(script, at);
+            walk.in_subshell(script, call.at);
         }
-        // What it reads then, the commands around it say.
-        _ => walk.unresolved(text),
+        _ => walk.unresolved(call.text),
     }
 }
 
-/// A file of commands is looked for in `PATH` too: a rule that denies a program denies it.
-fn run_script(walk: &mut Walk<'_>, words: &[Word], text: &str, at: usize) {
-    let values = words.iter().map(|word| word.value.clone()).collect();
-    walk.push(values, text, at, true);
-    if let Some(command) = walk.analysis.commands.last_mut() {
-        command.is_carried = true;
-    }
-}
-
-/// `env -S`: the value is split into words and goes on with the rest.
+/// Adds the command of `env -S`: the value is split into words and goes on with the rest.
 fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usize) {
     let is_split = |name: &str| matches!(name, "S" | "split-string");
     let Some(split) = parsed.options.iter().find(|o| is_split(o.name)) else {
@@ -1339,219 +790,87 @@ fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usi
     walk.in_subshell(&script, at);
 }
 
-/// The command that follows `-x` or `--exec` of `git rebase`, however they are written.
-fn exec_of_rebase(walk: &mut Walk<'_>, rest: &[Word], at: usize) {
-    // Behind a letter that takes a value, the rest is that value.
-    const TAKE: [char; 4] = ['C', 'S', 'X', 's'];
-    for (i, word) in rest.iter().enumerate() {
-        if !word.if_empty.starts_with('-') {
-            continue;
-        }
-        let Some(value) = word.value.as_deref() else {
-            walk.unresolved(&word.written);
-            continue;
-        };
-        let attached = match value.strip_prefix("--") {
-            Some(long) => {
-                let (name, attached) = match long.split_once('=') {
-                    Some((name, script)) => (name, Some(script)),
-                    None => (long, None),
-                };
-                (name.len() > 1 && "exec".starts_with(name)).then_some(attached)
-            }
-            None => value[1..].split_once('x').and_then(|(flags, script)| {
-                let script = Some(script).filter(|s| !s.is_empty());
-                (!flags.contains(TAKE)).then_some(script)
-            }),
-        };
-        match attached {
-            Some(Some(script)) => walk.in_subshell(script, at),
-            Some(None) => run_first(walk, &rest[i + 1..], at, false),
-            None => {}
-        }
-    }
-}
-
-/// Whether a word of `git grep` is `-O`, also behind other letters.
-fn opens_pager(word: &Word) -> bool {
-    // Behind a letter that takes a value, the rest is that value.
-    const TAKE: [char; 6] = ['A', 'B', 'C', 'e', 'f', 'm'];
-    let letters = word
-        .if_empty
-        .strip_prefix('-')
-        .filter(|t| !t.starts_with('-'));
-    letters
-        .and_then(|letters| letters.split_once('O'))
-        .is_some_and(|(flags, _)| !flags.contains(TAKE))
-}
-
-fn git(
-    walk: &mut Walk<'_>,
-    rest: &[Word],
-    text: &str,
-    at: usize,
-    wrapped: &mut impl FnMut(&mut Walk<'_>, &[Word], bool),
-) {
-    let mut i = 0;
-    while let Some(word) = rest.get(i) {
-        let Some(value) = word.value.as_deref() else {
-            walk.unresolved(text);
-            break;
-        };
-        match value {
-            "-c" => {
-                match rest.get(i + 1).and_then(|w| w.value.as_deref()) {
-                    Some(setting) => git_setting(walk, setting, text, at),
-                    None => walk.unresolved(text),
-                }
-                i += 1;
-            }
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix"
-            | "--attr-source" => i += 1,
-            // A setting whose value an environment variable holds.
-            _ if value.starts_with("--exec-path=") || value.starts_with("--config-env") => {
-                walk.unresolved(text);
-            }
-            _ if value.starts_with('-') => {}
-            _ => break,
-        }
-        i += 1;
-    }
-    let rest = rest.get(i..).unwrap_or_default();
-    let word = |i: usize| {
-        rest.get(i)
-            .and_then(|w| w.value.as_deref())
-            .unwrap_or_default()
-    };
-    let is_unknown = |w: &Word| w.value.is_none();
-    match (word(0), word(1)) {
-        ("bisect" | "submodule", _) if rest.get(1).is_some_and(is_unknown) => walk.unresolved(text),
-        ("submodule", _) => {
-            let is_foreach = |w: &Word| w.value.as_deref() == Some("foreach");
-            if let Some(i) = rest.iter().position(is_foreach) {
-                let grammar = Grammar::leading("q", "recursive quiet");
-                let parsed = take_apart(walk, &rest[i + 1..], &grammar, text);
-                run_text(walk, parsed.rest, at, false);
-            }
-        }
-        ("bisect", "run") => wrapped(walk, &rest[2..], true),
-        ("rebase", _) => exec_of_rebase(walk, &rest[1..], at),
-        ("clone", _) => {
-            let parsed = parse(&rest[1..], &CLONE);
-            let may_be_option = |w: &Word| is_unknown(w) && w.if_empty.starts_with('-');
-            if parsed.has(&["u", "upload-pack"]) || rest.iter().any(may_be_option) {
-                walk.unresolved(text);
-            }
-            for setting in parsed.values(&["c", "config"]) {
-                match &setting.value {
-                    Some(setting) => git_setting(walk, setting, text, at),
-                    None => walk.unresolved(text),
-                }
-            }
-        }
-        ("filter-branch" | "merge-index" | "remote-ext", _) => walk.unresolved(text),
-        ("grep", _) if rest.iter().any(opens_pager) => {
-            walk.unresolved(text);
-        }
-        _ => {
-            let is_exec = |w: &Word| {
-                let name = w.if_empty.split('=').next().unwrap_or_default();
-                name.len() > 2 && "--exec".starts_with(name)
-            };
-            if rest.iter().any(is_exec) {
-                walk.unresolved(text);
-            }
-        }
-    }
-}
-
 /// Settings of git's that name no program and no address; with a full stop all of a section.
-const PLAIN_SETTINGS: [&str; 38] = [
+const PLAIN_SETTINGS: [&str; 16] = [
     "advice.",
-    "branch.autosetupmerge",
-    "branch.autosetuprebase",
-    "branch.sort",
     "color.",
-    "column.",
-    "commit.gpgsign",
-    "commit.verbose",
+    "commit.gpgsign=false",
     "core.abbrev",
     "core.autocrlf",
-    "core.bare",
-    "core.eol",
     "core.filemode",
-    "core.ignorecase",
-    "core.longpaths",
+    "core.pager=cat",
     "core.quotepath",
-    "core.safecrlf",
-    "core.symlinks",
-    "diff.algorithm",
-    "diff.colormoved",
-    "diff.context",
-    "diff.mnemonicprefix",
-    "diff.noprefix",
     "diff.renames",
     "fetch.prune",
-    "gc.auto",
-    "http.lowspeedlimit",
-    "http.postbuffer",
-    "http.version",
     "i18n.",
     "init.defaultbranch",
-    "log.",
-    "merge.conflictstyle",
+    "log.showsignature=false",
     "protocol.version",
-    "pull.",
     "safe.directory",
-    "status.",
     "user.",
 ];
 
-/// A setting of git's on the command line: some are commands.
-fn git_setting(walk: &mut Walk<'_>, setting: &str, text: &str, at: usize) {
-    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-    let key = key.to_lowercase();
-    // An alias gets the words behind it, and may be one of options, which hold further settings.
-    if key.starts_with("alias.") || key == "sequence.editor" {
-        if let Some(command) = value.strip_prefix('!') {
-            walk.in_subshell(command, at);
+/// Whether `git` may run other programs than its own.
+fn git_runs_others(rest: &[Word]) -> bool {
+    let mut words = rest.iter();
+    let command = loop {
+        let Some(word) = words.next() else {
+            return false;
+        };
+        match word.value.as_deref() {
+            None => return true,
+            Some("-c") => {
+                let setting = words.next().and_then(|word| word.value.as_deref());
+                let is_plain = |setting: &str| {
+                    let setting = setting.to_lowercase();
+                    PLAIN_SETTINGS.iter().any(|plain| {
+                        let rest = setting.strip_prefix(plain);
+                        rest.is_some_and(|rest| {
+                            plain.ends_with('.') || rest.is_empty() || rest.starts_with('=')
+                        })
+                    })
+                };
+                if !setting.is_some_and(is_plain) {
+                    return true;
+                }
+            }
+            Some("-C" | "--git-dir" | "--work-tree" | "--namespace" | "--attr-source") => {
+                words.next();
+            }
+            Some(value)
+                if value.starts_with("--exec-path=") || value.starts_with("--config-env") =>
+            {
+                return true;
+            }
+            Some(value) if value.starts_with('-') => {}
+            Some(command) => break command,
         }
-        return walk.unresolved(text);
-    }
-    let is_command = [
-        "pager", "editor", "command", "helper", "askpass", "external", "textconv",
-    ]
-    .iter()
-    .any(|part| key.contains(part))
-        || [
-            "hookspath",
-            "fsmonitor",
-            "program",
-            "driver",
-            "clean",
-            "smudge",
-            "process",
-            "cmd",
-        ]
-        .iter()
-        .any(|end| key.ends_with(end))
-        || key.starts_with("include");
-    if !is_command {
-        let is_plain = PLAIN_SETTINGS
-            .iter()
-            .any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
-        if !is_plain {
-            walk.unresolved(text);
+    };
+    // The letters and the names of options by which the command runs others.
+    let (letters, names): (&[char], &[&str]) = match command {
+        "filter-branch" | "merge-index" | "remote-ext" => return true,
+        "bisect" | "submodule" => {
+            let runs = |word: &Word| word.value.is_none() || is_one_of(word, &["run", "foreach"]);
+            return words.clone().take(1).any(runs)
+                || words.any(|word| is_one_of(word, &["run", "foreach"]));
         }
-        return;
-    }
-    let is_script = !matches!(
-        key.rsplit('.').next(),
-        Some("hookspath" | "path" | "helper")
-    );
-    if is_script && !value.is_empty() && !value.contains('%') {
-        run_with_more(walk, value.trim_start_matches('!'), at);
-    } else {
-        walk.unresolved(text);
-    }
+        "rebase" => (&['x'], &["--exec"]),
+        "clone" => (&['c', 'u'], &["--config", "--template", "--upload-pack"]),
+        "difftool" => (&['x'], &["--extcmd"]),
+        "grep" => (&['O'], &["--open-files-in-pager"]),
+        _ => (&[], &["--exec"]),
+    };
+    words.any(|word| {
+        let option = word.if_empty.as_str();
+        let name = option.split('=').next().unwrap_or_default();
+        match option.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {
+                name.len() > 2 && names.iter().any(|known| known.starts_with(name))
+            }
+            Some(cluster) => {
+                cluster.contains(letters) || word.value.is_none() && !letters.is_empty()
+            }
+            None => false,
+        }
+    })
 }

@@ -201,7 +201,7 @@ impl ToolInvocation for Call {
             command: self.command.clone(),
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,
-            unresolved: analysis.unresolved,
+            unresolved: analysis.unresolved_with_reason(),
         }))
     }
 

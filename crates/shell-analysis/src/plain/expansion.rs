@@ -193,6 +193,7 @@ impl Reader<'_> {
         let mut open = 0_usize;
         loop {
             let byte = self.peek()?;
+            self.budget.take(usize::from(byte != b' '), 0)?;
             match byte {
                 b' ' | b'\t' => self.at += 1,
                 b'\n' if self.pending.is_empty() && !self.is_waited_for => self.at += 1,

@@ -1,9 +1,10 @@
 //! Lists, pipelines, compound commands and here-documents.
 
 use super::{
-    Argument, Arm, Assignment, Command, Item, Joint, MAX_DEPTH, Piece, Pipeline, RESERVED,
-    Redirect, Script, ShellDialect, Stage, Value, Word, is_name_byte, is_name_start,
+    Argument, Arm, Assignment, Command, Item, Joint, Piece, Pipeline, RESERVED, Redirect, Script,
+    ShellDialect, Stage, Value, Word, is_name_byte, is_name_start,
 };
+use crate::budget::{Budget, MAX_DEPTH};
 
 /// A document whose text begins on the next line.
 pub(super) struct Pending {
@@ -22,6 +23,7 @@ pub(super) struct Reader<'a> {
     pub(super) at: usize,
     pub(super) dialect: ShellDialect,
     pub(super) depth: usize,
+    pub(super) budget: &'a Budget,
     pub(super) documents: Vec<Option<Word>>,
     pub(super) pending: Vec<Pending>,
     /// A document of the text around this one has not begun yet.
@@ -29,7 +31,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, dialect: ShellDialect, depth: usize) -> Self {
+    pub(super) fn new(
+        text: &'a str,
+        dialect: ShellDialect,
+        depth: usize,
+        budget: &'a Budget,
+    ) -> Self {
         Self {
             text,
             base: 0,
@@ -37,10 +44,24 @@ impl<'a> Reader<'a> {
             at: 0,
             dialect,
             depth,
+            budget,
             documents: Vec::new(),
             pending: Vec::new(),
             is_waited_for: false,
         }
+    }
+
+    /// Counts one part that is a level deeper; `leave` ends the level.
+    pub(super) fn enter(&mut self) -> Option<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            self.budget.exceed("more than 40 levels of nesting");
+        }
+        self.budget.take(1, 0)
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     pub(super) fn raw(&self, ahead: usize) -> Option<u8> {
@@ -155,10 +176,8 @@ impl<'a> Reader<'a> {
                 text: body.to_owned(),
             });
         }
-        if self.depth + 1 > MAX_DEPTH {
-            return None;
-        }
-        let mut reader = Reader::new(body, self.dialect, self.depth + 1);
+        self.budget.take(1, body.len())?;
+        let mut reader = Reader::new(body, self.dialect, self.depth + 1, self.budget);
         reader.base = self.base + self.at.saturating_sub(body.len());
         let pieces = reader.double(None)?;
         // A document within a document.
@@ -177,10 +196,7 @@ impl<'a> Reader<'a> {
 
     /// A list of commands up to one of these words, or to what ends every list.
     pub(super) fn script(&mut self, ends: &[&str]) -> Option<Script> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
+        self.enter()?;
         let mut items = Vec::new();
         loop {
             self.lines()?;
@@ -202,7 +218,7 @@ impl<'a> Reader<'a> {
             }
             items.push(item);
         }
-        self.depth -= 1;
+        self.leave();
         Some(Script { items })
     }
 
@@ -326,7 +342,9 @@ impl<'a> Reader<'a> {
 
     pub(super) fn stage(&mut self) -> Option<Stage> {
         self.blanks()?;
+        self.enter()?;
         let command = self.command()?;
+        self.leave();
         let (command, mut redirects) = match command {
             (command @ Command::Simple { .. }, redirects) => (command, redirects),
             (command, _) => (command, Vec::new()),

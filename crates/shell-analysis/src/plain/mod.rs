@@ -16,10 +16,9 @@ mod lists;
 mod test;
 mod words;
 
+use super::budget::Budget;
 use lists::Reader;
-
-/// Commands within commands are followed so deep.
-const MAX_DEPTH: usize = 40;
+use std::fmt;
 
 /// Words that are not commands where a command begins.
 pub(super) const RESERVED: [&str; 22] = [
@@ -243,27 +242,92 @@ pub(super) struct Plain {
     pub(super) documents: Vec<Word>,
 }
 
-/// Takes a text apart; `None` where it is more than plain shell.
-pub(super) fn parse(text: &str, dialect: ShellDialect) -> Option<Plain> {
-    if text
-        .chars()
-        .any(|c| c.is_control() && c != '\n' && c != '\t')
+/// The first place where a text is more than plain shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPlain {
+    /// The position, in bytes.
+    pub at: usize,
+    /// The line and the column of the position, counted from one.
+    pub line_and_column: (usize, usize),
+    /// The construct as it is written, or the limit that the text exceeds.
+    pub construct: String,
+}
+
+impl NotPlain {
+    /// Describes the construct at a position, or the limit that was exceeded there.
+    pub(super) fn new(text: &str, at: usize, limit: Option<&'static str>) -> Self {
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let begins = |c: char| matches!(c, '$' | '`' | '\\' | '\'' | '"');
+        if limit.is_none()
+            && let Some(before) = text[..at].chars().next_back().filter(|c| begins(*c))
+        {
+            at -= before.len_utf8();
+        }
+        let (before, rest) = text.split_at(at);
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let first = rest.chars().next();
+        let construct = match (limit, first) {
+            (Some(limit), _) => limit.to_owned(),
+            (None, None) => "the end".to_owned(),
+            (None, Some(first)) if first.is_control() => "a control character".to_owned(),
+            (None, Some(first)) => {
+                let is_same = |c: &char| !c.is_whitespace() && is_word(*c) == is_word(first);
+                let most = if is_word(first) { 30 } else { 3 };
+                let taken: String = rest.chars().take(most).take_while(is_same).collect();
+                let taken = if taken.is_empty() {
+                    first.to_string()
+                } else {
+                    taken
+                };
+                format!("`{taken}`").replace('\n', "\\n")
+            }
+        };
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        Self {
+            at,
+            line_and_column: (before.matches('\n').count() + 1, line.chars().count() + 1),
+            construct,
+        }
+    }
+}
+
+impl fmt::Display for NotPlain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line_and_column {
+            (1, column) => write!(f, "{} at column {column}", self.construct),
+            (line, column) => write!(f, "{} at line {line}, column {column}", self.construct),
+        }
+    }
+}
+
+/// Takes a text apart.
+///
+/// # Errors
+///
+/// Returns the place where the text is more than plain shell, or more than the budget allows.
+pub(super) fn parse(text: &str, dialect: ShellDialect, budget: &Budget) -> Result<Plain, NotPlain> {
+    let not_plain = |at| NotPlain::new(text, at, budget.exceeded());
+    let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if let Some(at) = text.find(is_odd) {
+        return Err(not_plain(at));
+    }
+    if let Some(at) = text.find(|c: char| !c.is_ascii())
+        && dialect != ShellDialect::Printed
     {
-        return None;
+        return Err(not_plain(at));
     }
-    if dialect != ShellDialect::Printed && !text.is_ascii() {
-        return None;
+    budget.take(1, text.len()).ok_or_else(|| not_plain(0))?;
+    let mut reader = Reader::new(text, dialect, 0, budget);
+    let script = reader.script(&[]);
+    let is_whole = reader.peek().is_none() && reader.pending.is_empty();
+    let documents: Option<Vec<Word>> = std::mem::take(&mut reader.documents).into_iter().collect();
+    match (script, documents) {
+        (Some(script), Some(documents)) if is_whole => Ok(Plain { script, documents }),
+        _ => Err(not_plain(reader.at)),
     }
-    let mut reader = Reader::new(text, dialect, 0);
-    let script = reader.script(&[])?;
-    if reader.peek().is_some() || !reader.pending.is_empty() {
-        return None;
-    }
-    let documents: Option<Vec<Word>> = reader.documents.into_iter().collect();
-    Some(Plain {
-        script,
-        documents: documents?,
-    })
 }
 
 fn is_name_start(byte: u8) -> bool {

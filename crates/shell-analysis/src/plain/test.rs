@@ -1,7 +1,7 @@
 //! `[[ … ]]`.
 
 use super::lists::Reader;
-use super::{MAX_DEPTH, RESERVED, Test};
+use super::{RESERVED, Test};
 
 const UNARY: [&str; 23] = [
     "-a", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-t", "-u", "-w",
@@ -14,29 +14,32 @@ const BINARY: [&str; 14] = [
 
 impl Reader<'_> {
     pub(super) fn either(&mut self) -> Option<Test> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
+        let depth = self.depth;
+        self.enter()?;
         let mut left = self.both()?;
         loop {
             self.lines()?;
             if !self.take("||") {
                 break;
             }
+            // The tree gets a level deeper by each.
+            self.enter()?;
             left = Test::Either(Box::new(left), "||", Box::new(self.both()?));
         }
-        self.depth -= 1;
+        self.depth = depth;
         Some(left)
     }
 
     pub(super) fn both(&mut self) -> Option<Test> {
+        let depth = self.depth;
         let mut left = self.term()?;
         loop {
             self.lines()?;
             if !self.take("&&") {
+                self.depth = depth;
                 return Some(left);
             }
+            self.enter()?;
             left = Test::Either(Box::new(left), "&&", Box::new(self.term()?));
         }
     }
@@ -44,12 +47,9 @@ impl Reader<'_> {
     pub(super) fn term(&mut self) -> Option<Test> {
         self.lines()?;
         if self.take_word("!") {
-            self.depth += 1;
-            if self.depth > MAX_DEPTH {
-                return None;
-            }
+            self.enter()?;
             let inner = self.term()?;
-            self.depth -= 1;
+            self.leave();
             return Some(Test::Not(Box::new(inner)));
         }
         if self.take("(") {

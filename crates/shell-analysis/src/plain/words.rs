@@ -184,6 +184,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn word_or_nothing(&mut self) -> Option<Word> {
+        self.budget.take(1, 0)?;
         let mut pieces: Vec<Piece> = Vec::new();
         self.peek();
         let start = self.at;
@@ -314,6 +315,13 @@ impl Reader<'_> {
 
     /// What a dollar sign or a backtick begins.
     pub(super) fn expansion(&mut self, is_quoted: bool) -> Option<Piece> {
+        self.enter()?;
+        let piece = self.expanded(is_quoted)?;
+        self.leave();
+        Some(piece)
+    }
+
+    fn expanded(&mut self, is_quoted: bool) -> Option<Piece> {
         if self.peek() == Some(b'`') {
             return self.backticks(is_quoted);
         }
