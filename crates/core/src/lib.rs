@@ -93,6 +93,7 @@ pub mod parallel;
 pub mod position;
 pub mod registry;
 pub mod scan;
+pub mod secrets;
 pub mod text;
 pub mod tool;
 pub mod version;

@@ -1,10 +1,10 @@
 //! What a tool has answered, beside what it had answered in the recording.
 
 use super::places::Places;
-use super::secrets::Secrets;
 use super::stable;
 use super::{RecordedCall, RecordedOutcome};
 use crate::call::{CallRequest, ToolCall};
+use gemini_tools_core::secrets::Secrets;
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};

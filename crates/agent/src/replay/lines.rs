@@ -7,12 +7,12 @@
 
 use super::compare;
 use super::places::{Places, each_text, each_text_of};
-use super::secrets::Secrets;
 use super::{Entry, RecordedCall, RecordedOutcome, RecordedPrompt, Recording, RecordingError};
 use super::{Source, content};
 use crate::call::ToolCall;
 use crate::record;
 use gemini_tools_core::message::Content;
+use gemini_tools_core::secrets::Secrets;
 use gemini_tools_gemini_api::RecordedAnswer;
 use gemini_tools_platform::fs::OFlags;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,6 @@ pub mod lines;
 pub mod places;
 pub mod player;
 pub mod script;
-pub mod secrets;
 pub mod session_file;
 mod stable;
 

@@ -1,10 +1,10 @@
 //! A run whose model is played.
 
-use super::secrets::Secrets;
 use super::{Entry, Recording, Source, compare};
 use super::{Places, RecordedCall};
 use crate::call::ToolCall;
 use crate::event::{SessionError, SessionErrorKind};
+use gemini_tools_core::secrets::Secrets;
 use gemini_tools_gemini_api::{ApiError, ApiMethod, GeminiClient, RecordedAnswer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,7 +5,7 @@
 //! wide one would hide a change: a hash of a commit or a file stays, a number without a unit too.
 
 use super::places::{Places, each_text};
-use super::secrets::Secrets;
+use gemini_tools_core::secrets::Secrets;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;

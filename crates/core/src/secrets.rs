@@ -1,0 +1,225 @@
+//! Credentials: which variables of the environment hold one, and a text without those that look like one.
+
+use fancy_regex::Regex;
+use std::sync::LazyLock;
+
+/// Text in the place of a credential.
+const HIDDEN: &str = "***";
+
+/// The shortest value of a variable that is looked for: a shorter one would be found everywhere.
+const SHORTEST_BYTES: usize = 8;
+
+/// Names with these words are those of credentials.
+const WORDS: [&str; 10] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "KEY",
+    "AUTH",
+    "CREDENTIAL",
+    "CREDS",
+    "PRIVATE",
+    "CERT",
+];
+
+/// Names that say where something is or whose it is, and have no other meaning.
+const NAMES: [&str; 8] = [
+    "AZURE_CLIENT_ID",
+    "AZURE_TENANT_ID",
+    "CLIENT_ID",
+    "CONNECTION_STRING",
+    "DATABASE_URL",
+    "DB_URI",
+    "SLACK_WEBHOOK_URL",
+    "TWILIO_ACCOUNT_SID",
+];
+
+/// Names with one of the words that are only paths of certificates, which are public.
+const HARMLESS: [&str; 5] = [
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+];
+
+/// Beginnings of names with one of the words that say nothing secret.
+const HARMLESS_STARTS: [&str; 2] = ["GIT_AUTHOR_", "GIT_CONFIG_"];
+
+/// Beginnings of values that are credentials under any name.
+const BEGINNINGS: [&str; 15] = [
+    "-----BEGIN",
+    "AIzaSy",
+    "AKIA",
+    "ASIA",
+    "ya29.",
+    "1//0",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "sk_live_",
+    "rk_live_",
+    "xox",
+];
+
+/// Credentials in a text: of Google, AWS, GitHub, Stripe and Slack, private keys, and web tokens.
+#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
+static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?s)AIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_.-]{10,}|\b1//0[0-9A-Za-z_-]{20,}",
+        r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{20,}|\bgithub_pat_[0-9A-Za-z_]{20,}",
+        r"|\b[sr]k_live_[0-9A-Za-z]{10,}|\bxox[a-z]-[0-9A-Za-z-]{10,}",
+        r"|\beyJ[0-9A-Za-z_-]{15,}\.[0-9A-Za-z_-]{15,}\.[0-9A-Za-z_-]+",
+        r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    ))
+    .unwrap()
+});
+
+/// The password in an address, after what stands before it.
+#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
+static PASSWORD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(://[^\s/?#:@"'<>]*:)[^\s/?#@"'<>]+@"#).unwrap());
+
+/// The secrets of an environment.
+#[derive(Clone, Default)]
+pub struct Secrets(Vec<String>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets(…)")
+    }
+}
+
+impl Secrets {
+    /// Collects the secrets among variables, such as those of this process's environment.
+    pub fn among(variables: impl Iterator<Item = (String, String)>) -> Self {
+        let values = variables.filter(|(name, value)| is_secret(name, value));
+        let mut own: Vec<String> = values
+            .map(|(_, value)| value.trim().to_owned())
+            .filter(|value| value.len() >= SHORTEST_BYTES)
+            .collect();
+        // One that is in another goes last.
+        own.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Self(own)
+    }
+
+    /// Collects the secrets of this process's environment.
+    pub fn of_environment() -> Self {
+        let text = |word: std::ffi::OsString| word.into_string().ok();
+        Self::among(
+            std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))),
+        )
+    }
+
+    /// Returns a text in which no secret shows.
+    pub fn hidden(&self, text: &str) -> String {
+        let mut own = text.to_owned();
+        for secret in &self.0 {
+            if own.contains(secret.as_str()) {
+                own = own.replace(secret.as_str(), HIDDEN);
+            }
+        }
+        let own = CREDENTIAL.replace_all(&own, HIDDEN);
+        PASSWORD.replace_all(&own, "${1}***@").into_owned()
+    }
+}
+
+/// Returns true for a variable of the environment that holds a credential, by its name or its value.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    if has_password(value) || BEGINNINGS.iter().any(|b| value.starts_with(b)) || is_jwt(value) {
+        return true;
+    }
+    let is_harmless = HARMLESS.contains(&name.as_str())
+        || HARMLESS_STARTS.iter().any(|start| name.starts_with(start));
+    !is_harmless && (NAMES.contains(&name.as_str()) || WORDS.iter().any(|word| name.contains(word)))
+}
+
+/// Returns true for an address with user and password.
+fn has_password(value: &str) -> bool {
+    value.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority
+            .rsplit_once('@')
+            .is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+fn is_jwt(value: &str) -> bool {
+    value.starts_with("eyJ") && value.len() > 40 && value.matches('.').count() == 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Secrets, is_secret};
+
+    #[test]
+    fn secrets_of_the_environment_and_what_looks_like_one_do_not_show() {
+        let variables = [
+            ("CI_JOB_TOKEN", " long-enough\n"),
+            ("OTHER_TOKEN", "long-enough-too"),
+            ("PIN_KEY", "1234"),
+            ("SMTP_AUTH", "let-me-through"),
+            ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+            ("HOME", "/home/ada-the-first"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let secrets = Secrets::among(variables.into_iter());
+        let key = format!("AIza{}", "x".repeat(35));
+        let refresh = format!("1//0{}", "e".repeat(30));
+        let pem = "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----";
+        for (text, hidden) in [
+            ("is long-enough-too, long-enough", "is ***, ***"),
+            ("1234 /home/ada-the-first", "1234 /home/ada-the-first"),
+            (key.as_str(), "***"),
+            ("ya29.a0AfH6SMBx_y.z", "***"),
+            (refresh.as_str(), "***"),
+            (pem, "***"),
+            ("let-me-through, Ada Lovelace", "***, Ada Lovelace"),
+            ("id AKIAIOSFODNN7EXAMPLE.", "id ***."),
+            ("ghp_0123456789abcdefghij and ghp_x", "*** and ghp_x"),
+            ("xoxb-0123456789-ab", "***"),
+            (
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc",
+                "***",
+            ),
+            (
+                "postgres://me:pw@db/x http://a:80/b@c",
+                "postgres://me:***@db/x http://a:80/b@c",
+            ),
+            ("-----BEGIN RSA PRIVATE KEY-----\ncut", "***"),
+        ] {
+            assert_eq!(secrets.hidden(text), hidden);
+        }
+        assert!(!format!("{secrets:?}").contains("long"));
+    }
+
+    #[test]
+    fn credentials_are_told_by_name_and_by_value() {
+        for (name, value) in [
+            ("GEMINI_API_KEY", "x"),
+            ("github_token", "x"),
+            ("DATABASE_URL", "x"),
+            ("ANY", "ghp_0123"),
+            ("https_proxy", "http://me:pw@proxy:1"),
+            (
+                "ANY",
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc",
+            ),
+        ] {
+            assert!(is_secret(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("PATH", "/bin"),
+            ("SSL_CERT_FILE", "/etc/ssl/ca.pem"),
+            ("https_proxy", "http://proxy:1"),
+            ("GIT_CONFIG_KEY_0", "user.name"),
+        ] {
+            assert!(!is_secret(name, value), "{name}={value}");
+        }
+    }
+}
