@@ -82,7 +82,7 @@ _call_tool() {
                     return 0
                     ;;
                 --undo)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "$(call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p')" -- "${cur}"))
                     return 0
                     ;;
                 --since)

@@ -1,3 +1,6 @@
+function __call_tool_changes
+    call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p'
+end
 complete -c call_tool -s o -l output -d 'Which form of the answer to print [default: text on a terminal, else part]' -r -f -a "part\t''
 response\t''
 content\t''
@@ -9,7 +12,7 @@ complete -c call_tool -l color -d 'When the text has colours [default: auto]' -r
 always\t''
 never\t''"
 complete -c call_tool -l id -d 'The call\'s id, for functionResponse.id' -r
-complete -c call_tool -l approval-mode -d 'Ask on the terminal where the policy wants it [default: the host has asked]' -r -f -a "default\t''
+complete -c call_tool -l approval-mode -d 'Ask on the terminal when the policy requires it [default: never ask]' -r -f -a "default\t''
 auto_edit\t''
 yolo\t''
 plan\t''"
@@ -27,7 +30,7 @@ warning\t''
 note\t''"
 complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
 complete -c call_tool -l history -d 'List what tools have changed in this project, or below PATH, newest first' -r
-complete -c call_tool -l undo -d 'Take back these changes, or the last one; with --explain only show' -r
+complete -c call_tool -l undo -f -k -a "(__call_tool_changes)" -d 'Undo these changes [default: the latest]; --explain previews' -r
 complete -c call_tool -l since -d 'With --history or --undo: only changes of the last 10m, 2h, 3d, ...' -r
 complete -c call_tool -l session -d 'With --history or --undo: only changes of this session' -r
 complete -c call_tool -l path -d 'With --undo: only changes of this file, or below this directory' -r
@@ -36,15 +39,15 @@ complete -c call_tool -l explain -d 'Say what the call would do, without doing i
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
 complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
-complete -c call_tool -l fail-on-match -d 'Exit with 1 where a search finds anything, with 0 where not, with 2 where it fails'
+complete -c call_tool -l fail-on-match -d 'Exit 1 if a search finds anything, 0 if not, 2 on failure'
 complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
 complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
 complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -s h -l help -d 'Print help, about the tool where one is named'
-complete -c call_tool -l merge -d 'With --undo: keep what was changed since, where it is apart'
+complete -c call_tool -l merge -d 'With --undo: keep later edits that don\'t overlap'
 complete -c call_tool -l json -d 'With --history or --undo: print JSON lines'
 complete -c call_tool -l all -d 'With --history: list the changes in all projects'
-complete -c call_tool -l prune-history -d 'Remove what is over the journal\'s limits, as calls do by themselves'
+complete -c call_tool -l prune-history -d 'Trim the journal to its limits now (normally automatic)'
 complete -c call_tool -s V -l version -d 'Print version'
 
 function __call_tool_name

@@ -164,7 +164,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__show)
-            opts="-h --help"
+            opts="-h --help $(get_tools complete 2>/dev/null)"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

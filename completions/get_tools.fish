@@ -52,7 +52,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Pr
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Prints the settings and policy files in force, and what is left out'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "show" -d 'Shows what a tool does, what it takes, how to call it, and its errors'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or declarations in files'
-complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Shows what the project brings that can run, and lets it'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Reviews and trusts the project\'s own tools and commands'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
@@ -95,6 +95,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'S
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"
+complete -c get_tools -n "__fish_get_tools_using_subcommand show" -f -a "(get_tools complete --describe 2>/dev/null)"
 
 function __gemini_tools_list
     set -l before (commandline -ct | string replace -rf '^(--[^=]*=)?(.*,)?.*$' '$2')

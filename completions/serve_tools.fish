@@ -1,7 +1,7 @@
 complete -c serve_tools -l http -d 'Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]' -r
 complete -c serve_tools -l host -d 'A name by which HTTP clients may call this server' -r
 complete -c serve_tools -l root -d 'Work in this directory, whatever roots a client has' -r -F
-complete -c serve_tools -l approval-mode -d 'Ask the client\'s user where the policy wants it [default: the client has asked]' -r -f -a "default\t''
+complete -c serve_tools -l approval-mode -d 'Ask the client\'s user when the policy requires it [default: never ask]' -r -f -a "default\t''
 auto_edit\t''
 yolo\t''
 plan\t''"

@@ -36,6 +36,7 @@ fn a_script_calls_tools_and_checks_their_answers() {
     );
     let answer = scripted(&ws, &[]).run();
     assert_eq!(said(&answer), "I look.\nDone.\n");
+    answer.must_say(&answer.errors(), &["run_agent: 2 expectations met"]);
     // A prompt that is given takes the place of the script's.
     let answer = scripted(&ws, &["-o", "stream-json", "Something else"]).run();
     assert!(

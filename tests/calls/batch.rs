@@ -232,7 +232,6 @@ fn other_forms_are_lines_too() {
         result["llmContent"].is_string() && result["id"] == "x",
         "{result}"
     );
-    assert_eq!(run("text")["functionResponse"]["id"], "x");
 }
 
 #[test]

@@ -70,6 +70,53 @@ fn yes_lets_the_call_run_that_was_shown() {
 }
 
 #[test]
+fn a_single_call_is_asked_about_without_answers_for_later_calls() {
+    let ws = Workspace::new();
+    let touch = ["run_shell_command", "command=touch made"];
+    let mut person = at_work(&ws, "default", &touch);
+    let page = person.sees(ASKED);
+    assert!(!page.contains("lways"), "{page}");
+    person.types(b"?");
+    let help = person.sees(ASKED);
+    assert!(help.contains("the call is refused"), "{help}");
+    assert!(!help.contains("model"), "{help}");
+    // A key that is not offered is no answer.
+    person.types(b"an");
+    is_refused(person, "The user declined");
+}
+
+#[test]
+fn output_is_shown_while_a_command_runs_and_not_twice() {
+    let slow = "echo first; until [ -e go ]; do sleep 0.1; done; echo second";
+    let ws = Workspace::new();
+    let mut person = ws.call_tool(&["run_shell_command", slow]).at_a_terminal();
+    let before = person.sees("first");
+    assert!(!before.contains("Command:"), "{before}");
+    write(&ws.dir().join("go"), b"");
+    let rest = person.sees_it_end(0);
+    assert!(
+        rest.contains("second") && rest.contains("Exit Code: 0"),
+        "{rest}"
+    );
+    assert!(
+        !rest.contains("first") && !rest.contains("Output:"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn output_of_a_custom_tool_is_shown_while_it_runs_and_not_twice() {
+    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\n\
+                  echo first; until [ -e go ]; do sleep 0.1; done; echo second\n";
+    let ws = with("slow.sh", script);
+    let mut person = ws.call_tool(&["slow"]).at_a_terminal();
+    person.sees("first");
+    write(&ws.dir().join("go"), b"");
+    let rest = person.sees_it_end(0);
+    assert!(rest.contains("second") && !rest.contains("first"), "{rest}");
+}
+
+#[test]
 fn no_and_quit_are_refusals_and_do_nothing() {
     for key in [b"n", b"q"] {
         let ws = Workspace::new();

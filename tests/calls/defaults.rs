@@ -195,7 +195,7 @@ fn what_lines_leave_out_is_said_on_standard_error() {
     assert_eq!(answer.text(), "b.txt:1:1:todo\n");
     assert_eq!(
         answer.errors(),
-        "call_tool: Only the first 1 matches are told; narrow the search to see others.\n"
+        "call_tool: Showing only the first match; narrow the search to see others.\n"
     );
 }
 

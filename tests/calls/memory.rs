@@ -302,13 +302,13 @@ fn searches() -> Vec<Row> {
             "1,000,000 matches as SARIF",
             many_lines(),
             |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--sarif"]),
-            "matches are told",
+            "Showing only the first ",
         ),
         row(
             "1,000,000 matches as JUnit",
             many_lines(),
             |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--junit"]),
-            "matches are told",
+            "Showing only the first ",
         ),
         row(
             "1,000,000 matches as a result",

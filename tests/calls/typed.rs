@@ -85,7 +85,10 @@ fn what_can_not_be_placed_is_refused_with_what_the_tool_takes() {
     refuses(
         &ws,
         &["read_file", "a", "b"],
-        &["one value without a name, its absolute_path", "\"b\""],
+        &[
+            "Unexpected \"b\"",
+            "takes one bare value, its absolute_path",
+        ],
     );
     refuses(
         &ws,
@@ -100,7 +103,10 @@ fn what_can_not_be_placed_is_refused_with_what_the_tool_takes() {
     refuses(
         &ws,
         &["stop_background_process", "x"],
-        &["\"x\" would be the pid"],
+        &[
+            "pid takes a value of the type integer, not \"x\"",
+            "such as pid=1",
+        ],
     );
     refuses(
         &ws,
@@ -117,11 +123,15 @@ fn an_unknown_argument_that_was_typed_is_refused_with_the_nearest() {
             &["read_file", "file=README.md"][..],
             "Did you mean absolute_path?",
         ),
+        (&["read_file", "README.md", "limt=2"], "Did you mean limit?"),
         (
-            &["read_file", "README.md", "limt:=2"],
-            "Did you mean limit?",
+            &["run_shell_command", "cmd=ls"],
+            "Did you mean command=ls, or command='cmd=ls' for all of it?",
         ),
-        (&["run_shell_command", "cmd=ls"], "Did you mean command?"),
+        (
+            &["search_file_content", "a=b"],
+            "Did you mean pattern=b, or pattern='a=b' for all of it?",
+        ),
         (
             &["search_file_content", "TODO", "case_sensitve:=true"],
             "Did you mean case_sensitive?",
@@ -258,6 +268,161 @@ fn an_argument_with_dashes_is_shown_without() {
     assert!(message.contains("cannot be used with"), "{message}");
     let answer = ws.call_tool(&["read_file", "--outptu", "text"]).run();
     answer.must_say(&answer.error("invalid_tool_params", 2), &["'--output'"]);
+}
+
+#[test]
+fn a_value_takes_the_type_that_the_schema_gives_its_parameter() {
+    let ws = project().file("two.txt", "one\nTODO\nthree\n");
+    for (words, printed, hidden) in [
+        (
+            &["read_file", "two.txt", "offset=1", "limit=1"][..],
+            "TODO\n",
+            "three",
+        ),
+        (
+            &["search_file_content", "TODO", "names_only=true"],
+            "two.txt",
+            "L2",
+        ),
+        (
+            &["search_file_content", "TODO", "context=1"],
+            "L3- three",
+            "none",
+        ),
+        (&["read_many_files", "paths=two.txt"], "three", "fn main"),
+        (
+            &["read_many_files", "paths=two.txt", "paths=src/main.rs"],
+            "fn main",
+            "# Demo",
+        ),
+    ] {
+        let answer = typed(&ws, words);
+        assert_eq!(answer.status(), 0, "{words:?}: {}", answer.shown());
+        answer.must_say(answer.text(), &[printed]);
+        assert!(
+            !answer.text().contains(hidden),
+            "{words:?}: {}",
+            answer.shown()
+        );
+    }
+    for (word, said) in [
+        ("context=x", "Write a number, such as context=1."),
+        (
+            "names_only=yes",
+            "Write names_only=true or names_only=false.",
+        ),
+        ("context:=x", "such as context=1."),
+        ("include:=x", "Without the colon it is: include=x."),
+    ] {
+        refuses(&ws, &["search_file_content", "TODO", word], &[said]);
+    }
+}
+
+#[test]
+fn a_value_is_read_from_a_file_or_from_standard_input() {
+    let ws = project().file("draft", "line\n");
+    let write = |content: &str| {
+        let words = ["write_file", "file_path=made.txt", content];
+        let call = ws.call_tool(&words).input("from a pipe\n").unwatched();
+        assert_eq!(call.run().status(), 0, "{content}");
+        std::fs::read_to_string(ws.path("made.txt")).expect("written")
+    };
+    assert_eq!(write("content=@draft"), "line\n");
+    assert_eq!(write("content=@-"), "from a pipe\n");
+    assert_eq!(write("content=@@draft"), "@draft");
+    assert_eq!(write("content:=\"@draft\""), "@draft");
+    // The path is the shell's, and not one of the workspace.
+    let below = ["write_file", "file_path=b.txt", "content=@draft"];
+    let below = ws.call_tool(&below).flags(&["--root", "src"]).unwatched();
+    assert_eq!(below.run().status(), 0);
+    refuses(
+        &ws,
+        &["write_file", "file_path=a", "content=@none"],
+        &["Can't read \"none\"", "write content='@@none'"],
+    );
+}
+
+#[test]
+fn options_of_grep_are_answered_with_our_names() {
+    let ws = project();
+    for (option, said) in [
+        (
+            "-i",
+            "Case is ignored unless you write case_sensitive=true.",
+        ),
+        ("-l", "Write names_only=true."),
+        ("-n", "Line numbers are always printed."),
+        ("--type=rust", "include='*.rs'"),
+    ] {
+        refuses(&ws, &["search_file_content", "TODO", option], &[said]);
+    }
+    let json = ws
+        .call_tool(&["read_file", "README.md", "-o", "json"])
+        .run();
+    assert_eq!(json.output(), "# Demo TODO\n");
+}
+
+#[test]
+fn options_and_forms_that_exclude_each_other_are_refused() {
+    let ws = project();
+    let said = |words: &[&str]| {
+        let answer = ws.call_tool(words).run();
+        assert_eq!(answer.status(), 2, "{words:?}");
+        answer.errors()
+    };
+    for words in [&["--batch", "-t"][..], &["glob", "*", "--stream", "-t"]] {
+        assert!(said(words).contains("prints lines of JSON"), "{words:?}");
+    }
+    let lines = ["search_file_content", "TODO", "context=1", "-o", "lines"];
+    assert!(said(&lines).contains("Leave out context"));
+}
+
+#[test]
+fn a_command_line_without_a_name_names_the_tools_in_the_form_asked_for() {
+    let ws = project();
+    let message = ws.call_tool(&[]).run().error("invalid_tool_params", 2);
+    assert!(message.starts_with("Name a tool: glob, "), "{message}");
+    for words in [&["-t"][..], &["-o", "text"], &["--output=lines"]] {
+        let answer = ws.call_tool(words).run();
+        assert_eq!((answer.status(), answer.text()), (2, ""), "{words:?}");
+        answer.must_say(&answer.errors(), &["call_tool: Name a tool: glob, "]);
+    }
+}
+
+#[test]
+fn the_lines_of_a_command_are_its_output() {
+    let ws = project();
+    let words = [
+        "run_shell_command",
+        "printf 'a\\nb\\n'; exit 3",
+        "-o",
+        "lines",
+    ];
+    let answer = ws.call_tool(&words).run();
+    assert_eq!((answer.status(), answer.text()), (0, "a\nb\n"));
+    let silent = ws.call_tool(&["run_shell_command", "true", "-o", "lines"]);
+    assert_eq!(silent.run().text(), "");
+}
+
+#[test]
+fn a_path_outside_is_answered_with_the_option_for_another_root() {
+    let ws = project();
+    let outside = ws.call_tool(&["read_file", "../README.md", "-t"]);
+    let answer = outside.flags(&["--root", "src"]).run();
+    answer.must_say(&answer.errors(), &["Another root: --root DIR."]);
+}
+
+#[test]
+fn a_misspelled_tool_is_answered_with_near_names() {
+    let ws = project();
+    let message = ws
+        .call_tool(&["serch"])
+        .run()
+        .error("tool_not_registered", 2);
+    assert!(
+        message.contains("Did you mean search_file_content"),
+        "{message}"
+    );
 }
 
 #[test]

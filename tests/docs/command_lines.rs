@@ -151,6 +151,12 @@ fn with_tools(shell: Shell, command: &Command, mut text: String) -> String {
         }
     }
     let is_call_tool = command.get_name() == "call_tool";
+    if is_call_tool {
+        text = with_changes(shell, &text);
+    }
+    if command.get_name() == "get_tools" {
+        text = with_shown_tool(shell, text);
+    }
     if shell == Shell::Zsh {
         let mut functions = String::new();
         if !lists.is_empty() {
@@ -189,6 +195,66 @@ fn with_tools(shell: Shell, command: &Command, mut text: String) -> String {
         text.push_str(&arguments.replace("OPTIONS", &with_values.join(gap)));
     }
     text
+}
+
+/// The ids of the journal after `--undo`, the newest first.
+const CHANGES: &str =
+    r#"call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p'"#;
+
+fn with_changes(shell: Shell, text: &str) -> String {
+    let replaced = match shell {
+        Shell::Bash => text.replace(
+            "--undo)\n                    COMPREPLY=($(compgen -f \"${cur}\"))",
+            &format!(
+                "--undo)\n                    COMPREPLY=($(compgen -W \"$({CHANGES})\" -- \"${{cur}}\"))"
+            ),
+        ),
+        Shell::Zsh => {
+            let start = text.find("--undo=[").expect("the option");
+            let (before, after) = text.split_at(start);
+            let end = "if [ \"$funcstack[1]\"";
+            let function = format!(
+                "_call_tool_changes() {{\n    compadd -V changes -- ${{(f)\"$({CHANGES})\"}}\n}}\n\n"
+            );
+            let after = after.replacen("::ID:_default", "::ID:_call_tool_changes", 1);
+            format!("{before}{}", after.replacen(end, &format!("{function}{end}"), 1))
+        }
+        _ => {
+            let from = " -l undo ";
+            let to = " -l undo -f -k -a \"(__call_tool_changes)\" ";
+            format!(
+                "function __call_tool_changes\n    {CHANGES}\nend\n{}",
+                text.replace(from, to)
+            )
+        }
+    };
+    assert!(replaced != text, "{shell}");
+    replaced
+}
+
+/// The names of tools after `get_tools show`.
+fn with_shown_tool(shell: Shell, mut text: String) -> String {
+    match shell {
+        Shell::Bash => {
+            let from = "get_tools__subcmd__show)\n            opts=\"-h --help\"";
+            assert!(text.contains(from));
+            let to = "get_tools__subcmd__show)\n            opts=\"-h --help $(get_tools complete 2>/dev/null)\"";
+            text.replace(from, to)
+        }
+        Shell::Zsh => {
+            let start = text.find("\n(show)\n").expect("the subcommand");
+            let from = start + text[start..].find(":_default").expect("its argument");
+            text.replace_range(from..from + ":_default".len(), ":_gemini_tools_list");
+            text
+        }
+        _ => {
+            text.push_str(
+                "complete -c get_tools -n \"__fish_get_tools_using_subcommand show\" -f -a \
+                 \"(get_tools complete --describe 2>/dev/null)\"\n",
+            );
+            text
+        }
+    }
 }
 
 const BASH_LIST: &str = r#"
@@ -412,8 +478,8 @@ fn completes_options_values_and_tools(shell: &str) {
             ][..],
         ),
         ("call_tool read_file abs", &["absolute_path="]),
-        ("call_tool --strict reader siz", &["size:="]),
-        ("call_tool search_file_content names", &["names_only:="]),
+        ("call_tool --strict reader siz", &["size="]),
+        ("call_tool search_file_content names", &["names_only="]),
         ("get_tools --only read_f", &["read_file"]),
         ("get_tools --exclude glob,write_", &["glob,write_file"]),
         ("run_agent --allowed-tools reade", &["reader"]),
@@ -421,6 +487,7 @@ fn completes_options_values_and_tools(shell: &str) {
         ("call_tool --from an", &["anthropic"]),
         ("get_tools --format open", &["openai", "openai-responses"]),
         ("get_tools tr", &["trust"]),
+        ("get_tools show read_f", &["read_file"]),
         ("get_tools completions z", &["zsh"]),
         ("get_tools lint --format sa", &["sarif"]),
         ("run_agent --sandbox re", &["read-only"]),
@@ -441,6 +508,13 @@ fn completes_options_values_and_tools(shell: &str) {
         file.iter().all(is_file) && file.len() == 1,
         "{shell}: {file:?}"
     );
+    let written = ws.call_tool(&["write_file", "file_path=new.txt", "content=x"]);
+    assert_eq!(written.unwatched().run().status(), 0);
+    let history = ws.call_tool(&["--history", "--json"]).run();
+    let change: serde_json::Value = serde_json::from_str(history.text()).expect("one change");
+    let ids = offered(shell, &ws, "call_tool --undo ").unwrap_or_default();
+    let id = change["id"].as_str().expect("an id").to_owned();
+    assert_eq!(ids, BTreeSet::from([id]), "{shell}");
     let second = offered(shell, &ws, "call_tool glob read").unwrap_or_default();
     assert!(!second.contains("read_file"), "{shell}: {second:?}");
 }

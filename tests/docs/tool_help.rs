@@ -138,7 +138,7 @@ fn a_tool_of_ones_own_has_help_from_its_declaration() {
     let help = help(&ws, "hello");
     for piece in [
         "Greets a person. Politely.\n",
-        "Usage:\n  call_tool hello NAME [KEY=VALUE] [KEY:=JSON]\n",
+        "Usage:\n  call_tool hello NAME [KEY=VALUE] [KEY=@FILE] [KEY:=JSON]\n",
         "\n  name  string, required\n      Whom.\n",
         "\n  times  integer, default 1\n      How often.\n",
         "\n  call_tool hello name=VALUE\n",

@@ -47,6 +47,9 @@ impl Form {
         "part", "response", "content", "result", "text", "lines", "host",
     ];
 
+    /// Another name of [`Form::Part`].
+    pub const JSON: &str = "json";
+
     /// Whether people and pipes read it: then there is no JSON, no limit, and errors go to
     /// standard error.
     pub fn is_for_people(self) -> bool {
@@ -56,7 +59,7 @@ impl Form {
     /// The form of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            "part" => Form::Part,
+            "part" | Self::JSON => Form::Part,
             "response" => Form::Response,
             "content" => Form::Content,
             "result" => Form::Result,
@@ -296,7 +299,7 @@ impl Answer<'_> {
 
     /// What was found or listed, a line for each: `path:line:column:text` of a match, or the path
     /// alone. Paths below `directory` are relative to it; the result's own may be relative to
-    /// `root`. Of a tool that neither finds nor lists, it is the text.
+    /// `root`. Of a command it is the output, and of any other tool the text.
     pub fn to_lines(
         &self,
         root: &Path,
@@ -307,6 +310,17 @@ impl Answer<'_> {
         let Ok(result) = &self.outcome else {
             return self.to_text();
         };
+        if let Some(output) = command_output(result) {
+            let mut output = if is_terminal {
+                harmless_lines(output)
+            } else {
+                output.to_owned()
+            };
+            if !output.is_empty() {
+                output.push('\n');
+            }
+            return output;
+        }
         let Some(places) = places(result) else {
             return if is_terminal || has_colours {
                 self.to_terminal(has_colours)
@@ -368,9 +382,13 @@ impl Answer<'_> {
             ));
         }
         if data.get("limited") == Some(&Value::Bool(true)) {
+            let shown = match data.get("matches").and_then(Value::as_u64) {
+                None => "some of the matches".to_owned(),
+                Some(1) => "the first match".to_owned(),
+                Some(n) => format!("the first {n} matches"),
+            };
             remarks.push(format!(
-                "Only the first {} matches are told; narrow the search to see others.",
-                data.get("matches").unwrap_or(&Value::Null)
+                "Showing only {shown}; narrow the search to see others."
             ));
         }
         remarks
@@ -506,6 +524,43 @@ fn json_part(answer: &Answer<'_>) -> Value {
         inner.insert("parts".to_owned(), to_value(&media));
     }
     Value::from_iter([("functionResponse", inner)])
+}
+
+/// Returns what is left to print on a terminal that `shown` was printed to while the call ran,
+/// or `None` if `shown` is not the beginning of the output. A failure is printed in whole, unless
+/// it is that of a command, whose text holds the output.
+pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
+    let LlmContent::Text(text) = &result.llm_content else {
+        return None;
+    };
+    let whole = || (result.error.is_none()).then_some(0..text.len());
+    let place = result.command_output.clone().or_else(whole)?;
+    let output = text.get(place.clone())?;
+    let shown = shown.trim_start_matches(['\n', ' ', '\t']);
+    let rest = match output.strip_prefix(shown) {
+        Some(rest) => rest,
+        None if shown.trim_end() == output.trim_end() => "",
+        None => return None,
+    };
+    let after = text.get(place.end..)?;
+    let after = if rest.is_empty() && shown.ends_with('\n') {
+        after.trim_start_matches('\n')
+    } else {
+        after
+    };
+    let mut rest = harmless_lines(&format!("{rest}{after}"));
+    if !rest.is_empty() && !rest.ends_with('\n') {
+        rest.push('\n');
+    }
+    Some(rest)
+}
+
+/// Returns the output of a command.
+fn command_output(result: &ToolResult) -> Option<&str> {
+    let LlmContent::Text(text) = &result.llm_content else {
+        return None;
+    };
+    text.get(result.command_output.clone()?)
 }
 
 fn to_part(item: &PartOrText) -> Part {

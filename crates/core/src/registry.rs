@@ -373,7 +373,18 @@ fn likeness(a: &str, b: &str) -> f64 {
     let sorted = strsim::normalized_damerau_levenshtein(&wa.join("_"), &wb.join("_"));
     strsim::normalized_damerau_levenshtein(a, b)
         .max(sorted)
+        .max(likeness_of_first_word(a, b))
         .max(if shared > 0 { 0.5 + overlap / 2.0 } else { 0.0 })
+}
+
+/// Returns how much `a`, a single word, is like the first of several words of `b`.
+fn likeness_of_first_word(a: &str, b: &str) -> f64 {
+    match b.split_once('_') {
+        Some((first, _)) if first.len() >= 4 && !a.contains('_') => {
+            0.9 * strsim::normalized_damerau_levenshtein(a, first)
+        }
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]

@@ -273,6 +273,54 @@ pub fn first_sentence(text: &str) -> String {
     }
 }
 
+/// Returns as much of `text` as `room` columns hold, cut between words and with a mark if it is
+/// longer. `columns` is the width of a character.
+pub fn shortened(text: &str, room: usize, columns: impl Fn(char) -> usize) -> String {
+    if text.chars().map(&columns).sum::<usize>() <= room {
+        return text.to_owned();
+    }
+    let Some(room) = room.checked_sub(1) else {
+        return String::new();
+    };
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += columns(*c);
+        used <= room
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    let ends_a_word = text[cut.len()..].starts_with(' ');
+    if !ends_a_word && let Some(at) = cut.rfind(' ') {
+        cut.truncate(at);
+    }
+    cut.truncate(cut.trim_end_matches([' ', ',', ';', ':']).len());
+    cut.push('…');
+    cut
+}
+
+/// Returns `text` with its long lines broken between words, in lines of up to `width` characters.
+/// Lines that begin with a blank stay whole, since they may be code.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 40);
+    for line in text.split_inclusive('\n') {
+        if line.starts_with([' ', '\t']) {
+            out.push_str(line);
+            continue;
+        }
+        let mut used = 0;
+        for word in line.split_inclusive(' ') {
+            let wide = word.trim_end().chars().count();
+            if used > 0 && used + wide > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                used = 0;
+            }
+            out.push_str(word);
+            used += word.chars().count();
+        }
+    }
+    out
+}
+
 /// The width where there is no terminal and no other is given.
 const USUAL_WIDTH: usize = 80;
 
@@ -295,9 +343,27 @@ pub fn width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        is_deceptive, json_for_terminal, line_name, path_from_argument, show_name, visible,
+        is_deceptive, json_for_terminal, line_name, path_from_argument, shortened, show_name,
+        visible, wrapped,
     };
     use gemini_tools_platform::ffi::OsStrExt;
+
+    #[test]
+    fn a_text_is_cut_and_broken_between_words() {
+        let cut = |room| shortened("Lists, then reads", room, |_| 1);
+        assert_eq!(cut(17), "Lists, then reads");
+        assert_eq!(cut(16), "Lists, then…");
+        assert_eq!(cut(12), "Lists, then…");
+        assert_eq!(cut(9), "Lists…");
+        assert_eq!(cut(3), "Li…");
+        assert_eq!(cut(0), "");
+        assert_eq!(wrapped("one two three", 8), "one two\nthree");
+        assert_eq!(
+            wrapped("one two\n  three four\n", 8),
+            "one two\n  three four\n"
+        );
+        assert_eq!(wrapped("averyverylongword a", 8), "averyverylongword\na");
+    }
 
     #[test]
     fn a_name_that_is_no_utf8_survives_being_shown() {

@@ -8,7 +8,7 @@ use crate::dialect::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::watchdog::{Watchdog, by_signal};
-use crate::{call, call_options, explanation, live_line, open_session, person, status};
+use crate::{call, call_options, explanation, live, open_session, person, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
@@ -444,7 +444,7 @@ impl Batch {
         if options.stream {
             let (id, watchdog) = (id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {
-                let mut line = live_line(live);
+                let mut line = live::line(live);
                 line["id"] = json!(id);
                 if watchdog.is_watched(number) {
                     write(&to_line(&line));

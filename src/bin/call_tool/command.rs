@@ -1,5 +1,6 @@
 //! What the command line of `call_tool` looks like; what it means is in `options`.
 
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgGroup, Command};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
@@ -7,20 +8,22 @@ use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
-Arguments are one JSON object on standard input, or KEY=VALUE (a string) and KEY:=JSON after the name; with those, \
-standard input is not read. A value alone is for the one parameter that a tool must have. A terminal gets the answer \
-as text, a file or a pipe gets it as JSON (functionResponse).
+Arguments are one JSON object on standard input, or words after the name. KEY=VALUE takes the type of the parameter: \
+limit=20 is a number, and KEY=a KEY=b gives a list two items. KEY=@FILE reads the value from a file, KEY=@- from standard \
+input; KEY=@@VALUE is a value that begins with @. KEY:=JSON is JSON. A bare value fills the only required parameter. A \
+terminal gets the answer as text, a file or a pipe gets it as JSON (functionResponse).
 
 Examples:
   echo '{\"path\":\"src\"}' | call_tool list_directory
   call_tool glob '**/*.rs'
-  call_tool read_file README.md limit:=20
+  call_tool read_file README.md limit=20
   call_tool search_file_content 'TODO|FIXME' --output lines
   call_tool glob '*.md' | jq .functionResponse.response
   call_tool replace file_path=a.txt old_string=one new_string=two --explain
   call_tool web_fetch url=https://www.rust-lang.org/
-  call_tool run_shell_command 'make test' timeout:=600 --propagate-status
-  call_tool github__get_issue number:=7  a tool over MCP
+  call_tool write_file file_path=a.txt content=@draft.txt
+  call_tool run_shell_command 'make test' timeout=600 --propagate-status
+  call_tool github__get_issue number=7   a tool over MCP
   call_tool --batch < calls.jsonl
   call_tool --from openai < call.json    from another API
   call_tool search_file_content TODO --fail-on-match --sarif
@@ -83,6 +86,14 @@ const CALLS: [&str; 14] = [
     "ARGUMENT",
 ];
 
+/// Returns the forms of an answer; `json` is another name of the first.
+fn forms() -> [PossibleValue; Form::NAMES.len()] {
+    Form::NAMES.map(|name| match Form::from_name(name) {
+        Some(Form::Part) => PossibleValue::new(name).alias(Form::JSON),
+        _ => PossibleValue::new(name),
+    })
+}
+
 /// The command line of `call_tool`.
 pub(crate) fn command() -> Command {
     let command = Command::new("call_tool")
@@ -96,17 +107,15 @@ pub(crate) fn command() -> Command {
                 .required_unless_present_any(["batch", "from", "help", "history", "undo", PRUNE])
                 .help("The tool's name (see get_tools)"),
         )
-        .arg(
-            Arg::new("ARGUMENT")
-                .num_args(0..)
-                .help("KEY=VALUE, KEY:=JSON or a value alone, instead of standard input"),
-        )
+        .arg(Arg::new("ARGUMENT").num_args(0..).help(
+            "KEY=VALUE, KEY=@FILE, KEY:=JSON or a bare value, instead of JSON on standard input",
+        ))
         .arg(
             Arg::new("output")
                 .long("output")
                 .short('o')
                 .value_name("FORM")
-                .value_parser(Form::NAMES)
+                .value_parser(forms())
                 .help("Which form of the answer to print [default: text on a terminal, else part]"),
         )
         .arg(
@@ -134,9 +143,7 @@ pub(crate) fn command() -> Command {
                 .long("approval-mode")
                 .value_name("MODE")
                 .value_parser(ApprovalMode::NAMES)
-                .help(
-                    "Ask on the terminal where the policy wants it [default: the host has asked]",
-                ),
+                .help("Ask on the terminal when the policy requires it [default: never ask]"),
         )
         .arg(
             Arg::new("policy")
@@ -186,15 +193,13 @@ fn with_reports(command: Command) -> Command {
         .arg(
             flag(
                 "fail-on-match",
-                "Exit with 1 where a search finds anything, with 0 where not, with 2 where it fails",
+                "Exit 1 if a search finds anything, 0 if not, 2 on failure",
             )
             .conflicts_with_all(["batch", "from", "explain"]),
         )
         .arg(
             flag("sarif", "Print what a search finds as SARIF 2.1.0, for CI")
-                .conflicts_with_all([
-                    "batch", "from", "explain", "output", "text", "stream", "id",
-                ]),
+                .conflicts_with_all(["batch", "from", "explain", "output", "text", "stream", "id"]),
         )
         .arg(
             flag("junit", "Print what a search finds as JUnit XML, for CI").conflicts_with_all([
@@ -287,7 +292,7 @@ fn with_journal(command: Command) -> Command {
                 .num_args(0..)
                 .conflicts_with_all(CALLS)
                 .conflicts_with("history")
-                .help("Take back these changes, or the last one; with --explain only show"),
+                .help("Undo these changes [default: the latest]; --explain previews"),
         )
         .arg(
             Arg::new("since")
@@ -315,12 +320,9 @@ fn with_journal(command: Command) -> Command {
                 .help("With --undo: only changes of this file, or below this directory"),
         )
         .arg(
-            flag(
-                "merge",
-                "With --undo: keep what was changed since, where it is apart",
-            )
-            .requires("undo")
-            .conflicts_with_all(CALLS),
+            flag("merge", "With --undo: keep later edits that don't overlap")
+                .requires("undo")
+                .conflicts_with_all(CALLS),
         )
         .arg(
             flag("json", "With --history or --undo: print JSON lines")
@@ -335,7 +337,7 @@ fn with_journal(command: Command) -> Command {
         .arg(
             flag(
                 PRUNE,
-                "Remove what is over the journal's limits, as calls do by themselves",
+                "Trim the journal to its limits now (normally automatic)",
             )
             .conflicts_with_all(CALLS),
         )

@@ -4,14 +4,12 @@
 use crate::command::command;
 use crate::open_session;
 use crate::options::CallToolOptions;
-use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
+use crate::print::{Printed, Statuses, WIDEST, is_stdout_terminal, print, warn};
+use gemini_tools::builtin::summary;
 use gemini_tools::output::printed;
 use gemini_tools::session::Session;
-use gemini_tools::text::{first_sentence, visible, width};
+use gemini_tools::text::{first_sentence, shortened, visible, width};
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
-
-/// Lines of help are no longer, in characters.
-const WIDEST: usize = 100;
 
 const SHOWN: Statuses = Statuses {
     written: 0,
@@ -70,7 +68,7 @@ fn of_tool_named(options: &CallToolOptions, name: &str) -> Result<String, ToolEr
 /// How to call a tool, and which there are: for a user who has given no name.
 pub(crate) fn tools() -> String {
     let mut text =
-        "Usage: call_tool [OPTIONS] NAME [VALUE] [KEY=VALUE]... [KEY:=JSON]...\n".to_owned();
+        "Usage: call_tool [OPTIONS] NAME [VALUE] [KEY=VALUE|KEY=@FILE|KEY:=JSON]...\n".to_owned();
     if let Ok(session) = open_session(&CallToolOptions::default()) {
         text.push_str("\nTools:\n");
         text.push_str(&list(&session));
@@ -81,27 +79,44 @@ pub(crate) fn tools() -> String {
     text
 }
 
+/// Returns the error of a command line without a tool's name, with the names.
+pub(crate) fn name_a_tool() -> String {
+    let mut text = "Name a tool".to_owned();
+    if let Ok(session) = open_session(&CallToolOptions::default()) {
+        let names: Vec<String> = rows(&session).into_iter().map(|(name, _)| name).collect();
+        text.push_str(&format!(": {}", names.join(", ")));
+    }
+    text + ". call_tool NAME --help shows its arguments."
+}
+
 /// A line for each tool.
 fn list(session: &Session) -> String {
+    let rows = rows(session);
+    let longest = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let room = width().saturating_sub(longest + 4).max(20);
+    let line = |(name, what): &(String, String)| {
+        let what = shortened(&visible(what), room, |_| 1);
+        format!("  {name:longest$}  {what}\n")
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Returns the names of all tools with what a list says of each.
+fn rows(session: &Session) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = session
         .shown(true)
         .into_iter()
-        .map(|tool| (tool.name().to_owned(), first_sentence(tool.description())))
+        .map(|tool| {
+            (
+                tool.name().to_owned(),
+                summary(tool.name(), tool.description()),
+            )
+        })
         .chain(session.known_of_servers(true).into_iter().map(|tool| {
             let description = tool.description();
             (tool.name, first_sentence(&description))
         }))
         .collect();
     rows.sort();
-    let longest = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let room = width().saturating_sub(longest + 4).max(20);
-    let line = |(name, what): &(String, String)| {
-        let mut what = visible(what).into_owned();
-        if what.chars().count() > room {
-            what = what.chars().take(room - 1).collect();
-            what.push('…');
-        }
-        format!("  {name:longest$}  {what}\n")
-    };
-    rows.iter().map(line).collect()
+    rows
 }

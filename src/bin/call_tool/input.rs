@@ -5,8 +5,9 @@ use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::session::Session;
 use gemini_tools::sys::ReadBuffer;
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
-use gemini_tools::tool::{Cancellation, Context, ErrorKind, TICK, ToolError, from_words};
+use gemini_tools::tool::{Cancellation, Context, TICK, ToolError, from_words};
 use serde_json::{Value, json};
+use std::io::Read;
 
 /// The arguments of a call: typed, or one JSON object on standard input.
 pub(crate) fn arguments(
@@ -16,7 +17,9 @@ pub(crate) fn arguments(
     cx: &Context,
 ) -> Result<Value, ToolError> {
     if let Some(words) = &options.args {
-        return session.with_tool(&options.name, cx, |tool| from_words(tool, words))?;
+        return session.with_tool(&options.name, cx, |tool| {
+            from_words(tool, words, &|file| read_named(file, &cx.cancel))
+        })?;
     }
     let text = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(input);
     if text.trim_ascii().is_empty() {
@@ -30,32 +33,43 @@ pub(crate) fn arguments(
     })
 }
 
-/// Reminds of the form for values that are not strings, where one was perhaps meant.
-pub(crate) fn explain_types(options: &CallToolOptions, e: ToolError) -> ToolError {
-    let pairs = options.args.as_deref().unwrap_or_default();
-    let odd = pairs
-        .iter()
-        .filter_map(|pair| pair.split_once('='))
-        .find(|(key, value)| {
-            !key.ends_with(':')
-                && serde_json::from_str::<Value>(value).is_ok_and(|value| !value.is_string())
-        });
-    match odd {
-        Some((key, value)) if e.kind == ErrorKind::InvalidToolParams && e.hint.is_none() => e
-            .with_hint(format!(
-                "KEY=VALUE gives a string; for numbers and the like write {key}:={value}."
-            )),
-        _ => e,
+/// Reads a file that the command line names after `@`. Its path is the shell's, so that it may be
+/// outside the workspace and a FIFO, as that of `<(command)` is.
+fn read_named(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
+    let bytes = if file == "-" {
+        read_stdin(cancel)?
+    } else {
+        let limit = u64::try_from(MAX_BYTES)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(file).and_then(|f| f.take(limit).read_to_end(&mut bytes));
+        read.map_err(|e| ToolError::invalid(format!("Can't read {file:?}: {e}.")))?;
+        bytes
+    };
+    if bytes.len() > MAX_BYTES {
+        return Err(too_large());
     }
+    String::from_utf8(bytes)
+        .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
+}
+
+fn too_large() -> ToolError {
+    ToolError::invalid(format!("The arguments are larger than {MAX_BYTES} bytes."))
 }
 
 /// Reads standard input to its end, in every case: a host whose write fails because its
 /// reader is gone raises an error of its own. A person at a terminal is not waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    let stdin = gemini_tools::sys::stdio::stdin();
-    if gemini_tools::sys::termios::isatty(stdin) {
+    if gemini_tools::sys::termios::isatty(gemini_tools::sys::stdio::stdin()) {
         return Ok(Vec::new());
     }
+    read_stdin(cancel)
+}
+
+/// Reads standard input to its end.
+fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let stdin = gemini_tools::sys::stdio::stdin();
     let failed = |e: gemini_tools::sys::io::Errno| {
         let reason = std::io::Error::from(e);
         ToolError::invalid(format!("Standard input can't be read: {reason}."))
@@ -90,9 +104,7 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
         }
     }
     if is_too_large {
-        return Err(ToolError::invalid(format!(
-            "The arguments are larger than {MAX_BYTES} bytes."
-        )));
+        return Err(too_large());
     }
     Ok(input)
 }

@@ -11,27 +11,29 @@ mod explained;
 mod help;
 mod history;
 mod input;
+mod live;
 mod options;
 mod print;
 mod propagate;
 mod watchdog;
 
-use crate::input::{arguments, explain_types, read_input};
+use crate::input::{arguments, read_input};
+use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
 use crate::print::{
-    Printed, Statuses, is_stderr_terminal, is_stdout_terminal, print, print_json, print_last, warn,
+    Printed, Statuses, is_stderr_terminal, is_stdout_terminal, print, print_last, warn,
 };
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
-use gemini_tools::answer::{Answer, Form, to_line};
+use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
-    Cancellation, Context, Interruption, LiveOutput, LlmContent, Places, ToolError, ToolResult,
+    Cancellation, Context, ErrorKind, Interruption, LlmContent, Places, ToolError, ToolResult,
 };
 use gemini_tools::workspace::real_root;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -127,7 +129,10 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
 /// The person at the terminal, where rules may want the user to be asked.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
     options.rules.approval?;
-    let terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
+    let mut terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
+    if !options.batch && options.from.is_none() {
+        terminal = terminal.for_one_call();
+    }
     Some(SharedPrompt::new(Box::new(terminal)))
 }
 
@@ -180,7 +185,12 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     cx.wants_looks = form == Form::Text && shows_colours(options);
     cx.call_id.clone_from(&options.id);
     if options.stream {
-        cx = cx.with_live_output(print_live);
+        cx = cx.with_live_output(live::print_line);
+    }
+    let shown = Arc::new(LiveText::default());
+    if form == Form::Text && is_stdout_terminal() && options.shows_live() {
+        let shown = Arc::clone(&shown);
+        cx = cx.with_live_output(move |output| shown.show(output));
     }
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
@@ -189,6 +199,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
             cx.limit_chars = session.tool_env().settings.limit_chars();
         }
         let args = arguments(options, session, &input, &cx)?;
+        options.check_form(&args)?;
         if let Some(journal) = session.journal() {
             journal.leave_pruning_to_caller();
         }
@@ -199,10 +210,12 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         let result = call(session, &options.name, args, how, &cx)?;
         ci::check(options, result)
     });
-    let message = Message::of(options, outcome, session.as_ref(), cancel);
+    let rest = shown.take().map(|shown| rest_of(&outcome, &shown));
+    let mut message = Message::of(options, outcome, session.as_ref(), cancel);
     if !watchdog.claim(number) {
         wait_for_the_end();
     }
+    message.go_on(rest);
     for remark in &message.remarks {
         warn(&format!("call_tool: {remark}"));
     }
@@ -211,6 +224,21 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         history::prune_behind(session);
     }
     status
+}
+
+/// What is left of an answer after its beginning was shown while the call ran.
+struct Rest {
+    /// The text that was not shown; `None` if the answer is not what was shown.
+    text: Option<String>,
+    ends_in_line: bool,
+}
+
+fn rest_of(outcome: &Result<ToolResult, ToolError>, shown: &str) -> Rest {
+    let text = outcome.as_ref().ok();
+    Rest {
+        text: text.and_then(|result| after_live(result, shown)),
+        ends_in_line: shown.ends_with('\n'),
+    }
 }
 
 /// Whether the text of an answer has colours.
@@ -238,7 +266,7 @@ impl Message {
         let mut answer = Answer {
             name: &options.name,
             id: options.id.as_deref(),
-            outcome: outcome.map_err(|e| explain_types(options, e)),
+            outcome,
         };
         let status = ci::status(options, &answer, status(&answer, cancel));
         let status = propagate::status(options, &answer, status);
@@ -285,6 +313,21 @@ impl Message {
         said(answer.to_json_with(form, more), Printed::Json)
     }
 
+    /// Leaves out what a terminal has shown already.
+    fn go_on(&mut self, rest: Option<Rest>) {
+        let Some(rest) = rest else {
+            return;
+        };
+        let is_whole = rest.text.is_none();
+        if let Some(text) = rest.text {
+            self.text = text.into_bytes();
+            self.printed = Printed::Text;
+        }
+        if is_whole && !rest.ends_in_line {
+            live::write("\n");
+        }
+    }
+
     /// The exit status, and the one where this can't be written.
     fn statuses(&self, options: &CallToolOptions) -> Statuses {
         Statuses {
@@ -306,8 +349,11 @@ impl Message {
         let is_terminal = is_stdout_terminal();
         let has_colours = shows_colours(options);
         let mut remarks = Vec::new();
-        let (text, printed) = if answer.failure().is_some() {
-            let complaint = format!("call_tool: {}", answer.to_text().trim_end());
+        let (text, printed) = if let Some((_, kind)) = answer.failure() {
+            let mut complaint = format!("call_tool: {}", answer.to_text().trim_end());
+            if kind == ErrorKind::PathNotInWorkspace {
+                complaint.push_str(" Another root: --root DIR.");
+            }
             (complaint, Printed::Complaint)
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
             remarks = answer.remarks();
@@ -345,18 +391,5 @@ fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
         (130, Some(Interruption::Cancelled(signal))) if signal > 0 => by_signal(signal),
         (status, _) => status,
-    }
-}
-
-/// One line of output of a call that still runs.
-fn print_live(output: LiveOutput) {
-    print_json(&to_line(&live_line(output)), 0);
-}
-
-fn live_line(output: LiveOutput) -> Value {
-    match output {
-        LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
-        LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
-        LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
     }
 }

@@ -17,6 +17,7 @@ use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// The options that say which changes `--history` and `--undo` are about.
@@ -96,7 +97,12 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
     match plain {
         // The host gives the name and nothing else: then nothing is parsed.
         Some(name) => options.name = name,
-        None => options.take(&parse()?),
+        None => {
+            options.take(&parse()?);
+            if let Some(conflict) = options.conflict() {
+                return Err(usage_error(&options.name, &conflict));
+            }
+        }
     }
     if let Ok(name) = std::env::var("GEMINI_TOOLS_OUTPUT")
         && options.form.is_none()
@@ -123,6 +129,46 @@ impl CallToolOptions {
     /// format was asked for.
     fn is_one_call(&self) -> bool {
         !self.batch && !self.stream && self.from.is_none() && self.report.is_none()
+    }
+
+    /// Returns true if a terminal shows output while the call runs.
+    pub(crate) fn shows_live(&self) -> bool {
+        self.is_one_call() && !self.explain
+    }
+
+    /// Refuses arguments that the form of the answer has no place for.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` for the context lines of a search with `--output lines`.
+    pub(crate) fn check_form(&self, args: &Value) -> Result<(), ToolError> {
+        let is_search =
+            builtin::known(&self.name).is_some_and(|known| known.name == "search_file_content");
+        if self.form != Some(Form::Lines) || !is_search {
+            return Ok(());
+        }
+        let wants_lines = |key: &&&str| args[**key].as_f64().is_some_and(|lines| lines > 0.0);
+        match ["context", "before", "after"].iter().find(wants_lines) {
+            None => Ok(()),
+            Some(key) => Err(ToolError::invalid(format!(
+                "--output lines prints matching lines only, but {key} asks for others."
+            ))
+            .with_hint(format!("Leave out {key}, or use --output text."))),
+        }
+    }
+
+    /// Returns what is wrong with options that parse one by one.
+    fn conflict(&self) -> Option<String> {
+        let option = match (self.batch, self.stream) {
+            (true, _) => "--batch",
+            (_, true) => "--stream",
+            _ => return None,
+        };
+        self.form.filter(|form| form.is_for_people()).map(|_| {
+            format!(
+                "{option} prints lines of JSON; --output text and --output lines are for one call."
+            )
+        })
     }
 
     fn take(&mut self, matches: &ArgMatches) {
@@ -203,6 +249,8 @@ fn parse() -> Result<ArgMatches, u8> {
                     unwritten: 2,
                 },
             )
+        } else if words().len() > 1 && is_without_name(&e) || words().len() == 1 {
+            usage_error("", &help::name_a_tool())
         } else if e.use_stderr() {
             usage_error("", &unusable(&e))
         } else {
@@ -211,8 +259,74 @@ fn parse() -> Result<ArgMatches, u8> {
     })
 }
 
+/// Returns true if only the tool's name is missing.
+fn is_without_name(error: &clap::Error) -> bool {
+    let missing = error.get(ContextKind::InvalidArg);
+    error.kind() == ErrorKind::MissingRequiredArgument
+        && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().any(|one| one.contains("NAME")))
+}
+
+/// The options of `grep` and `rg` that a search has an argument for, or does without being asked.
+const OF_GREP: [(&str, &str); 22] = [
+    (
+        "-i",
+        "Case is ignored unless you write case_sensitive=true.",
+    ),
+    (
+        "--ignore-case",
+        "Case is ignored unless you write case_sensitive=true.",
+    ),
+    ("-s", "Write case_sensitive=true."),
+    ("--case-sensitive", "Write case_sensitive=true."),
+    ("-n", "Line numbers are always printed."),
+    ("--line-number", "Line numbers are always printed."),
+    ("-r", "Directories are always searched; path=DIR names one."),
+    ("-l", "Write names_only=true."),
+    ("--files-with-matches", "Write names_only=true."),
+    ("-c", "Write count=true."),
+    ("-F", "Write fixed_strings=true."),
+    ("--fixed-strings", "Write fixed_strings=true."),
+    ("-A", "Write after=LINES."),
+    ("-B", "Write before=LINES."),
+    ("-C", "Write context=LINES."),
+    ("-m", "Write max_matches_per_file=NUMBER."),
+    ("-g", "Write include='GLOB'."),
+    ("--glob", "Write include='GLOB'."),
+    (
+        "--type",
+        "Name the files by a glob, such as include='*.rs'.",
+    ),
+    ("--hidden", "Hidden files are searched anyway."),
+    ("--no-ignore", "Write no_ignore=true."),
+    ("--json", "Write --output json."),
+];
+
+/// Returns what to type instead of an option of `grep` or `rg` beside a search.
+fn of_grep(error: &clap::Error) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let words = words();
+    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
+    let is_search = names
+        .any(|name| builtin::known(name).is_some_and(|known| known.name == "search_file_content"));
+    let option = option.split('=').next().unwrap_or_default();
+    let (_, instead) = OF_GREP.iter().find(|(known, _)| *known == option)?;
+    is_search.then(|| {
+        format!(
+            "There is no option {option}. {instead} call_tool search_file_content --help lists \
+             the arguments."
+        )
+    })
+}
+
 /// What is wrong with the command line.
 fn unusable(error: &clap::Error) -> String {
+    if let Some(message) = of_grep(error) {
+        return message;
+    }
     if let Some(option) = of_journal(error) {
         return format!(
             "{option} is for --history or --undo. {}",
@@ -293,6 +407,26 @@ fn is_argument_of_built_in(key: &str) -> bool {
     names.any(|name| builtin::knows_argument(name, key))
 }
 
+/// Returns true if an unusable command line asks for text.
+fn wants_text() -> bool {
+    let words: Vec<_> = words()
+        .into_iter()
+        .filter_map(|word| word.into_string().ok())
+        .collect();
+    let is_text = |form: &str| Form::from_name(form).is_some_and(Form::is_for_people);
+    let after = |option: &str| {
+        let mut pairs = words.windows(2);
+        pairs.any(|pair| pair[0] == option && is_text(&pair[1]))
+    };
+    let joined = |word: &String| {
+        let form = word
+            .strip_prefix("--output=")
+            .or_else(|| word.strip_prefix("-o"));
+        form.is_some_and(is_text)
+    };
+    words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
+}
+
 /// Answers a command line that can't be used. For a person on a terminal that is a message;
 /// a program gets it in the same form as every other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
@@ -301,7 +435,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     } else {
         2
     };
-    if is_stdout_terminal() {
+    if is_stdout_terminal() || wants_text() {
         warn(&format!("call_tool: {reason}"));
         return status;
     }

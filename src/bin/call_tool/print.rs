@@ -1,9 +1,13 @@
 //! The only place that writes to the standard streams.
 
 use gemini_tools::output::{write_json, write_stdout, write_text};
-use gemini_tools::text::json_for_terminal;
+use gemini_tools::text::{json_for_terminal, width, wrapped};
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// The longest lines of help, in characters.
+pub(crate) const WIDEST: usize = 100;
 
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
@@ -20,8 +24,14 @@ pub(crate) fn is_stderr_terminal() -> bool {
     *IS_TERMINAL
 }
 
+/// Writes a message for a person; on a terminal it is wrapped between words.
 pub(crate) fn warn(message: &str) {
-    // Where standard error is gone, there is no reader.
+    let message = if is_stderr_terminal() {
+        Cow::Owned(wrapped(message, width()))
+    } else {
+        Cow::Borrowed(message)
+    };
+    // If standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 

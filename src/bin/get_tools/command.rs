@@ -296,7 +296,7 @@ fn doctor_command() -> Command {
 
 fn trust_command() -> Command {
     Command::new("trust")
-        .about("Shows what the project brings that can run, and lets it")
+        .about("Reviews and trusts the project's own tools and commands")
         .after_help(TRUST_EXAMPLES)
         .arg(flag("yes", "Don't ask").short('y'))
         .arg(flag(

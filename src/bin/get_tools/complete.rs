@@ -2,6 +2,7 @@
 //! `completions/` ask for it at each tab: no server is asked, and what is wrong is left out.
 
 use crate::print::print;
+use gemini_tools::builtin::summary;
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::text::{first_sentence, visible};
 use gemini_tools::tool::{Cancellation, Context, Undeclared, parameters};
@@ -36,7 +37,10 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
 
 fn tools(session: &Session) -> Vec<(String, String)> {
     let ours = session.shown(true).into_iter();
-    let ours = ours.map(|tool| (tool.name().to_owned(), first_sentence(tool.description())));
+    let ours = ours.map(|tool| {
+        let name = tool.name();
+        (name.to_owned(), summary(name, tool.description()))
+    });
     let theirs = session.known_of_servers(true).into_iter().map(|tool| {
         let description = first_sentence(&tool.description());
         (tool.name, description)
@@ -62,11 +66,11 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
         .unwrap_or_default()
 }
 
-/// The arguments with what follows them: `=` where a text does, else `:=`.
+/// The arguments with what follows them: `:=` for an object or a list of them, else `=`.
 fn of_schema(schema: &Value, undeclared: &[Undeclared]) -> Vec<(String, String)> {
     let word = |name: &str, kind: &str| {
-        let is_text = kind.starts_with("string") || kind == "any";
-        format!("{name}{}", if is_text { "=" } else { ":=" })
+        let is_json = kind.contains("object") || kind.starts_with("array of array");
+        format!("{name}{}", if is_json { ":=" } else { "=" })
     };
     let declared = parameters(schema);
     let declared = declared

@@ -73,14 +73,8 @@ impl Format {
         }
     }
 
-    /// All declarations, which come as `get_tools` prints them for Gemini. `asks` is whether calls
-    /// of a tool need approval.
-    pub(crate) fn write(
-        self,
-        list: &[String],
-        options: &ListOptions,
-        asks: &dyn Fn(&str) -> bool,
-    ) -> String {
+    /// Returns the text of all declarations, which come as `get_tools` prints them for Gemini.
+    pub(crate) fn write(self, list: &[String], options: &ListOptions) -> String {
         let declared = || {
             list.iter().filter_map(|text| {
                 let mut declared: GeminiDeclaration = serde_json::from_str(text).ok()?;
@@ -103,7 +97,7 @@ impl Format {
                 json(&list, "{\"tools\":", "}", options)
             }
             Format::Markdown => markdown(&declared().collect::<Vec<_>>()),
-            Format::List => overview(&declared().collect::<Vec<_>>(), options, asks),
+            Format::List => overview(&declared().collect::<Vec<_>>(), options),
             Format::Table => for_terminal(&declared().collect::<Vec<_>>()),
             Format::Names => declared()
                 .map(|d| match kind_of(&d) {
@@ -225,27 +219,17 @@ fn markdown(list: &[GeminiDeclaration]) -> String {
     text
 }
 
-fn first_sentence(declared: &GeminiDeclaration) -> String {
-    let text = one_line(&declared.description);
-    match text.find(". ") {
-        Some(end) => text[..=end].to_owned(),
-        None => text,
-    }
+/// Returns what a list says of a tool.
+fn summary(declared: &GeminiDeclaration) -> String {
+    one_line(&builtin::summary(&declared.name, &declared.description))
 }
 
-/// A line for each tool: its name, its kind, whether its calls need approval, and as much of what
-/// it does as there is room for.
-fn overview(
-    list: &[GeminiDeclaration],
-    options: &ListOptions,
-    asks: &dyn Fn(&str) -> bool,
-) -> String {
-    let approval = |d: &GeminiDeclaration| if asks(&d.name) { "asks" } else { "" }.to_owned();
+/// Returns a line for each tool: its name, its kind, and as much of its summary as there is room for.
+fn overview(list: &[GeminiDeclaration], options: &ListOptions) -> String {
     let columns = [
         Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect()).looking(Look::Path),
         Column::new("KIND", list.iter().map(kind_of).collect()),
-        Column::new("APPROVAL", list.iter().map(approval).collect()),
-        Column::new("WHAT IT DOES", list.iter().map(first_sentence).collect()),
+        Column::new("WHAT IT DOES", list.iter().map(summary).collect()),
     ];
     let has_colours = options.colours.shows_on(std::io::stdout().is_terminal());
     cut_table(&columns, width(), has_colours)
@@ -267,7 +251,7 @@ fn for_terminal(list: &[GeminiDeclaration]) -> String {
         all.collect::<Vec<_>>().join(", ")
     };
     let parameters = Column::new("PARAMETERS", list.iter().map(shown).collect());
-    let what = Column::new("WHAT IT DOES", list.iter().map(first_sentence).collect());
+    let what = Column::new("WHAT IT DOES", list.iter().map(summary).collect());
     let left = |columns: &[&Column]| {
         let taken: usize = columns.iter().map(|c| c.natural() + 2).sum();
         width.saturating_sub(taken)

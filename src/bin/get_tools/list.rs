@@ -6,16 +6,15 @@ use gemini_tools::builtin::{self, ToolEnv, declarations};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Decision, Extra, Mode, Policy, PolicyCall, mode_from_env};
+use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
-use gemini_tools::text::visible;
+use gemini_tools::text::{harmless_lines, visible};
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
 use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use serde_json::json;
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -71,7 +70,6 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         options,
         policy: &policy,
         mode: mode_from_env(),
-        asking: RefCell::default(),
         names: RefCell::default(),
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
@@ -98,8 +96,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         }
     }
     shown.warn_of_globs();
-    let asks = |name: &str| shown.asking.borrow().contains(name);
-    print(options.format.write(&list, options, &asks).as_bytes())
+    print(options.format.write(&list, options).as_bytes())
 }
 
 /// Which tools are to be printed.
@@ -107,8 +104,6 @@ struct Shown<'a> {
     options: &'a ListOptions,
     policy: &'a Policy,
     mode: Mode,
-    /// The tools whose calls need approval, where that is shown.
-    asking: RefCell<HashSet<String>>,
     /// The names of all tools that were looked at.
     names: RefCell<Vec<String>>,
 }
@@ -143,7 +138,7 @@ impl Shown<'_> {
     fn print_notes(&self, notes: &[String]) {
         if self.options.notes || std::io::stderr().is_terminal() {
             for note in notes {
-                warn(&format!("get_tools: {}", visible(note)));
+                warn(&format!("get_tools: {}", harmless_lines(note)));
             }
         }
     }
@@ -166,16 +161,9 @@ impl Shown<'_> {
             let mut names = std::iter::once(&call.name).chain(call.aliases);
             names.any(|n| set.matches(n.as_bytes(), 0))
         };
-        let is_kept = self.policy.shows(call, self.mode, true)
+        self.policy.shows(call, self.mode, true)
             && self.options.only.as_ref().is_none_or(listed)
-            && !listed(&self.options.exclude);
-        if is_kept
-            && self.options.format == Format::List
-            && self.policy.check(call, self.mode, true).decision == Decision::AskUser
-        {
-            self.asking.borrow_mut().insert(call.name.to_owned());
-        }
-        is_kept
+            && !listed(&self.options.exclude)
     }
 }
 

@@ -1,10 +1,21 @@
 //! What goes to the standard streams.
 
 use gemini_tools::output::write_text;
-use std::io::Write;
+use gemini_tools::text::{width, wrapped};
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
 
+/// The longest lines of help, in characters.
+pub(crate) const WIDEST: usize = 100;
+
+/// Writes a message for a person; on a terminal it is wrapped between words.
 pub(crate) fn warn(message: &str) {
-    // Where standard error is gone, there is no reader.
+    let message = if std::io::stderr().is_terminal() {
+        Cow::Owned(wrapped(message, width()))
+    } else {
+        Cow::Borrowed(message)
+    };
+    // If standard error is gone, there is no reader.
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 

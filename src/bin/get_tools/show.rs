@@ -1,12 +1,9 @@
 //! `get_tools show NAME`: help for one tool, as `call_tool NAME --help` prints it.
 
-use crate::print::{print, warn};
+use crate::print::{WIDEST, print, warn};
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::text::{visible, width};
 use gemini_tools::tool::{Cancellation, Context, ToolError, help};
-
-/// Lines of help are no longer, in characters.
-const WIDEST: usize = 100;
 
 /// Prints the help for a tool.
 pub(crate) fn run(name: &str) -> u8 {

@@ -2,7 +2,7 @@
 
 use crate::style::Style;
 use gemini_tools::colours::Look;
-use gemini_tools::text::width;
+use gemini_tools::text::{shortened, width};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A column: its heading, and a text for each row.
@@ -93,23 +93,8 @@ pub(crate) fn cut_table(all: &[Column], width: usize, has_colours: bool) -> Stri
     text
 }
 
-/// As much of a text as `width` has room for, with a mark where there is more.
 fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let Some(room) = width.checked_sub(1) else {
-        return String::new();
-    };
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= room
-    };
-    let mut cut: String = text.chars().take_while(fits).collect();
-    cut.truncate(cut.trim_end().len());
-    cut.push('…');
-    cut
+    shortened(text, width, |c| c.width().unwrap_or(0))
 }
 
 fn row(all: &[Column], cells: &[Vec<String>]) -> String {

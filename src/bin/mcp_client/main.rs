@@ -12,8 +12,8 @@ Usage: mcp_client --connect VERSION
 Holds the connections to MCP servers for get_tools and call_tool, and does what
 their own tools need the network for: they start it where such a tool is
 called, and it must be in their directory. Requests come as JSON lines on
-standard input; when that ends, all servers are ended. There is nothing to be
-done with it by hand.
+standard input; when that ends, all servers are ended. Not meant to be run by
+hand.
 ";
 
 fn main() -> ExitCode {

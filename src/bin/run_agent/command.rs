@@ -56,7 +56,7 @@ fn seconds(text: &str) -> Result<f64, &'static str> {
 fn task() -> Command {
     Command::new("run_agent")
         .version(gemini_tools::VERSION)
-        .about("Has a Gemini model do what a prompt says, with the tools of two commands")
+        .about("Runs a Gemini model on a prompt, with tools")
         .max_term_width(100)
         .after_help(EXAMPLES)
         .arg(

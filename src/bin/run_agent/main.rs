@@ -83,6 +83,7 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     }
     let texts: Vec<&str> = prompts.iter().map(|(text, _)| text.as_str()).collect();
     let run = played::run(options, &setup, played, &texts.join("\n\n")).map_err(fail)?;
+    let replay = run.replay.clone();
     let mut session = session(&mut setup, options, &pair, signals, run).map_err(fail)?;
     if is_empty && !session.is_unfinished() {
         return Err(fail(bad_input(no_prompt)));
@@ -90,6 +91,9 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let ended = session.run_all(prompts).map(drop);
     let refused = &session.stats().refused;
     show::refused(options, refused);
+    if ended.is_ok() {
+        show::expectations(options, replay.as_ref());
+    }
     show::undo(session.stats(), setup.journal_session());
     let is_failure = options.fail_on_refusal && !refused.is_empty();
     ended.map(|()| if is_failure { REFUSED } else { 0 })

@@ -8,11 +8,12 @@ use gemini_tools::agent::output::{
     JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput,
     TextOnTerminal, TextOutput,
 };
+use gemini_tools::agent::replay::Replay;
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use gemini_tools::colours::ColourChoice;
-use gemini_tools::text::visible;
+use gemini_tools::text::{counted, visible};
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -156,6 +157,14 @@ pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
     {
         // As short as the other lines: it must fit into 80 columns.
         let _ = writeln!(stderr(), "Undo with: call_tool --undo --session {session}");
+    }
+}
+
+/// Says how many expectations of a model script a run has met that has passed.
+pub(crate) fn expectations(options: &RunAgentOptions, replay: Option<&Replay>) {
+    let met = replay.map_or(0, Replay::expectations_met);
+    if met > 0 && options.format == OutputFormat::Text {
+        warn(&format!("{} met", counted(met, "expectation")));
     }
 }
 

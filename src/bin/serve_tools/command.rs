@@ -54,12 +54,20 @@ pub(crate) fn command() -> Command {
             .requires("http"),
         )
         .arg(
-            list("host", "NAME", "A name by which HTTP clients may call this server")
-                .requires("http"),
+            list(
+                "host",
+                "NAME",
+                "A name by which HTTP clients may call this server",
+            )
+            .requires("http"),
         )
         .arg(
-            list("root", "DIR", "Work in this directory, whatever roots a client has")
-                .value_parser(clap::value_parser!(PathBuf)),
+            list(
+                "root",
+                "DIR",
+                "Work in this directory, whatever roots a client has",
+            )
+            .value_parser(clap::value_parser!(PathBuf)),
         )
         .arg(flag(
             "mcp",
@@ -70,7 +78,7 @@ pub(crate) fn command() -> Command {
                 .long("approval-mode")
                 .value_name("MODE")
                 .value_parser(ApprovalMode::NAMES)
-                .help("Ask the client's user where the policy wants it [default: the client has asked]"),
+                .help("Ask the client's user when the policy requires it [default: never ask]"),
         )
         .arg(list(
             "policy",

@@ -137,8 +137,8 @@ impl Page {
                 .replace(ws.path("").trim_end_matches('/'), DIRECTORY)
                 .replace(home, HOME);
             assert_eq!(
-                without_trailing_space(&output),
-                without_trailing_space(&step.expected),
+                unwrapped(&without_trailing_space(&output)),
+                unwrapped(&without_trailing_space(&step.expected)),
                 "{}, the example at line {}: {}",
                 self.name,
                 block.line,
@@ -247,6 +247,21 @@ fn without_colours(text: &str) -> String {
         plain.push_str(&piece[end.map_or(0, |end| end + 1)..]);
     }
     plain
+}
+
+/// Returns text with a message to a person on one line: a page has it whole, and the terminal in which examples run
+/// wraps it between words.
+fn unwrapped(text: &str) -> String {
+    let is_message =
+        |line: &str| line.starts_with("call_tool: ") || line.starts_with("get_tools: ");
+    match text.lines().find(|line| is_message(line)) {
+        None => text.to_owned(),
+        Some(line) => {
+            let at = text.find(line).unwrap_or_default();
+            let words: Vec<&str> = text[at..].split_whitespace().collect();
+            format!("{}{}", &text[..at], words.join(" "))
+        }
+    }
 }
 
 fn without_trailing_space(text: &str) -> String {

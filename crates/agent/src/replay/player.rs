@@ -26,6 +26,8 @@ struct State {
     calls: Vec<RecordedCall>,
     /// How many calls were made before these.
     made: usize,
+    /// The number of expectations of a script that were met.
+    met: usize,
     places: Places,
     secrets: Secrets,
     /// Whether the answers of tools are compared with the recorded ones.
@@ -44,6 +46,7 @@ impl Replay {
             played: 0,
             calls: Vec::new(),
             made: 0,
+            met: 0,
             places,
             secrets: Secrets::of_environment(),
             checks,
@@ -101,6 +104,7 @@ impl Replay {
         let first = state.made + 1;
         state.made += calls.len();
         let mut differences = Vec::new();
+        let mut met = 0;
         let is_named = state.source != Source::Session;
         for (number, (call, recorded)) in calls.iter().zip(&state.calls).enumerate() {
             let shown = format!("call {}, {}", first + number, compare::shown(&call.request));
@@ -114,10 +118,13 @@ impl Replay {
                 differences.push(format!("{shown}:\n{how}"));
             }
             let expected = recorded.expect.as_ref();
-            if let Some(how) = expected.and_then(|expected| expected.flaw(call)) {
-                differences.push(format!("{shown}: {how}"));
+            match expected.map(|expected| expected.flaw(call)) {
+                Some(Some(how)) => differences.push(format!("{shown}: {how}")),
+                Some(None) => met += 1,
+                None => {}
             }
         }
+        state.met += met;
         if differences.is_empty() {
             return Ok(());
         }
@@ -149,6 +156,11 @@ impl Replay {
              with answer {played}, which has no call.",
             state.name
         )))
+    }
+
+    /// Returns the number of expectations of a script that the run has met.
+    pub fn expectations_met(&self) -> usize {
+        self.state().met
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -36,6 +36,7 @@ pub(super) const NEVER: &[&[u8]] = &[b".git"];
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "glob",
+    summary: "Finds paths by pattern, the newest first",
     description: "Finds files of the project by a glob pattern, such as 'src/**/*.ts' or \
         '**/*.{md,txt}', and gives their absolute paths: those changed within a day first, the \
         newest at the top, then the others by name. '*.ts' looks at the top directory only. \

@@ -15,6 +15,7 @@ const SHOWN_CHARS: usize = 100;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "google_web_search",
+    summary: "Answers with sources, by Google's search",
     description: "Searches the web with Google and answers the query from what was found, with \
         numbered sources. Use it for what may have changed since your training, or what you do \
         not know; use web_fetch to read a page whose address is known. Needs a credential for the \

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "list_background_processes",
+    summary: "Lists what commands have left running",
     description: "Lists the processes that commands of run_shell_command have left in the \
         background in this project: process id, state (running, or how it ended), age and command.",
     schema: include_str!("declarations/list_background_processes.json"),

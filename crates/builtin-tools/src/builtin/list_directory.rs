@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "list_directory",
+    summary: "Lists directories first, then files",
     description: "Lists the names of the files and directories that a directory of the project \
         holds: directories first, marked [DIR], then files, each by name. Entries that .gitignore \
         or .geminiignore name are left out and counted; 'ignore' leaves out more.",

@@ -49,7 +49,7 @@ pub use save_memory::memory_file;
 #[cfg(feature = "settings")]
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Undeclared, Usage,
@@ -115,6 +115,8 @@ type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, Tool
 /// needs none of the code behind them.
 pub(crate) struct Declaration {
     name: &'static str,
+    /// What the tool does, in a list for people of 80 columns.
+    summary: &'static str,
     description: &'static str,
     /// Compact JSON.
     schema: &'static str,
@@ -243,6 +245,13 @@ pub fn kind(name: &str) -> Option<Kind> {
 pub fn display_name(name: &str) -> Option<&'static str> {
     let spec = ALL.iter().find(|spec| spec.declaration.name == name)?;
     Some(spec.display_name)
+}
+
+/// Returns what a list for people says of a tool: the summary of a built-in one, and the first
+/// sentence of the description of any other.
+pub fn summary(name: &str, description: &str) -> String {
+    let declared = DECLARATIONS.iter().find(|d| d.name == name);
+    declared.map_or_else(|| first_sentence(description), |d| d.summary.to_owned())
 }
 
 /// Whether the same call of the built-in tool of this name once more changes nothing further, and
@@ -414,6 +423,21 @@ fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
 #[cfg(all(test, feature = "shell", feature = "web"))]
 mod tests {
     use super::{ALL, DECLARATIONS, declarations};
+
+    /// The longest summary, in characters: 80 columns less the longest name and kind.
+    const SUMMARY_CHARS: usize = 44;
+
+    #[test]
+    fn a_summary_fits_a_line_of_a_terminal() {
+        for declared in DECLARATIONS {
+            let summary = declared.summary;
+            assert!(summary.chars().count() <= SUMMARY_CHARS, "{summary}");
+            let verb = summary.split(' ').next().unwrap_or_default();
+            assert!(verb.ends_with('s'), "{summary}");
+            assert!(!summary.ends_with('.'), "{summary}");
+        }
+    }
+
     use serde_json::Value;
 
     /// The schema that `Params` gives, in the plain form that the Gemini API takes.

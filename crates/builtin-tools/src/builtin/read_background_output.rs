@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_background_output",
+    summary: "Reads a background process's output",
     description: "Reads what a process that run_shell_command has left in the background has \
         printed so far: the last 'lines' lines, or 'lines' lines from 'offset'. With 'wait' it \
         waits so many seconds at most until the process ends, or until a line matches 'pattern' \

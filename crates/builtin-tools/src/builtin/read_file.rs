@@ -33,6 +33,7 @@ const CONTEXT_BYTES: usize = 1024;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_file",
+    summary: "Reads a text file, an image, a PDF or audio",
     description: "Reads one file of the project. Text comes back as it is, 2,000 lines at most \
         unless 'limit' says otherwise, lines over 2,000 characters cut; where more remains, the \
         answer says which lines it shows and the 'offset' to go on with. Files of any size can be \

@@ -47,6 +47,7 @@ pub(super) const NAMED_SKIPS: usize = 50;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "read_many_files",
+    summary: "Reads files, directories and globs",
     description: "Reads several files of the project at once: 'paths' takes files, directories \
         and glob patterns relative to the root. Each file's text comes after a line with its \
         path, ordered by path. Build output, dependencies, binaries and ignored files are left \

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "replace",
+    summary: "Replaces an exact text with another",
     description: "Replaces an exact text in one file of the project. 'old_string' must be the \
         file's literal text with all its whitespace, long enough to be unique; nothing in either \
         string is special. By default it must occur exactly once; 'expected_replacements' says \

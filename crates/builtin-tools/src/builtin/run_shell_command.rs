@@ -27,6 +27,7 @@ use std::time::{Duration, SystemTime};
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "run_shell_command",
+    summary: "Runs a line of bash",
     description: "Runs a command with bash -c in the project's root or in 'directory', without a \
         terminal and with nothing on standard input. Answers with the lines Command, Directory, \
         Output (both streams as they came), Error, Exit Code, Signal, Background PIDs and Process \
@@ -421,6 +422,8 @@ impl Report<'_> {
         }
         let text = self.lines(&captured.text);
         let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
+        let start = self.before_output().len();
+        result.command_output = Some(start..start + captured.text.len());
         if let Some(coloured) = &captured.coloured {
             result.terminal_text = Some(self.lines(coloured.trim_end()));
         }
@@ -460,6 +463,13 @@ impl Report<'_> {
         }
     }
 
+    /// Returns the lines before the output, and the word that it follows.
+    fn before_output(&self) -> String {
+        let directory = self.call.directory.as_deref().unwrap_or("(root)");
+        let command = &self.call.command;
+        format!("Command: {command}\nDirectory: {directory}\nOutput: ")
+    }
+
     /// The lines that models know, in their order.
     fn lines(&self, output: &str) -> String {
         let none = || "(none)".to_owned();
@@ -477,10 +487,9 @@ impl Report<'_> {
         };
         let pids = self.background.iter().map(|p| p.pid.to_string()).collect();
         let mut text = format!(
-            "Command: {}\nDirectory: {}\nOutput: {}\nError: {}\nExit Code: {code}\nSignal: {signal}\n\
+            "{}{}\nError: {}\nExit Code: {code}\nSignal: {signal}\n\
              Background PIDs: {}\nProcess Group PGID: {}",
-            self.call.command,
-            self.call.directory.as_deref().unwrap_or("(root)"),
+            self.before_output(),
             if output.is_empty() { "(empty)" } else { output },
             self.error.clone().unwrap_or_else(none),
             or_none(pids),

@@ -42,6 +42,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "save_memory",
+    summary: "Adds one line to ~/.gemini/GEMINI.md",
     description: "Remembers one fact for all later sessions, in the user's own memory file. Use it \
         when the user asks to remember something, or states a lasting preference or a fact about \
         themselves or their environment that later sessions need. Not for what matters in this \

@@ -38,6 +38,7 @@ pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "search_file_content",
+    summary: "Finds lines by regular expression",
     description: "Searches the contents of the project's files for a regular expression, line by \
         line, without regard to case. Gives the matching lines with their numbers, grouped by \
         file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'; '!dist' leaves out \

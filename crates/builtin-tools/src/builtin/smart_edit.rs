@@ -32,6 +32,7 @@ const LISTED_LINES: usize = 20;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "smart_edit",
+    summary: "Replaces a text, also if quoted inexactly",
     description: "Replaces one text in one file of the project, also where 'old_string' differs \
         slightly from the file: in line ends, indentation, kinds of quotes, escapes, or in lines \
         that are only quoted as context. It must mean exactly one place; the answer says how it \

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "stop_background_process",
+    summary: "Ends a background process",
     description: "Ends a process that run_shell_command has left in the background, with \
         everything that it started: politely first, then for good.",
     schema: include_str!("declarations/stop_background_process.json"),

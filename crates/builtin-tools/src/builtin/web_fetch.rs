@@ -29,6 +29,7 @@ const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "web_fetch",
+    summary: "Reads web pages and does what a prompt asks",
     description: "Reads up to 20 web pages whose addresses are in 'prompt' and does with them \
         what the prompt asks: answer, summarize, extract. Pages, plain text, JSON, XML, PDF \
         documents and images. Addresses in the private network are refused unless the user has \

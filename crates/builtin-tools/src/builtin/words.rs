@@ -66,8 +66,8 @@ pub(super) fn words(name: &str) -> Words {
         },
         "read_background_output" => Words {
             examples: &[
-                "call_tool read_background_output 4711 lines:=20",
-                "call_tool read_background_output 4711 pattern='listening on' wait:=30",
+                "call_tool read_background_output 4711 lines=20",
+                "call_tool read_background_output 4711 pattern='listening on' wait=30",
             ],
             errors: &[(
                 InvalidToolParams,
@@ -76,8 +76,8 @@ pub(super) fn words(name: &str) -> Words {
         },
         "read_file" => Words {
             examples: &[
-                "call_tool read_file README.md limit:=20",
-                "call_tool read_file src/main.rs start_line:=2 end_line:=3",
+                "call_tool read_file README.md limit=20",
+                "call_tool read_file src/main.rs start_line=2 end_line=3",
             ],
             errors: &[
                 (FileNotFound, "there is no such file"),
@@ -114,7 +114,7 @@ pub(super) fn words(name: &str) -> Words {
         "replace" => Words {
             examples: &[
                 "call_tool replace file_path=README.md old_string=one new_string=two --explain",
-                "call_tool replace file_path=README.md old_string=one new_string=two expected_replacements:=1",
+                "call_tool replace file_path=README.md old_string=one new_string=two expected_replacements=1",
             ],
             errors: &[
                 (
@@ -144,8 +144,8 @@ pub(super) fn words(name: &str) -> Words {
         },
         "run_shell_command" => Words {
             examples: &[
-                "call_tool run_shell_command 'make test' timeout:=600 --propagate-status",
-                "call_tool run_shell_command 'sleep 60' is_background:=true",
+                "call_tool run_shell_command 'make test' timeout=600 --propagate-status",
+                "call_tool run_shell_command 'sleep 60' is_background=true",
             ],
             errors: &[
                 (
@@ -170,8 +170,8 @@ pub(super) fn words(name: &str) -> Words {
         },
         "search_file_content" => Words {
             examples: &[
-                "call_tool search_file_content 'TODO|FIXME' include='*.rs' context:=1",
-                "call_tool search_file_content 'main(' fixed_strings:=true names_only:=true",
+                "call_tool search_file_content 'TODO|FIXME' include='*.rs' context=1",
+                "call_tool search_file_content 'main(' fixed_strings=true names_only=true",
             ],
             errors: &[
                 (

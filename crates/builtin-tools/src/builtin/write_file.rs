@@ -22,6 +22,7 @@ pub(super) const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
 
 pub(super) const DECLARATION: Declaration = Declaration {
     name: "write_file",
+    summary: "Writes the whole content of a file",
     description: "Writes the whole content of one file of the project, making it and missing \
         directories where needed, overwriting what was there. Permissions, encoding, byte-order \
         mark and uniform CRLF line ends of an existing file are kept. For changing part of a file \

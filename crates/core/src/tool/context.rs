@@ -358,12 +358,12 @@ impl GracePeriod {
     }
 }
 
-/// What a running tool shows before it is done.
+/// A piece of output of a running tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveOutput {
-    /// Text so far.
+    /// Text that follows all that was shown before.
     Text(String),
-    /// A terminal's lines so far.
+    /// All lines of a terminal, in the place of those shown before.
     Ansi(Vec<Vec<super::AnsiToken>>),
     /// A sub-agent's state.
     Subagent(super::SubagentProgress),

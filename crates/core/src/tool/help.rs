@@ -106,12 +106,12 @@ fn synopsis(tool: &dyn Tool) -> String {
                 .first()
                 .is_some_and(|first| first.is_required);
             if is_required {
-                format!("call_tool {name} {value} [KEY=VALUE] [KEY:=JSON]")
+                format!("call_tool {name} {value} [KEY=VALUE] [KEY=@FILE] [KEY:=JSON]")
             } else {
-                format!("call_tool {name} [{value}] [KEY=VALUE] [KEY:=JSON]")
+                format!("call_tool {name} [{value}] [KEY=VALUE] [KEY=@FILE] [KEY:=JSON]")
             }
         }
-        None => format!("call_tool {name} KEY=VALUE [KEY:=JSON]"),
+        None => format!("call_tool {name} KEY=VALUE [KEY=@FILE] [KEY:=JSON]"),
     }
 }
 
@@ -131,6 +131,7 @@ fn made_examples(tool: &dyn Tool) -> Vec<String> {
         let key = visible(&parameter.name);
         typed.push_str(&match &value {
             Value::String(text) => format!(" {key}={text}"),
+            Value::Bool(_) | Value::Number(_) => format!(" {key}={value}"),
             other => format!(" {key}:={}", quoted(&other.to_string())),
         });
         json.insert(parameter.name.clone(), value);
@@ -139,7 +140,8 @@ fn made_examples(tool: &dyn Tool) -> Vec<String> {
     vec![typed, format!("echo {json} | call_tool {name}")]
 }
 
-fn quoted(text: &str) -> String {
+/// Returns `text` as one word of a shell.
+pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
@@ -147,8 +149,8 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A value that a parameter may have.
-fn sample(schema: &Value) -> Value {
+/// Returns a value that a parameter may have.
+pub(super) fn sample(schema: &Value) -> Value {
     if let Some(default) = schema.get("default") {
         return default.clone();
     }
@@ -160,9 +162,23 @@ fn sample(schema: &Value) -> Value {
         Some("integer" | "number") => least.unwrap_or_else(|| 1.into()),
         Some("boolean") => true.into(),
         Some("array") => Value::Array(vec![sample(&schema["items"])]),
-        Some("object") => Value::Object(Map::new()),
+        Some("object") => Value::Object(sample_members(schema)),
         _ => "VALUE".into(),
     }
+}
+
+/// Returns the required members of an object, or else its first.
+fn sample_members(schema: &Value) -> Map<String, Value> {
+    let properties = &schema["properties"];
+    let mut members = parameters(schema);
+    members.retain(|member| properties.get(&member.name).is_some());
+    let required = members.iter().filter(|member| member.is_required).count();
+    members.truncate(required.max(1));
+    let member = |member: super::Parameter<'_>| {
+        let value = sample(&properties[&member.name]);
+        (member.name, value)
+    };
+    members.into_iter().map(member).collect()
 }
 
 struct Page {

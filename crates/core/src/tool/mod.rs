@@ -19,6 +19,7 @@ pub mod reference;
 mod result;
 mod schema;
 mod usage;
+mod words;
 
 pub use args::Args;
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
@@ -37,9 +38,8 @@ pub use result::{
     ToolResult,
 };
 pub use schema::Schema;
-pub use usage::{
-    Undeclared, Usage, from_words, obvious_parameter, refuse_unknown, unknown_arguments,
-};
+pub use usage::{Undeclared, Usage, obvious_parameter, refuse_unknown, unknown_arguments};
+pub use words::{ReadNamed, from_words};
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@ use crate::message::Part;
 use crate::text::show_name;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The outcome of a call, as in Gemini CLI's `ToolResult`.
@@ -37,6 +38,9 @@ pub struct ToolResult {
     /// What a terminal shows instead of the text, where that has colours.
     #[serde(skip)]
     pub terminal_text: Option<String>,
+    /// The place of a command's output in the text, which says more of the command.
+    #[serde(skip)]
+    pub command_output: Option<Range<usize>>,
     /// What people read instead of the text, where that is in a notation for models.
     #[serde(skip)]
     pub text_for_people: Option<String>,

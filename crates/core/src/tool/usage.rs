@@ -1,14 +1,13 @@
-//! How people give a tool its arguments: the names that it knows, a value without a name, and
-//! what was meant by a name that it does not know.
+//! The names of the arguments that a tool knows, and suggestions for a name that it doesn't know.
 //!
-//! A program gives one JSON object, and what the tool does not know of it is ignored: a model's
-//! call should not fail because of an argument too many. A person types, so that a name that is
-//! not known is a slip, and [`from_words`] refuses it with the nearest name.
+//! A program gives one JSON object, and a tool ignores the names in it that it doesn't know: a
+//! model's call should not fail because of an argument too many. A person types, so that an unknown
+//! name is a slip, and [`super::from_words`] refuses it with the nearest name.
 
 use super::{Args, ErrorKind, Schema, Tool, ToolError};
-use crate::json::parse_json;
 use crate::registry::nearest;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -39,14 +38,14 @@ pub struct Undeclared {
 }
 
 /// The names that a tool knows, each with the one to write.
-struct Names<'a> {
+pub(super) struct Names<'a> {
     tool: &'a dyn Tool,
     /// The names of the schema; `None` where the tool takes any.
-    declared: Option<Vec<&'a str>>,
+    pub(super) declared: Option<Vec<&'a str>>,
 }
 
 impl<'a> Names<'a> {
-    fn of(tool: &'a dyn Tool) -> Self {
+    pub(super) fn of(tool: &'a dyn Tool) -> Self {
         let mut declared = Vec::new();
         let is_closed = collect(tool.parameters().whole(), &mut declared);
         Self {
@@ -57,7 +56,7 @@ impl<'a> Names<'a> {
     }
 
     /// All names, with the one to write.
-    fn spellings(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub(super) fn spellings(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let usage = self.tool.usage();
         let declared = self.declared.clone().unwrap_or_default();
         let declared = declared.into_iter().map(|name| (name, name));
@@ -66,12 +65,12 @@ impl<'a> Names<'a> {
         declared.chain(renamed).chain(more)
     }
 
-    fn knows(&self, name: &str) -> bool {
+    pub(super) fn knows(&self, name: &str) -> bool {
         self.spellings().any(|(known, _)| known == name)
     }
 
     /// Which of the arguments the tool would ignore.
-    fn unknown<'n>(&self, args: &'n Map<String, Value>) -> Vec<&'n str> {
+    pub(super) fn unknown<'n>(&self, args: &'n Map<String, Value>) -> Vec<&'n str> {
         if self.declared.is_none() {
             return Vec::new();
         }
@@ -81,7 +80,7 @@ impl<'a> Names<'a> {
     }
 
     /// What is required and was not given, under any name.
-    fn missing(&self, args: &Map<String, Value>) -> Vec<&'a str> {
+    pub(super) fn missing(&self, args: &Map<String, Value>) -> Vec<&'a str> {
         let is_given = |name: &&str| {
             let mut spellings = self.spellings().filter(|(_, own)| own == name);
             spellings.any(|(spelling, _)| args.contains_key(spelling))
@@ -91,24 +90,51 @@ impl<'a> Names<'a> {
         required
     }
 
-    /// What was probably meant by a name that is not known: a near one, or the only one that is
-    /// missing where nothing else is odd.
+    /// Returns the name that was probably meant by an unknown one: a near one, or else the only
+    /// one that is missing, if there is only one unknown name.
     fn meant(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
+        self.near(name, args).or_else(|| {
+            match (self.missing(args).as_slice(), self.unknown(args).len()) {
+                ([one], 1) => Some(*one),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns the name that is spelled nearly like `name` and was not given, a required one first.
+    pub(super) fn near(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         let missing = self.missing(args);
         let near = nearest(name, self.spellings());
-        let near_and_missing = near.iter().find(|near| missing.contains(near));
-        let only_one = || match (missing.as_slice(), self.unknown(args).len()) {
-            ([one], 1) => Some(one),
-            _ => None,
-        };
-        near_and_missing
+        near.iter()
+            .find(|near| missing.contains(near))
             .or_else(|| near.iter().find(|near| !args.contains_key(**near)))
-            .or_else(only_one)
             .copied()
     }
 
+    /// Returns the name in the schema of an argument that is spelled `name`.
+    pub(super) fn own<'n>(&self, name: &'n str) -> &'n str
+    where
+        'a: 'n,
+    {
+        let mut spellings = self.spellings();
+        let found = spellings.find(|(spelling, _)| *spelling == name);
+        found.map_or(name, |(_, own)| own)
+    }
+
+    /// Returns the schema of the argument that is spelled `name`, or `None` if the tool declares
+    /// none.
+    pub(super) fn schema(&self, name: &str) -> Option<Cow<'a, Value>> {
+        let own = self.own(name);
+        let declared = self.tool.parameters().value()["properties"].get(own);
+        declared.map(Cow::Borrowed).or_else(|| {
+            let mut undeclared = self.tool.usage().undeclared.iter();
+            let more = undeclared.find(|more| more.name == own)?;
+            Some(Cow::Owned(json!({ "type": more.kind })))
+        })
+    }
+
     /// All that can be written, for a hint.
-    fn list(&self) -> String {
+    pub(super) fn list(&self) -> String {
         let required = required(self.tool.parameters());
         let others = self.spellings().map(|(_, own)| own);
         let mut names: Vec<&str> = required.into_iter().chain(others).collect();
@@ -273,184 +299,17 @@ pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
     (!is_object && !holds_others).then_some((name, property))
 }
 
-/// One word of a command line.
-enum Word<'a> {
-    Named(&'a str, Value),
-    /// A value without a name.
-    Bare(&'a str),
-}
-
-/// Arguments as a person types them: `KEY=VALUE` is a string, `KEY:=JSON` anything else, and a
-/// value without a name is for the [`obvious_parameter`]. A word is such a value where nothing is
-/// before its `=` that could be a name.
-///
-/// # Errors
-///
-/// `invalid_tool_params` where a word can't be used, or names an argument that the tool does not
-/// have.
-pub fn from_words(tool: &dyn Tool, words: &[String]) -> Result<Value, ToolError> {
-    let names = Names::of(tool);
-    let mut args = Map::new();
-    let mut bare = Vec::new();
-    for word in words {
-        match read_word(&names, word)? {
-            Word::Named(key, value) => {
-                args.insert(key.to_owned(), value);
-            }
-            Word::Bare(value) => bare.push(value),
-        }
-    }
-    if !bare.is_empty() {
-        place(tool, &names, &bare, &mut args)?;
-    } else if let Some(hint) = whole_word(tool, &names, words, &args) {
-        refuse_unknown(tool, &Args::from_map(args.clone())).map_err(|e| {
-            let said = e.hint.clone().unwrap_or_default();
-            e.with_hint(format!("{said} {hint}"))
-        })?;
-    }
-    let args = Args::from_map(args);
-    refuse_unknown(tool, &args)?;
-    Ok(args.into_value())
-}
-
-fn read_word<'a>(names: &Names<'_>, word: &'a str) -> Result<Word<'a>, ToolError> {
-    let Some((before, value)) = word.split_once('=') else {
-        return Ok(Word::Bare(word));
-    };
-    let json_key = before
-        .strip_suffix(':')
-        .filter(|key| !names.knows(&format!("{key}:")));
-    let key = json_key.unwrap_or(before);
-    if !names.knows(key) && !could_be_name(key) {
-        return Ok(Word::Bare(word));
-    }
-    let value = match json_key {
-        Some(key) => parse_json(value.as_bytes()).map_err(|e| {
-            ToolError::invalid(format!("The value of {key:?} is not valid JSON: {e}."))
-                .with_hint("Use KEY=VALUE for a string.")
-        })?,
-        None => Value::from(value),
-    };
-    Ok(Word::Named(key, value))
-}
-
-fn could_be_name(key: &str) -> bool {
-    let mut chars = key.chars();
-    chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
-}
-
-/// Gives values without a name to the parameter that they are for.
-fn place(
-    tool: &dyn Tool,
-    names: &Names<'_>,
-    bare: &[&str],
-    args: &mut Map<String, Value>,
-) -> Result<(), ToolError> {
-    let own = tool.name();
-    let first = bare.first().copied().unwrap_or_default();
-    if names.spellings().next().is_none() && names.declared.is_some() {
-        return Err(ToolError::invalid(format!(
-            "{own} takes no arguments, but {first:?} is given."
-        )));
-    }
-    let Some((name, property)) = obvious_parameter(tool.parameters()) else {
-        return Err(ToolError::invalid(format!(
-            "{first:?} is not an argument of the form KEY=VALUE, and {own} has no single \
-             parameter that it could be for."
-        ))
-        .with_hint(names.list()));
-    };
-    let mut given = names
-        .spellings()
-        .filter(|(_, to)| *to == name)
-        .map(|(from, _)| from);
-    if let Some(given) = given.find(|given| args.contains_key(*given)) {
-        return Err(ToolError::invalid(format!(
-            "{first:?} would be the {name} of {own}, which is given as {given}= already."
-        ))
-        .with_hint(format!(
-            "Write other arguments as KEY=VALUE. {}",
-            names.list()
-        )));
-    }
-    let has_type = |wanted: &str| match &property["type"] {
-        Value::String(one) => one == wanted,
-        Value::Array(several) => several.iter().any(|one| one == wanted),
-        _ => false,
-    };
-    if has_type("array") && !has_type("string") {
-        let values: Result<Vec<Value>, _> = bare
-            .iter()
-            .map(|word| typed(own, name, &property["items"], word))
-            .collect();
-        args.insert(name.to_owned(), values?.into());
-        return Ok(());
-    }
-    if let [_, second, ..] = bare {
-        return Err(ToolError::invalid(format!(
-            "{own} takes one value without a name, its {name}, but {second:?} is another."
-        ))
-        .with_hint(format!(
-            "Quote a value of several words, and write other arguments as KEY=VALUE. {}",
-            names.list()
-        )));
-    }
-    args.insert(name.to_owned(), typed(own, name, property, first)?);
-    Ok(())
-}
-
-/// A value without a name in the type of its parameter.
-fn typed(tool: &str, name: &str, schema: &Value, word: &str) -> Result<Value, ToolError> {
-    let kind = schema["type"].as_str().unwrap_or("string");
-    if !matches!(kind, "integer" | "number" | "boolean") {
-        return Ok(word.into());
-    }
-    let value = parse_json(word.as_bytes()).ok();
-    let value = value.filter(|value| value.is_number() || value.is_boolean());
-    value.ok_or_else(|| {
-        ToolError::invalid(format!(
-            "{word:?} would be the {name} of {tool}, which is a {kind}."
-        ))
-    })
-}
-
-/// A word such as `CC=gcc make` that was meant as a whole, and was read as an argument.
-fn whole_word(
-    tool: &dyn Tool,
-    names: &Names<'_>,
-    words: &[String],
-    args: &Map<String, Value>,
-) -> Option<String> {
-    let [word] = words else {
-        return None;
-    };
-    if !word.contains(char::is_whitespace) {
-        return None;
-    }
-    let (name, _) = obvious_parameter(tool.parameters())?;
-    if names.unknown(args).is_empty() {
-        return None;
-    }
-    let quoted = word.replace('\'', "'\\''");
-    Some(format!(
-        "To give all of it as the {name}, write {name}='{quoted}'."
-    ))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{from_words, misnamed, obvious_parameter, unknown_arguments};
+pub(super) mod tests {
+    use super::{misnamed, obvious_parameter, unknown_arguments};
     use crate::tool::{
         Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Undeclared, Usage,
     };
     use serde_json::{Value, json};
 
-    struct Taking(Schema);
+    pub(in crate::tool) struct Taking(Schema);
 
-    fn taking(schema: Value) -> Taking {
+    pub(in crate::tool) fn taking(schema: Value) -> Taking {
         Taking(Schema::from_value(schema))
     }
 
@@ -494,97 +353,11 @@ mod tests {
         }
     }
 
-    fn reader() -> Taking {
+    pub(in crate::tool) fn reader() -> Taking {
         taking(
             json!({"type": "object", "required": ["absolute_path"], "properties": {
             "absolute_path": {"type": "string"}, "limit": {"type": "number"}}}),
         )
-    }
-
-    fn typed(tool: &Taking, words: &[&str]) -> Result<Value, String> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        from_words(tool, &words).map_err(|e| e.to_string())
-    }
-
-    #[test]
-    fn a_value_without_a_name_is_for_the_only_required_parameter() {
-        for (words, args) in [
-            (&["a.md"][..], json!({"absolute_path": "a.md"})),
-            (
-                &["a.md", "limit:=2"],
-                json!({"absolute_path": "a.md", "limit": 2}),
-            ),
-            (
-                &["limit:=2", "a.md"],
-                json!({"absolute_path": "a.md", "limit": 2}),
-            ),
-            (&["=a"], json!({"absolute_path": "=a"})),
-            (&["x y=z"], json!({"absolute_path": "x y=z"})),
-            (
-                &["http://a/?b=c"],
-                json!({"absolute_path": "http://a/?b=c"}),
-            ),
-            (&["absolute_path=a=b"], json!({"absolute_path": "a=b"})),
-            (
-                &["file_path=a", "no_ignore:=true"],
-                json!({"file_path": "a", "no_ignore": true}),
-            ),
-        ] {
-            assert_eq!(typed(&reader(), words), Ok(args), "{words:?}");
-        }
-        let lists = taking(
-            json!({"type": "object", "required": ["paths"], "properties": {
-            "paths": {"type": "array", "items": {"type": "string"}}}}),
-        );
-        assert_eq!(typed(&lists, &["a", "b"]), Ok(json!({"paths": ["a", "b"]})));
-        let counts = taking(json!({"type": "object", "properties": {"pid": {"type": "integer"}}}));
-        assert_eq!(typed(&counts, &["17"]), Ok(json!({"pid": 17})));
-        assert!(
-            typed(&counts, &["x"])
-                .is_err_and(|e| e.contains("an integer") || e.contains("integer"))
-        );
-    }
-
-    #[test]
-    fn what_can_not_be_placed_is_refused() {
-        for (words, said) in [
-            (
-                &["a", "b"][..],
-                "takes one value without a name, its absolute_path, but \"b\"",
-            ),
-            (&["a", "absolute_path=b"], "given as absolute_path= already"),
-            (&["a", "file_path=b"], "given as file_path= already"),
-            (&["limit:=x"], "\"limit\" is not valid JSON"),
-            (
-                &["file=a"],
-                "no argument \"file\". Did you mean absolute_path?",
-            ),
-            (&["FOO=make it"], "absolute_path='FOO=make it'"),
-            (
-                &["absolute_path=a", "lmit:=2"],
-                "no argument \"lmit\". Did you mean limit?",
-            ),
-            (
-                &["absolute_path=a", "zzz=1"],
-                "It takes absolute_path, limit, no_ignore.",
-            ),
-            (
-                &["fil=a", "lmit:=2"],
-                "\"fil\" or \"lmit\". Did you mean limit by \"lmit\"?",
-            ),
-        ] {
-            let error = typed(&reader(), words).expect_err("refused");
-            assert!(error.contains(said), "{words:?}: {error}");
-        }
-        let two = taking(
-            json!({"type": "object", "required": ["a", "b"], "properties": {
-            "a": {"type": "string"}, "b": {"type": "string"}}}),
-        );
-        let error = typed(&two, &["x"]).expect_err("refused");
-        assert!(error.contains("no single parameter"), "{error}");
-        let none = taking(json!({"type": "object", "properties": {}}));
-        let error = typed(&none, &["x=1"]).expect_err("refused");
-        assert!(error.contains("no argument \"x\""), "{error}");
     }
 
     #[test]

@@ -10,15 +10,15 @@ mod show;
 mod tests;
 mod tty;
 
-use super::{ApprovalPrompt, ApprovalQuestion, Reply};
+use super::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
 use change::Edited;
 pub use change::changed_lines;
 use editor::Draft;
 use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::signals::Signals;
-use show::escape_controls;
 pub use show::question;
+use show::{Audience, escape_controls};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -31,6 +31,7 @@ pub struct TerminalPrompt {
     tty: Tty,
     editor: OsString,
     shows_colours: bool,
+    is_for_one_call: bool,
     cancel: Cancellation,
     signals: Option<Arc<Signals>>,
 }
@@ -70,9 +71,17 @@ impl TerminalPrompt {
             tty,
             editor: editor::USUAL.into(),
             shows_colours: false,
+            is_for_one_call: false,
             cancel: Cancellation::default(),
             signals: None,
         }
+    }
+
+    /// Leaves out the answers that are for later calls too, since there are none.
+    #[must_use]
+    pub fn for_one_call(mut self) -> Self {
+        self.is_for_one_call = true;
+        self
     }
 
     /// With another editor: words for a shell, to which the file is added.
@@ -132,7 +141,13 @@ impl TerminalPrompt {
                 }
                 Pressed::Key(Choice::Help) => {
                     self.write("help\n")?;
-                    self.write(&show::help(question, first.is_cut, self.shows_colours))?;
+                    let audience = if self.is_for_one_call {
+                        Audience::Caller
+                    } else {
+                        Audience::Session
+                    };
+                    let colours = self.shows_colours;
+                    self.write(&show::help(question, first.is_cut, colours, audience))?;
                     continue;
                 }
                 Pressed::Key(Choice::Edit) => {
@@ -210,8 +225,16 @@ impl TerminalPrompt {
 
 impl ApprovalPrompt for TerminalPrompt {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+        let explanation = Explanation {
+            is_for_once: question.explanation.is_for_once || self.is_for_one_call,
+            ..question.explanation.clone()
+        };
+        let question = ApprovalQuestion {
+            explanation: &explanation,
+            ..*question
+        };
         // Where nothing can be shown, the user can't be asked.
-        self.converse(question).ok()
+        self.converse(&question).ok()
     }
 }
 

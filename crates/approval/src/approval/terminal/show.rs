@@ -335,8 +335,22 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     line
 }
 
-/// What each key of the line means, a line for each.
-pub(super) fn help(question: &ApprovalQuestion<'_>, is_cut: bool, colours: bool) -> String {
+/// The program that a refused call is answered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// A session with a model, which goes on.
+    Session,
+    /// A caller that makes one call.
+    Caller,
+}
+
+/// Returns the meaning of each key of the line, a line for each.
+pub(super) fn help(
+    question: &ApprovalQuestion<'_>,
+    is_cut: bool,
+    colours: bool,
+    audience: Audience,
+) -> String {
     let name = escape_controls(question.name, false);
     let for_session =
         |what: &str| format!("yes, and until the session ends to {what}, without a question");
@@ -362,15 +376,19 @@ pub(super) fn help(question: &ApprovalQuestion<'_>, is_cut: bool, colours: bool)
     if is_cut {
         keys.push(('v', "show all of it".to_owned()));
     }
-    keys.push((
-        'e',
-        "change it in the editor first; the model is told what you changed".to_owned(),
-    ));
-    keys.push((
-        'n',
-        "no; the model is told, and goes on without it".to_owned(),
-    ));
-    keys.push(('q', "no, and end the session, as Ctrl-C".to_owned()));
+    let last = match audience {
+        Audience::Session => [
+            "change it in the editor first; the model is told what you changed",
+            "no; the model is told, and goes on without it",
+            "no, and end the session, as Ctrl-C",
+        ],
+        Audience::Caller => [
+            "change it in the editor first",
+            "no; the call is refused",
+            "no, as Ctrl-C",
+        ],
+    };
+    keys.extend("enq".chars().zip(last.map(str::to_owned)));
     let mut page = PromptPage::new(colours, true);
     for (key, meaning) in keys {
         page.line(&format!("{key}  "), &meaning, None);
@@ -380,7 +398,7 @@ pub(super) fn help(question: &ApprovalQuestion<'_>, is_cut: bool, colours: bool)
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{escape_controls, keys, page, question};
+    use super::{Audience, escape_controls, keys, page, question};
     use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};
     use gemini_tools_core::tool::ConfirmationDetails;
     use serde_json::json;
@@ -541,7 +559,10 @@ mod tests {
     #[test]
     fn the_help_says_what_each_key_of_the_line_means() {
         let shell = call("run_shell_command", json!({}));
-        let help = |details| super::help(&shell.asked(&explained(Some(details))), true, false);
+        let help = |details| {
+            let explanation = explained(Some(details));
+            super::help(&shell.asked(&explanation), true, false, Audience::Session)
+        };
         assert_eq!(
             help(exec("git status", &["git", "x\x1b"])),
             "  y  yes, to this call\n  \
@@ -570,7 +591,7 @@ mod tests {
                     .skip(1)
                     .filter_map(|key| key.chars().next())
                     .collect();
-                let help = super::help(&question, false, false);
+                let help = super::help(&question, false, false, Audience::Session);
                 let mut told: Vec<char> = help
                     .lines()
                     .filter_map(|line| line.chars().nth(2))

@@ -1,0 +1,497 @@
+//! Arguments as a person types them on a command line: `KEY=VALUE`, `KEY=@FILE`, `KEY:=JSON`, and a
+//! bare value. The schema decides the type of a value that is not JSON.
+
+use super::help::{quoted, sample};
+use super::usage::Names;
+use super::{Args, Tool, ToolError, obvious_parameter, refuse_unknown};
+use crate::json::parse_json;
+use serde_json::{Map, Value};
+
+/// Reads a file that is named after `@` on a command line; `-` is standard input.
+pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
+
+/// Returns the arguments that `words` give to `tool`.
+///
+/// - `KEY=VALUE` takes the type of the parameter: a number, a boolean or `null` where its schema
+///   allows no string, one item where it wants an array, and otherwise the string.
+/// - `KEY=@FILE` takes the content of a file as such a value, `KEY=@-` that of standard input;
+///   `KEY=@@VALUE` is a value that begins with one `@`.
+/// - `KEY:=JSON` is JSON, and `KEY:=@FILE` a file of JSON.
+/// - A bare value, taken as it is, fills the [`obvious_parameter`]. A word is one if the text before
+///   its first `=` can't be a name.
+///
+/// `KEY=` repeated gives an array several items.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` if a word has no place, does not fit its parameter, is given twice
+/// or names an argument that the tool doesn't have, and the error of `read` if a file can't be read.
+pub fn from_words(
+    tool: &dyn Tool,
+    words: &[String],
+    read: ReadNamed<'_>,
+) -> Result<Value, ToolError> {
+    let names = Names::of(tool);
+    let mut typed = Typed {
+        tool,
+        names: &names,
+        args: Map::new(),
+        lists: Vec::new(),
+    };
+    let mut bare = Vec::new();
+    for word in words {
+        match split(&names, word) {
+            Word::Bare => bare.push(word.as_str()),
+            Word::Json(key, text) => {
+                let value = typed.json(key, text, read)?;
+                typed.insert(key, value)?;
+            }
+            Word::Text(key, text) => {
+                let text = match text.strip_prefix('@') {
+                    None => text.to_owned(),
+                    Some(literal) if literal.starts_with('@') => literal.to_owned(),
+                    Some(file) => read(file).map_err(|e| {
+                        let (meant, typed) = (quoted(text), quoted(&format!("@{text}")));
+                        e.with_hint(format!("For the text {meant} itself, write {key}={typed}."))
+                    })?,
+                };
+                typed.give(key, &text)?;
+            }
+        }
+    }
+    if !bare.is_empty() {
+        typed.place(&bare)?;
+    }
+    let args = Args::from_map(typed.args);
+    refuse_misread(tool, &names, words, &args)?;
+    refuse_unknown(tool, &args)?;
+    Ok(args.into_value())
+}
+
+/// A word of a command line, with its key and what follows it.
+enum Word<'a> {
+    Text(&'a str, &'a str),
+    Json(&'a str, &'a str),
+    Bare,
+}
+
+fn split<'a>(names: &Names<'_>, word: &'a str) -> Word<'a> {
+    let Some((before, value)) = word.split_once('=') else {
+        return Word::Bare;
+    };
+    let json_key = before
+        .strip_suffix(':')
+        .filter(|key| !names.knows(&format!("{key}:")));
+    let key = json_key.unwrap_or(before);
+    if !names.knows(key) && !could_be_name(key) {
+        return Word::Bare;
+    }
+    if json_key.is_some() {
+        Word::Json(key, value)
+    } else {
+        Word::Text(key, value)
+    }
+}
+
+fn could_be_name(key: &str) -> bool {
+    let mut chars = key.chars();
+    chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// The arguments that the words so far have given.
+struct Typed<'a> {
+    tool: &'a dyn Tool,
+    names: &'a Names<'a>,
+    args: Map<String, Value>,
+    /// The keys of arrays whose items were given one by one.
+    lists: Vec<String>,
+}
+
+impl Typed<'_> {
+    fn json(&self, key: &str, text: &str, read: ReadNamed<'_>) -> Result<Value, ToolError> {
+        let content = text.strip_prefix('@').map(read).transpose()?;
+        let json = content.as_deref().unwrap_or(text);
+        parse_json(json.as_bytes()).map_err(|e| {
+            let schema = self.names.schema(key).unwrap_or_default();
+            let hint = match from_text(&schema, text) {
+                Some(_) => format!("Without the colon it is: {key}={}.", quoted(text)),
+                None => example(key, &schema),
+            };
+            let message = format!("The value of {key:?} is not valid JSON: {e}.");
+            ToolError::invalid(message).with_hint(hint)
+        })
+    }
+
+    /// Gives `key` a value in the type of its parameter, or one more item if that is an array.
+    fn give(&mut self, key: &str, text: &str) -> Result<(), ToolError> {
+        let schema = self.names.schema(key).unwrap_or_default();
+        let value = from_text(&schema, text).ok_or_else(|| {
+            let kinds = kinds(&schema).unwrap_or_default().join(" or ");
+            let message = format!("{key} takes a value of the type {kinds}, not {text:?}.");
+            ToolError::invalid(message).with_hint(example(key, &schema))
+        })?;
+        let Value::Array(mut items) = value else {
+            return self.insert(key, value);
+        };
+        if self.lists.iter().any(|list| list == key)
+            && let Some(Value::Array(list)) = self.args.get_mut(key)
+        {
+            list.append(&mut items);
+            return Ok(());
+        }
+        self.insert(key, items.into())?;
+        self.lists.push(key.to_owned());
+        Ok(())
+    }
+
+    fn insert(&mut self, key: &str, value: Value) -> Result<(), ToolError> {
+        if self.args.insert(key.to_owned(), value).is_some() {
+            let message = format!("{key} is given twice.");
+            return Err(ToolError::invalid(message).with_hint("Give it once."));
+        }
+        Ok(())
+    }
+
+    /// Gives bare values to the parameter that they are for.
+    fn place(&mut self, bare: &[&str]) -> Result<(), ToolError> {
+        let own = self.tool.name();
+        let names = self.names;
+        let first = bare.first().copied().unwrap_or_default();
+        if names.spellings().next().is_none() && names.declared.is_some() {
+            return Err(ToolError::invalid(format!(
+                "{own} takes no arguments, but {first:?} is given."
+            )));
+        }
+        let Some((name, _)) = obvious_parameter(self.tool.parameters()) else {
+            return Err(ToolError::invalid(format!(
+                "{first:?} is not an argument of the form KEY=VALUE, and {own} has no single \
+                 parameter that it could be for."
+            ))
+            .with_hint(names.list()));
+        };
+        let mut given = self.args.keys();
+        if let Some(given) = given.find(|given| names.own(given) == name) {
+            return Err(ToolError::invalid(format!(
+                "Unexpected {first:?}: the {name} of {own} is given as {given}= already."
+            ))
+            .with_hint(format!(
+                "Write other arguments as KEY=VALUE. {}",
+                names.list()
+            )));
+        }
+        for value in bare {
+            if self.args.contains_key(name) && !self.lists.iter().any(|list| list == name) {
+                return Err(self.unexpected(value, name));
+            }
+            self.give(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// The error of a second bare value. `grep` and `rg` take paths after the pattern.
+    fn unexpected(&self, value: &str, name: &str) -> ToolError {
+        let own = self.tool.name();
+        let message = format!("Unexpected {value:?}: {own} takes one bare value, its {name}.");
+        let takes_path = self.names.knows("path") && self.names.own("path") != name;
+        let hint = if takes_path {
+            format!("Did you mean path={}?", quoted(value))
+        } else {
+            "Write other arguments as KEY=VALUE.".to_owned()
+        };
+        let list = self.names.list();
+        let hint = format!("{hint} Quote a value of several words. {list}");
+        ToolError::invalid(message).with_hint(hint)
+    }
+}
+
+/// Returns `text` in the type that `schema` wants, or `None` if it has no such value.
+fn from_text(schema: &Value, text: &str) -> Option<Value> {
+    let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
+        return Some(text.into());
+    };
+    if kinds.contains(&"array") {
+        return Some(Value::Array(vec![from_text(&schema["items"], text)?]));
+    }
+    let value = parse_json(text.trim().as_bytes()).ok()?;
+    let fits = match &value {
+        Value::Null => kinds.contains(&"null"),
+        Value::Bool(_) => kinds.contains(&"boolean"),
+        Value::Number(_) => kinds.contains(&"number") || kinds.contains(&"integer"),
+        Value::Object(_) => kinds.contains(&"object"),
+        Value::String(_) | Value::Array(_) => false,
+    };
+    fits.then_some(value)
+}
+
+/// Returns the types that a schema allows, or `None` if it doesn't say.
+fn kinds(schema: &Value) -> Option<Vec<&str>> {
+    match &schema["type"] {
+        Value::String(one) => return Some(vec![one]),
+        Value::Array(all) => return Some(all.iter().filter_map(Value::as_str).collect()),
+        _ => {}
+    }
+    let mut any = ["anyOf", "oneOf"].iter();
+    let variants = any.find_map(|key| schema[*key].as_array())?;
+    let kinds: Option<Vec<_>> = variants.iter().map(kinds_without_items).collect();
+    Some(kinds?.concat())
+}
+
+/// [`kinds`] of a variant; arrays, whose items the whole schema doesn't describe, count as unknown.
+fn kinds_without_items(schema: &Value) -> Option<Vec<&str>> {
+    kinds(schema).filter(|kinds| !kinds.contains(&"array"))
+}
+
+/// Returns a sentence that shows how an argument is typed.
+fn example(key: &str, schema: &Value) -> String {
+    match sample(schema) {
+        Value::String(text) => format!("Write {key}={}.", quoted(&text)),
+        Value::Bool(_) => format!("Write {key}=true or {key}=false."),
+        value @ Value::Number(_) => format!("Write a number, such as {key}={value}."),
+        value => {
+            let value = quoted(&value.to_string());
+            format!("Write JSON, such as {key}:={value}.")
+        }
+    }
+}
+
+/// Refuses a word such as `a=b` that was read as an argument, if the tool has no such argument and
+/// the word may be meant as the value of the obvious parameter, and shows how both are typed.
+fn refuse_misread(
+    tool: &dyn Tool,
+    names: &Names<'_>,
+    words: &[String],
+    args: &Args,
+) -> Result<(), ToolError> {
+    let map = args.as_map();
+    let unknown = names.unknown(map);
+    let [unknown] = unknown.as_slice() else {
+        return Ok(());
+    };
+    let Some((name, _)) = obvious_parameter(tool.parameters()) else {
+        return Ok(());
+    };
+    let is_given = map.keys().any(|key| names.own(key) == name);
+    let read_as =
+        |word: &&String| matches!(split(names, word), Word::Text(key, _) if key == *unknown);
+    let Some(word) = words.iter().find(read_as).filter(|_| !is_given) else {
+        return Ok(());
+    };
+    if names.near(unknown, map).is_some() {
+        return Ok(());
+    }
+    let value = &word[unknown.len() + 1..];
+    Err(ToolError::invalid(format!(
+        "The tool {} has no argument {unknown:?}.",
+        tool.name()
+    ))
+    .with_hint(format!(
+        "Did you mean {name}={}, or {name}={} for all of it?",
+        quoted(value),
+        quoted(word)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_words;
+    use crate::tool::ToolError;
+    use crate::tool::usage::tests::{Taking, reader, taking};
+    use serde_json::{Value, json};
+
+    fn typed(tool: &Taking, words: &[&str]) -> Result<Value, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let read = |file: &str| match file {
+            "-" => Ok("[3]".to_owned()),
+            "f" => Ok("@text\n".to_owned()),
+            "n" => Ok("17\n".to_owned()),
+            _ => Err(ToolError::invalid(format!("There is no file {file:?}."))),
+        };
+        from_words(tool, &words, &read).map_err(|e| e.to_string())
+    }
+
+    fn all_kinds() -> Taking {
+        taking(json!({"type": "object", "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "ratio": {"type": "number"},
+            "is_set": {"type": "boolean"},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "numbers": {"type": "array", "items": {"type": "integer"}},
+            "options": {"type": "object", "properties": {"depth": {"type": "integer"}}},
+            "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "either": {"type": ["integer", "string"]},
+            "unknown": {"$ref": "#/$defs/x"},
+        }}))
+    }
+
+    #[test]
+    fn a_value_takes_the_type_of_its_parameter() {
+        for (words, args) in [
+            (&["text=5"][..], json!({"text": "5"})),
+            (&["text="], json!({"text": ""})),
+            (&["count=5"], json!({"count": 5})),
+            (&["ratio=0.5"], json!({"ratio": 0.5})),
+            (&["is_set=false"], json!({"is_set": false})),
+            (&["names=a"], json!({"names": ["a"]})),
+            (&["names=a", "names=b"], json!({"names": ["a", "b"]})),
+            (&["numbers=1", "numbers=2"], json!({"numbers": [1, 2]})),
+            (&["names:=[\"a\"]"], json!({"names": ["a"]})),
+            (&["options={\"depth\":1}"], json!({"options": {"depth": 1}})),
+            (&["maybe=5"], json!({"maybe": 5})),
+            (&["maybe=null"], json!({"maybe": null})),
+            (&["either=5"], json!({"either": "5"})),
+            (&["unknown=5"], json!({"unknown": "5"})),
+        ] {
+            assert_eq!(typed(&all_kinds(), words), Ok(args), "{words:?}");
+        }
+        // Names that are not declared have types too.
+        let undeclared = typed(&reader(), &["a", "no_ignore=true"]);
+        let args = json!({"absolute_path": "a", "no_ignore": true});
+        assert_eq!(undeclared, Ok(args));
+        let renamed = taking(json!({"type": "object", "properties": {
+            "absolute_path": {"type": "integer"}}}));
+        assert_eq!(
+            typed(&renamed, &["file_path=1"]),
+            Ok(json!({"file_path": 1}))
+        );
+    }
+
+    #[test]
+    fn a_value_comes_from_a_file_after_an_at_sign() {
+        for (words, args) in [
+            (&["text=@f"][..], json!({"text": "@text\n"})),
+            (&["text=@@f"], json!({"text": "@f"})),
+            (&["text=a@f"], json!({"text": "a@f"})),
+            (&["count=@n"], json!({"count": 17})),
+            (&["names=@f"], json!({"names": ["@text\n"]})),
+            (&["numbers:=@-"], json!({"numbers": [3]})),
+            (&["text:=\"@f\""], json!({"text": "@f"})),
+        ] {
+            assert_eq!(typed(&all_kinds(), words), Ok(args), "{words:?}");
+        }
+        assert_eq!(
+            typed(&reader(), &["@f"]),
+            Ok(json!({"absolute_path": "@f"}))
+        );
+        let error = typed(&all_kinds(), &["text=@none"]).expect_err("refused");
+        assert_eq!(
+            error,
+            "There is no file \"none\". For the text '@none' itself, write text='@@none'."
+        );
+    }
+
+    #[test]
+    fn an_error_shows_what_to_type() {
+        for (word, said) in [
+            (
+                "count=x",
+                "type integer, not \"x\". Write a number, such as count=1.",
+            ),
+            ("count=", "such as count=1."),
+            ("is_set=yes", "Write is_set=true or is_set=false."),
+            ("numbers=x", "Write JSON, such as numbers:='[1]'."),
+            ("options=x", "Write JSON, such as options:='{\"depth\":1}'."),
+            ("names:=x", "Without the colon it is: names=x."),
+            ("text:=it's", "Without the colon it is: text='it'\\''s'."),
+            ("count:=x", "such as count=1."),
+        ] {
+            let error = typed(&all_kinds(), &[word]).expect_err("refused");
+            assert!(error.contains(said), "{word}: {error}");
+        }
+        let error = typed(&all_kinds(), &["count=1", "count=2"]).expect_err("refused");
+        assert!(error.contains("count is given twice"), "{error}");
+    }
+
+    #[test]
+    fn a_bare_value_fills_the_only_required_parameter() {
+        for (words, args) in [
+            (&["a.md"][..], json!({"absolute_path": "a.md"})),
+            (
+                &["a.md", "limit=2"],
+                json!({"absolute_path": "a.md", "limit": 2}),
+            ),
+            (
+                &["limit:=2", "a.md"],
+                json!({"absolute_path": "a.md", "limit": 2}),
+            ),
+            (&["=a"], json!({"absolute_path": "=a"})),
+            (&["x y=z"], json!({"absolute_path": "x y=z"})),
+            (
+                &["http://a/?b=c"],
+                json!({"absolute_path": "http://a/?b=c"}),
+            ),
+            (&["absolute_path=a=b"], json!({"absolute_path": "a=b"})),
+            (
+                &["file_path=a", "no_ignore:=true"],
+                json!({"file_path": "a", "no_ignore": true}),
+            ),
+        ] {
+            assert_eq!(typed(&reader(), words), Ok(args), "{words:?}");
+        }
+        let lists = taking(
+            json!({"type": "object", "required": ["paths"], "properties": {
+            "paths": {"type": "array", "items": {"type": "string"}}}}),
+        );
+        assert_eq!(typed(&lists, &["a", "b"]), Ok(json!({"paths": ["a", "b"]})));
+        let counts = taking(json!({"type": "object", "properties": {"pid": {"type": "integer"}}}));
+        assert_eq!(typed(&counts, &["17"]), Ok(json!({"pid": 17})));
+        assert!(typed(&counts, &["x"]).is_err_and(|e| e.contains("integer")));
+    }
+
+    #[test]
+    fn a_word_without_a_place_is_refused() {
+        for (words, said) in [
+            (
+                &["a", "b"][..],
+                "Unexpected \"b\": taking takes one bare value, its absolute_path.",
+            ),
+            (&["a", "absolute_path=b"], "given as absolute_path= already"),
+            (&["a", "file_path=b"], "given as file_path= already"),
+            (
+                &["file=a"],
+                "no argument \"file\". Did you mean absolute_path?",
+            ),
+            (
+                &["FOO=make it"],
+                "Did you mean absolute_path='make it', or absolute_path='FOO=make it' for all",
+            ),
+            (&["a=b"], "or absolute_path='a=b' for all of it?"),
+            (
+                &["absolute_path=a", "lmit:=2"],
+                "no argument \"lmit\". Did you mean limit?",
+            ),
+            (
+                &["absolute_path=a", "zzz=1"],
+                "It takes absolute_path, limit, no_ignore.",
+            ),
+            (
+                &["fil=a", "lmit:=2"],
+                "\"fil\" or \"lmit\". Did you mean limit by \"lmit\"?",
+            ),
+        ] {
+            let error = typed(&reader(), words).expect_err("refused");
+            assert!(error.contains(said), "{words:?}: {error}");
+        }
+        let search = taking(
+            json!({"type": "object", "required": ["pattern"], "properties": {
+            "pattern": {"type": "string"}, "path": {"type": "string"}}}),
+        );
+        let error = typed(&search, &["todo", "lib"]).expect_err("refused");
+        assert!(
+            error.contains("Unexpected \"lib\"") && error.contains("Did you mean path=lib?"),
+            "{error}"
+        );
+        let two = taking(
+            json!({"type": "object", "required": ["a", "b"], "properties": {
+            "a": {"type": "string"}, "b": {"type": "string"}}}),
+        );
+        let error = typed(&two, &["x"]).expect_err("refused");
+        assert!(error.contains("no single parameter"), "{error}");
+        let none = taking(json!({"type": "object", "properties": {}}));
+        let error = typed(&none, &["x=1"]).expect_err("refused");
+        assert!(error.contains("no argument \"x\""), "{error}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The output of a call that still runs: as text on a terminal, or as lines of JSON for `--stream`.
+
+use crate::print::{Printed, Statuses, print, print_json};
+use gemini_tools::answer::to_line;
+use gemini_tools::text::harmless_lines;
+use gemini_tools::tool::LiveOutput;
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+
+/// The text that a terminal has shown of a call before its answer.
+#[derive(Default)]
+pub(crate) struct LiveText(Mutex<String>);
+
+impl LiveText {
+    /// Shows the next piece. Only text can be shown as a part of what is to come.
+    pub(crate) fn show(&self, output: LiveOutput) {
+        let LiveOutput::Text(text) = output else {
+            return;
+        };
+        write(&harmless_lines(&text));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_str(&text);
+    }
+
+    /// Returns all that was shown, or `None` if that is nothing.
+    pub(crate) fn take(&self) -> Option<String> {
+        let shown = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        (!shown.is_empty()).then_some(shown)
+    }
+}
+
+/// Writes text to the terminal.
+pub(crate) fn write(text: &str) {
+    let statuses = Statuses {
+        written: 0,
+        unwritten: 0,
+    };
+    print(text.as_bytes(), Printed::Text, statuses);
+}
+
+/// Prints one line of JSON with the output of a call that still runs.
+pub(crate) fn print_line(output: LiveOutput) {
+    print_json(&to_line(&line(output)), 0);
+}
+
+/// Returns the JSON of a piece of output.
+pub(crate) fn line(output: LiveOutput) -> Value {
+    match output {
+        LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
+        LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
+        LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
+    }
+}
