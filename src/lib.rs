@@ -83,7 +83,7 @@ pub use gemini_tools_builtin_tools::builtin;
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
-    colours, diagnostic, json, message, parallel, registry, text, tool, version,
+    colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
 };
 #[cfg(feature = "custom")]
 pub use gemini_tools_custom_tools as custom;

@@ -277,7 +277,10 @@ description = "d"
     let ws = with("publish.toml", &format!("kind = \"read\"\n{manifest}"));
     assert_eq!(explained(&ws, "publish", &json!({}))["confirmation"], false);
     let lint = ws.get_tools(&["lint"]).unwatched().run();
-    lint.must_say(lint.text(), &["warning[not-asked]", "It is never shown"]);
+    lint.must_say(
+        lint.text(),
+        &["warning[unused-question]", "It is never shown"],
+    );
 }
 
 #[test]

@@ -247,8 +247,41 @@ fn a_file_that_was_changed_since_is_refused_and_named_and_others_are_not() {
     assert!(!Path::new(&ws.path("b.txt")).exists());
     // What was undone once isn't again.
     let again = undo(&ws, &[id(&entries[0])]);
-    assert_eq!(again.status(), 1);
-    again.must_say(&again.errors(), &["is as it was before already"]);
+    assert_eq!(again.status(), 0);
+    again.must_say(again.text(), &["c.txt: 1 change already undone"]);
+}
+
+#[test]
+fn an_undo_of_what_a_user_has_put_back_by_hand_says_so() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    edit(&ws, "a.txt", "one", "two");
+    edit(&ws, "a.txt", "two", "three");
+    fs::write(ws.path("a.txt"), "one\n").expect("written");
+    let answer = undo(&ws, &["--path", "a.txt"]);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    answer.must_say(answer.text(), &["a.txt: 2 changes already undone"]);
+    assert_eq!(text(&ws, "a.txt"), "one\n");
+}
+
+#[test]
+fn names_command_no_terminal_and_break_no_line() {
+    let name = "a\u{1b}[31m\r\n\u{202e}b.txt";
+    let ws = Workspace::new().file(name, "one");
+    edit(&ws, name, "one", "two");
+    let listed = ws.call_tool(&["--history"]).run();
+    let undone = undo(&ws, &[]);
+    fs::write(ws.path(name), "changed").expect("written");
+    let refused = undo(&ws, &["--path", "."]);
+    for said in [
+        listed.text().to_owned(),
+        undone.text().to_owned(),
+        refused.errors(),
+    ] {
+        assert!(said.contains("b.txt"), "{said:?}");
+        let is_raw = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!said.contains(is_raw), "{said:?}");
+    }
+    assert_eq!(listed.text().lines().count(), 1, "{}", listed.shown());
 }
 
 #[test]
@@ -692,8 +725,55 @@ fn a_journal_that_cannot_be_written_stops_no_edit() {
     let ws = Workspace::new()
         .file("a.txt", "one")
         .home(".gemini/tools_journal", "");
-    edit(&ws, "a.txt", "one", "two");
+    let arguments =
+        json!({"file_path": ws.path("a.txt"), "old_string": "one", "new_string": "two"});
+    let said = ws
+        .tool("replace")
+        .arguments(&arguments)
+        .unwatched()
+        .run()
+        .output();
     assert_eq!(text(&ws, "a.txt"), "two");
+    assert!(
+        said.contains("--undo can't take this change back: "),
+        "{said}"
+    );
+    assert!(said.contains("tools_journal"), "{said}");
+}
+
+#[test]
+fn after_a_change_that_was_not_kept_an_older_one_is_not_taken_for_the_latest() {
+    let ws = Workspace::new().file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    set_mode(&journal(&ws), 0o750);
+    edit(&ws, "a.txt", "two", "three");
+    set_mode(&journal(&ws), 0o700);
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(&answer.errors(), &["a.txt was changed since; not undone"]);
+    assert_eq!(text(&ws, "a.txt"), "three");
+}
+
+#[test]
+fn the_folder_of_an_hour_is_used_only_where_it_is_the_users_alone_and_no_link() {
+    let ws = Workspace::new().file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    let hours = || {
+        let entries = fs::read_dir(journal(&ws)).expect("it");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        paths.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    for hour in hours() {
+        set_mode(&hour, 0o777);
+    }
+    assert_eq!(ws.call_tool(&["--history"]).run().status(), 1);
+    for hour in hours() {
+        set_mode(&hour, 0o700);
+        let elsewhere = ws.root().join("out/hour");
+        fs::rename(&hour, &elsewhere).expect("moved");
+        symlink(&elsewhere, &hour).expect("a link");
+    }
+    assert_eq!(ws.call_tool(&["--history"]).run().status(), 1);
 }
 
 #[test]
@@ -711,6 +791,7 @@ fn command_lines_that_make_no_sense_are_refused() {
         (&["--merge", "read_file"], "cannot be used with"),
         (&["--history", "--undo"], "cannot be used with"),
         (&["--history", "--batch"], "cannot be used with"),
+        (&["--undo", "--all"], "cannot be used with"),
         (
             &["--since", "10m", "read_file"],
             "is for --history or --undo",

@@ -1329,7 +1329,7 @@ fn the_form_in_which_the_host_gets_answers_is_told() {
     let ws = ws.home(".gemini/.env", "GEMINI_TOOLS_OUTPUT=host\n");
     let file = ws.root().join("home/.gemini/.env");
     let said = fact(&ws, "answers");
-    assert_eq!(said, format!("text (host, by {})", file.display()));
+    assert_eq!(said, format!("text: host, by {}", file.display()));
     finds_no(&ws, &[], "output-form");
     for (name, severity) in [("text", "warning"), ("jason", "error")] {
         // Of two files the nearer one is read.
@@ -1340,4 +1340,36 @@ fn the_form_in_which_the_host_gets_answers_is_told() {
         assert_eq!(told[0]["severity"], severity, "{told:?}");
         assert_eq!(told[0]["subject"], nearer.display().to_string());
     }
+}
+
+#[test]
+fn variables_that_a_host_in_a_workflow_keeps_back_are_reported() {
+    let ws = with_ours();
+    let codes = |variables: &[(&str, &str)]| {
+        let mut call = ws.get_tools(&["doctor", "--json"]).unwatched();
+        for (name, value) in variables {
+            call = call.env(name, value);
+        }
+        let report: Value = serde_json::from_str(call.run().text()).expect("JSON");
+        let findings = report["findings"].as_array().expect("a list").clone();
+        let is_it = |finding: &&Value| finding["code"] == "not-handed-on";
+        let found: Vec<Value> = findings.iter().filter(is_it).cloned().collect();
+        found
+    };
+    let (sha, sandbox) = (
+        ("GITHUB_SHA", "0123abc"),
+        ("GEMINI_TOOLS_SANDBOX", "read-only"),
+    );
+    assert_eq!(codes(&[sandbox]).len(), 0);
+    let found = codes(&[sha, sandbox]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["severity"], "error");
+    assert!(
+        found[0].to_string().contains("GEMINI_CLI_TOOLS_SANDBOX"),
+        "{found:?}"
+    );
+    assert_eq!(
+        codes(&[sha, ("GEMINI_CLI_TOOLS_SANDBOX", "read-only")]).len(),
+        0
+    );
 }

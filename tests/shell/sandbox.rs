@@ -131,7 +131,7 @@ fn declared_paths_can_be_written_and_only_the_user_declares_them() {
     let settings = |ws: &Workspace| {
         let out = ws.outside_path("");
         format!(
-            r#"{{"tools": {{"sandbox": "workspace-write", "sandboxAllowedPaths": ["{out}"]}}}}"#
+            r#"{{"tools": {{"commandSandbox": "workspace-write", "sandboxAllowedPaths": ["{out}"]}}}}"#
         )
     };
     let command = json!({"command": "echo x > ../out/new"});
@@ -289,7 +289,7 @@ fn the_network_can_be_allowed_by_the_user() {
     if !can_confine() || !has("curl") {
         return;
     }
-    let settings = r#"{"tools": {"sandbox": "read-only", "sandboxNetworkAccess": true}}"#;
+    let settings = r#"{"tools": {"commandSandbox": "read-only", "sandboxNetworkAccess": true}}"#;
     for (user, project, reached) in [(settings, "{}", true), ("{}", settings, false)] {
         let ws = Workspace::new()
             .home(".gemini/settings.json", user)
@@ -394,6 +394,7 @@ fn what_is_not_understood_runs_nothing() {
         ("on", "{}"),
         ("", r#"{"tools": {"sandbox": "docker"}}"#),
         ("", r#"{"tools": {"sandbox": 1}}"#),
+        ("", r#"{"tools": {"commandSandbox": "docker"}}"#),
         ("", r#"{"tools": {"sandbox": "off"}"#),
     ] {
         let ws = Workspace::new().home(".gemini/settings.json", settings);

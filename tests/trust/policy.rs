@@ -421,3 +421,133 @@ fn a_name_that_allows_nothing_is_told_and_config_shows_the_files_in_force() {
         &["Policy files, highest precedence first\n  none\n"],
     );
 }
+
+#[test]
+fn no_setting_of_a_project_removes_a_rule_that_denies() {
+    let always = json!({"security": {"disableAlwaysAllow": true}}).to_string();
+    for priority in [10, 950, 999] {
+        let rule = DENY_WRITING.replace("priority = 10", &format!("priority = {priority}"));
+        for file in [
+            ".gemini/policies/mine.toml",
+            ".gemini/policies/auto-saved.toml",
+        ] {
+            let ws = Workspace::new()
+                .home(file, &rule)
+                .file(".gemini/settings.json", &always);
+            let answer = writing(&ws).flags(&["--approval-mode", "yolo"]).run();
+            let message = answer.error("policy_violation", 3);
+            assert!(message.contains("Ask the owner."), "{priority}: {message}");
+        }
+    }
+}
+
+#[test]
+fn answers_that_were_kept_go_where_the_user_wants_none() {
+    let always = json!({"security": {"disableAlwaysAllow": true}}).to_string();
+    let rule = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"allow\"\npriority = 100\n";
+    for (file, counts) in [("auto-saved.toml", false), ("mine.toml", true)] {
+        let ws = Workspace::new()
+            .home(&format!(".gemini/policies/{file}"), rule)
+            .home(".gemini/settings.json", &always);
+        let answer = writing(&ws).flags(&["--approval-mode", "default"]).run();
+        assert_eq!(answer.status() == 0, counts, "{}", answer.shown());
+    }
+}
+
+#[test]
+fn a_rule_with_a_fault_is_called_invalid_where_it_refuses() {
+    let ws = users(&DENY_WRITING.replace("decision", "descision"));
+    let message = write(&ws).error("policy_violation", 3);
+    for part in [
+        "invalid rule in ",
+        "mine.toml",
+        "\"descision\" is not a key",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_name_that_no_tool_has_is_reported_with_the_nearest_one() {
+    let rule = DENY_WRITING.replace("write_file", "write_fiel");
+    let ws = Workspace::new().file("rules.toml", &rule);
+    for said in [
+        ws.get_tools(&["config", "--policy", "rules.toml"]).run(),
+        users(&rule).get_tools(&["config"]).run(),
+    ] {
+        said.must_say(
+            said.text(),
+            &["No tool is called \"write_fiel\"", "write_file?"],
+        );
+    }
+    let known = users(&DENY_WRITING.replace("write_file", "write_todos"));
+    let said = known.get_tools(&["config"]).run();
+    assert!(
+        !said.text().contains("No tool is called"),
+        "{}",
+        said.shown()
+    );
+}
+
+#[test]
+fn a_link_to_a_build_file_is_guarded_as_that_is() {
+    let ws = Workspace::new().file("package.json", "{}\n");
+    std::os::unix::fs::symlink("package.json", ws.path("alias")).expect("a link");
+    std::os::unix::fs::symlink("Makefile", ws.path("dangling")).expect("a link");
+    for name in ["alias", "dangling"] {
+        let call = ws.tool("write_file").unwatched();
+        let call = call.arguments(&json!({"file_path": name, "content": "x"}));
+        let answer = call.flags(&["--approval-mode", "auto_edit"]).run();
+        answer.error("policy_violation", 3);
+    }
+}
+
+#[test]
+fn restrictions_count_by_the_names_that_a_host_hands_on_and_in_the_users_file() {
+    let restrict = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 10\n";
+    let refuses = |ws: &Workspace, variables: &[(&str, &str)]| {
+        let mut call = writing(ws);
+        for (name, value) in variables {
+            call = call.env(name, value);
+        }
+        let answer = call.run();
+        answer.status() == 3
+    };
+    let plain = || Workspace::new().file("deny.toml", restrict);
+    for name in ["GEMINI_TOOLS_POLICY", "GEMINI_CLI_TOOLS_POLICY"] {
+        assert!(refuses(&plain(), &[(name, "deny.toml")]), "{name}");
+        let ws = plain().home(".gemini/.env", format!("{name}=deny.toml\n"));
+        assert!(refuses(&ws, &[]), "{name}");
+        // A project's file is not read.
+        let ws = plain().file(".gemini/.env", format!("{name}=deny.toml\n"));
+        assert!(!refuses(&ws, &[]), "{name}");
+    }
+    let qwen = plain().home(".qwen/.env", "GEMINI_TOOLS_POLICY=deny.toml\n");
+    assert!(!refuses(&qwen, &[]));
+    assert!(refuses(&qwen, &[("QWEN_CODE_NO_RELAUNCH", "true")]));
+    // Of two, neither allows anything.
+    let allow = restrict.replace("deny", "allow").replace("10", "20");
+    let ws = plain().file("allow.toml", &allow);
+    let both = [
+        ("GEMINI_TOOLS_POLICY", "allow.toml"),
+        ("GEMINI_CLI_TOOLS_POLICY", "deny.toml"),
+    ];
+    assert!(refuses(&ws, &both));
+}
+
+#[test]
+fn our_modes_under_the_hosts_key_of_the_sandbox_stop_every_call() {
+    for mode in ["off", "workspace-write", "read-only"] {
+        let settings = json!({"tools": {"sandbox": mode}}).to_string();
+        let ws = Workspace::new().home(".gemini/settings.json", settings);
+        let message = list(&ws, &[]).error("policy_violation", 3);
+        for part in [
+            "tools.sandbox",
+            mode,
+            "tools.commandSandbox",
+            "settings.json",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}

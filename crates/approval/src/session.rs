@@ -13,6 +13,7 @@ use gemini_tools_core::tool::{
     self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
     ToolError, ToolResult, seconds_of,
 };
+use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
 use gemini_tools_dialects::restore;
 use gemini_tools_journal::{Journal, Limits};
@@ -84,6 +85,17 @@ pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     }
 }
 
+/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both of its names are set, those that both have.
+pub fn roots_from_env() -> Vec<PathBuf> {
+    let named = variables::values("GEMINI_TOOLS_ROOTS");
+    let mut named = named.iter().map(|found| variables::paths(&found.value));
+    let first = named.next().unwrap_or_default();
+    named.fold(first, |mut roots, others| {
+        roots.retain(|root| others.contains(root));
+        roots
+    })
+}
+
 /// A project's tools, and what they work with.
 pub struct Session {
     tool_env: ToolEnv,
@@ -118,9 +130,7 @@ impl Session {
         let policy = Policy::load(&settings, home.as_deref(), root, &extra);
         let mut roots = more.to_vec();
         roots.extend(settings.include_directories.iter().cloned());
-        if let Some(more) = std::env::var_os("GEMINI_TOOLS_ROOTS") {
-            roots.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
-        }
+        roots.extend(roots_from_env());
         let workspace = Arc::new(Workspace::open_among(
             root,
             &roots,

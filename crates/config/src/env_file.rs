@@ -4,12 +4,8 @@
 //! project's root up, and then in the home directory. What it starts, `call_tool` for example,
 //! inherits what is in there, unless the environment has it already.
 
+pub use gemini_tools_core::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};
-
-/// The user's file for all projects.
-pub fn of_user(home: &Path) -> PathBuf {
-    home.join(".gemini/.env")
-}
 
 /// The file that Gemini CLI reads in `root`, an absolute path; `None` where there is none.
 pub fn in_force(home: Option<&Path>, root: &Path) -> Option<PathBuf> {
@@ -19,40 +15,9 @@ pub fn in_force(home: Option<&Path>, root: &Path) -> Option<PathBuf> {
         .find(|file| file.exists())
 }
 
-/// The lines `KEY=VALUE` of such a file, as Gemini CLI reads them: with `export`, quotes and
-/// comments. Of several with one key the last one counts.
-pub fn variables(text: &str) -> Vec<(String, String)> {
-    text.lines()
-        .filter_map(|line| {
-            let line = line.trim();
-            let line = line.strip_prefix("export ").unwrap_or(line);
-            let (key, value) = line.split_once('=')?;
-            let key = key.trim();
-            if key.is_empty() || key.starts_with('#') {
-                return None;
-            }
-            let value = value.trim();
-            let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
-                let inner = value.strip_prefix(quote)?;
-                inner.find(quote).map(|end| &inner[..end])
-            });
-            let value = quoted.unwrap_or_else(|| value.split(" #").next().unwrap_or("").trim());
-            Some((key.to_owned(), value.to_owned()))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{in_force, variables};
-
-    #[test]
-    fn an_env_file_has_quotes_and_comments() {
-        let found = variables("A=1\n #B=2\nC='x # y'\nexport D = z # w\n=5\nE\nF=\"\"");
-        let expected = [("A", "1"), ("C", "x # y"), ("D", "z"), ("F", "")];
-        let found: Vec<_> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
-        assert_eq!(found, expected);
-    }
+    use super::in_force;
 
     #[test]
     fn the_nearest_file_is_the_one_that_is_read() {

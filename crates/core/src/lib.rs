@@ -96,4 +96,5 @@ pub mod scan;
 pub mod secrets;
 pub mod text;
 pub mod tool;
+pub mod variables;
 pub mod version;

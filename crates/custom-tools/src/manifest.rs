@@ -276,7 +276,7 @@ fn read_tool(
     let presentation = presentation::read(reader, &mut map, &names);
     if read_only && presentation.question.is_some() {
         reader.warn(
-            "not-asked",
+            "unused-question",
             "confirmation",
             "It is never shown: a tool that only reads runs without being asked about.",
         );

@@ -12,30 +12,9 @@ const MARK: &str = "GEMINI_TOOLS_ARGUMENT_";
 
 /// Programs that run what their arguments hold in more ways than can be listed.
 const RUN_ANYTHING: [&str; 24] = [
-    "at",
-    "batch",
-    "ed",
-    "emacs",
-    "ex",
-    "expect",
-    "gdb",
-    "gmake",
-    "lldb",
-    "make",
-    "mariadb",
-    "mysql",
-    "nvim",
-    "parallel",
-    "psql",
-    "runuser",
-    "script",
-    "sqlite",
-    "ssh",
-    "su",
-    "vi",
-    "view",
-    "vim",
-    "watch",
+    "at", "batch", "ed", "emacs", "ex", "expect", "gdb", "gmake", "lldb", "make", "mariadb",
+    "mysql", "nvim", "parallel", "psql", "runuser", "script", "sqlite", "ssh", "su", "vi", "view",
+    "vim", "watch",
 ];
 
 /// Programs whose first operand is a file with a program, where no option gives its text.

@@ -69,7 +69,8 @@ pub(super) fn interrupted(cancel: &Cancellation) -> Result<(), NetError> {
 }
 
 fn resolver() -> Result<TokioResolver, String> {
-    let chosen = std::env::var("GEMINI_TOOLS_DNS").unwrap_or_default();
+    let chosen = gemini_tools_core::variables::value("GEMINI_TOOLS_DNS").unwrap_or_default();
+    let chosen = chosen.to_string_lossy();
     if chosen.trim().is_empty() {
         return TokioResolver::builder_tokio()
             .and_then(hickory_resolver::ResolverBuilder::build)

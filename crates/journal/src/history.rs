@@ -131,9 +131,11 @@ impl Log {
         let mut logs = Vec::new();
         for hour in place::hours(&dir)? {
             let mut text = String::new();
-            let name = format!("{hour}/{}", place::LOG);
             // It may be removed at this moment.
-            let Ok(mut file) = place::open_file(&dir, &name) else {
+            let Some(hour_dir) = place::open_hour(&dir, hour)? else {
+                continue;
+            };
+            let Ok(mut file) = place::open_file(&hour_dir, place::LOG) else {
                 continue;
             };
             if file.read_to_string(&mut text).is_err() {

@@ -7,8 +7,8 @@ use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{self, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
-use gemini_tools_workspace::OpenFile;
 use gemini_tools_workspace::keep::{Change, Keeper, Keeping};
+use gemini_tools_workspace::{OpenFile, show_path};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Write;
@@ -66,9 +66,9 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Keeper for Journal {
-    fn prepare(&self, change: &Change<'_>) -> Option<Keeping> {
+    fn prepare(&self, change: &Change<'_>) -> Result<Option<Keeping>, String> {
         if self.excludes(change) {
-            return None;
+            return Ok(None);
         }
         let id = match &change.origin.id {
             Some(id) => id.clone(),
@@ -77,7 +77,7 @@ impl Keeper for Journal {
         let at = now();
         let hour = at / place::HOUR_MILLIS;
         let (dir, log) = self.open_hour(hour)?;
-        let dir = Arc::new(dir);
+        let unwritable = |e: &dyn std::fmt::Display| format!("the journal can't be written: {e}");
         let host = self.host.get_or_init(Host::find);
         let mut entry = Entry::new(&id, at, WrittenPath::of(change.path));
         entry.by = host.by.as_str().into();
@@ -101,16 +101,20 @@ impl Keeper for Journal {
         if let Some(old) = change.old {
             entry.before = Some(state(&old.stat));
             entry.kept = self.keep(change, old, &dir, hour, &id, &mut keeping);
+            if let Kept::Lost(reason) = &entry.kept {
+                keeping.lost = Some(reason.to_string());
+            }
         }
         if let Some(new) = change.new {
-            entry.after = Some(state(&fs::fstat(new).ok()?));
-            self.describe(change, &mut entry, &dir, hour, &mut keeping);
+            let stat = fs::fstat(new).map_err(|e| unwritable(&e))?;
+            entry.after = Some(state(&stat));
+            self.describe(change, &mut entry, &dir, &mut keeping);
         }
         let mut line = vec![b'\n'];
-        serde_json::to_writer(&mut line, &entry).ok()?;
+        serde_json::to_writer(&mut line, &entry).map_err(|e| unwritable(&e))?;
         line.push(b'\n');
         keeping.line = line;
-        Some(keeping)
+        Ok(Some(keeping))
     }
 }
 
@@ -141,29 +145,36 @@ impl Journal {
         ancestors.any(matches)
     }
 
-    /// Opens the journal and the log of an hour, and makes what is missing.
-    fn open_hour(&self, hour: u64) -> Option<(OwnedFd, File)> {
+    /// Opens the directory and the log of an hour, and makes what is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing can be kept, as the end of a sentence.
+    fn open_hour(&self, hour: u64) -> Result<(Arc<OwnedFd>, File), String> {
         let path = place::journal(&self.home);
-        let dir = match place::open(&path) {
-            Ok(Some(dir)) => dir,
-            Ok(None) => place::make(&path).ok()?,
-            Err(_) => return None,
+        let fail = |e: Errno| match e {
+            Errno::PERM => format!("{} is not yours alone (mode 700)", show_path(&path)),
+            e => format!("{} can't be written: {e}", show_path(&path)),
         };
-        let name = format!("{hour}/{}", place::LOG);
+        let dir = match place::open(&path).map_err(fail)? {
+            Some(dir) => dir,
+            None => place::make(&path).map_err(fail)?,
+        };
+        let (dir, is_new) = place::make_hour(&dir, hour).map_err(fail)?;
+        if is_new {
+            self.prune_soon();
+        }
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = || fs::openat(&dir, &*name, flags, Mode::from_raw_mode(0o600));
-        let log = match open() {
-            Err(Errno::NOENT) => {
-                make_hour(&dir, hour)?;
-                self.prune_soon();
-                open()
-            }
-            log => log,
-        };
-        let log = File::from(log.ok()?);
-        let is_full = fs::fstat(&log).is_ok_and(|stat| stat.st_size as u64 > MAX_LOG_BYTES);
-        (!is_full).then_some((dir, log))
+        let log = fs::openat(&dir, place::LOG, flags, Mode::from_raw_mode(0o600)).map_err(fail)?;
+        let log = File::from(log);
+        if fs::fstat(&log).is_ok_and(|stat| stat.st_size as u64 > MAX_LOG_BYTES) {
+            return Err(format!(
+                "the journal of this hour in {} is full",
+                show_path(&path)
+            ));
+        }
+        Ok((Arc::new(dir), log))
     }
 
     /// Has the old file moved or copied into the journal.
@@ -183,7 +194,7 @@ impl Journal {
         if size > self.limits.max_bytes / LARGE_PART {
             self.prune_soon();
         }
-        let name = format!("{hour}/{id}");
+        let name = id.to_owned();
         // Another name, and the content would be changed by who knows it.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         if is_alone && !change.must_copy {
@@ -194,7 +205,7 @@ impl Journal {
             }
             if let Some((beside, path)) = self.beside(change.dir)
                 && let Some(text) = path.to_str()
-                && make_hour(&beside, hour).is_some()
+                && let Ok((beside, _)) = place::make_hour(&beside, hour)
             {
                 keeping.moved_to = Some((Arc::new(beside), name));
                 return Kept::Beside(text.to_owned().into());
@@ -228,7 +239,6 @@ impl Journal {
         change: &Change<'_>,
         entry: &mut Entry<'_>,
         dir: &Arc<OwnedFd>,
-        hour: u64,
         keeping: &mut Keeping,
     ) {
         let (Some(new), Some(after)) = (change.new, &mut entry.after) else {
@@ -254,7 +264,7 @@ impl Journal {
                 return;
             }
             if middle.len() <= MAX_PATCH_BYTES {
-                let name = format!("{hour}/{}{PATCH_ENDING}", entry.id);
+                let name = format!("{}{PATCH_ENDING}", entry.id);
                 if write(dir, &name, middle).is_ok() {
                     keeping.copies.push((Arc::clone(dir), name));
                     let text = None;
@@ -275,13 +285,6 @@ impl Journal {
         let (home, limits) = (self.home.clone(), self.limits);
         // Where there is no thread, the next one does it.
         let _ = std::thread::Builder::new().spawn(move || super::prune::prune(&home, limits));
-    }
-}
-
-fn make_hour(dir: &OwnedFd, hour: u64) -> Option<()> {
-    match fs::mkdirat(dir, &*hour.to_string(), Mode::from_raw_mode(0o700)) {
-        Ok(()) | Err(Errno::EXIST) => Some(()),
-        Err(_) => None,
     }
 }
 

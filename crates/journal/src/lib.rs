@@ -179,7 +179,8 @@ impl Host {
         };
         let (pid, name) = parent().unwrap_or_else(own);
         let by = name.unwrap_or_else(|| "unknown".to_owned());
-        let chosen = std::env::var(SESSION).ok().filter(|id| !id.is_empty());
+        let chosen = gemini_tools_core::variables::value(SESSION);
+        let chosen = chosen.and_then(|id| id.into_string().ok());
         let session = chosen.unwrap_or_else(|| {
             let start = Identity::of(pid).map_or(0, |identity| identity.start_time);
             format!("{by}-{pid}-{start}")

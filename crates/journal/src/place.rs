@@ -42,6 +42,38 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
     Ok(Some(dir))
 }
 
+/// Opens the directory of an hour; `None` where there is none.
+///
+/// # Errors
+///
+/// Returns the operating system's error if it can't be opened, `PERM` if it is not the user's alone.
+pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Errno> {
+    match fs::openat(dir, &*hour.to_string(), directory_flags(), Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        opened => {
+            let opened = opened?;
+            gemini_tools_platform::files::check_private(&opened)?;
+            Ok(Some(opened))
+        }
+    }
+}
+
+/// Opens the directory of an hour, and makes it where it is missing; true where it was made.
+///
+/// # Errors
+///
+/// Returns the errors of [`open_hour`].
+pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Errno> {
+    if let Some(opened) = open_hour(dir, hour)? {
+        return Ok((opened, false));
+    }
+    match fs::mkdirat(dir, &*hour.to_string(), Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    Ok((open_hour(dir, hour)?.ok_or(Errno::NOENT)?, true))
+}
+
 /// Makes a directory that is the user's alone, with the usual ones above it, and opens it.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use gemini_tools_platform::unix_fs::DirBuilderExt;

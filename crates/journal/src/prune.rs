@@ -10,7 +10,7 @@ use super::entry::{Entry, Kept};
 use super::keeper::now;
 use super::place;
 use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::fs::{self, AtFlags, Mode, OFlags};
+use gemini_tools_platform::fs::{self, AtFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -78,11 +78,6 @@ struct KeptFile<'a> {
     is_log: bool,
 }
 
-fn open_hour(dir: &OwnedFd, hour: u64) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(dir, &*hour.to_string(), flags, Mode::empty()).ok()
-}
-
 fn names(dir: &OwnedFd) -> Vec<String> {
     let entries = fs::Dir::read_from(dir).into_iter().flatten().flatten();
     let name = |entry: fs::DirEntry| entry.file_name().to_str().ok().map(str::to_owned);
@@ -93,7 +88,7 @@ fn names(dir: &OwnedFd) -> Vec<String> {
 }
 
 fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile<'_>> {
-    let Some(opened) = open_hour(dir, hour) else {
+    let Ok(Some(opened)) = place::open_hour(dir, hour) else {
         return Vec::new();
     };
     let file = |name: String| {
@@ -127,7 +122,7 @@ fn thin_out(mut files: Vec<KeptFile<'_>>, max_bytes: u64) -> u64 {
 
 /// Removes an hour, the log last: as long as it is there, so are the places of old files.
 fn remove_hour(dir: &OwnedFd, hour: u64) {
-    if let Some(opened) = open_hour(dir, hour) {
+    if let Ok(Some(opened)) = place::open_hour(dir, hour) {
         let mut names = names(&opened);
         names.sort_by_key(|name| name == place::LOG);
         for name in names {

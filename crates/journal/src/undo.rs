@@ -57,6 +57,8 @@ pub struct Refused {
     pub index: usize,
     /// Why, as the end of a sentence about the file.
     pub reason: String,
+    /// True where a merge was not tried and could do it.
+    pub can_merge: bool,
 }
 
 /// What came of the chosen changes of a file.
@@ -72,6 +74,10 @@ pub struct FileOutcome {
     pub diff: String,
     /// The id of the entry that the undo itself is.
     pub id: Option<String>,
+    /// True where the file was as before the changes already.
+    pub is_done: bool,
+    /// Why the undo itself can't be taken back, as the end of a sentence.
+    pub not_kept: Option<String>,
 }
 
 /// A content of a file on the way back.
@@ -227,6 +233,11 @@ impl Run<'_> {
             ..FileOutcome::default()
         };
         let mut steps: Vec<(usize, Content)> = Vec::new();
+        if self.are_undone(chosen, target.current.as_ref()) {
+            outcome.undone = chosen.to_vec();
+            outcome.is_done = true;
+            return Ok(outcome);
+        }
         let mut remaining = chosen.to_vec();
         while !remaining.is_empty() {
             let content = steps
@@ -241,7 +252,19 @@ impl Run<'_> {
             }
             match self.merged(index, content, current) {
                 Ok(merged) => steps.push((index, merged)),
-                Err(reason) => outcome.refused.push(Refused { index, reason }),
+                Err(reason) => {
+                    let entry = self.entry(index);
+                    let can_merge = !self.undo.merges
+                        && self.history.undone_by(index).is_none()
+                        && current.is_some()
+                        && entry.before.is_some()
+                        && entry.after.is_some();
+                    outcome.refused.push(Refused {
+                        index,
+                        reason,
+                        can_merge,
+                    });
+                }
             }
         }
         // Old contents between the first and the last are not needed; the last one is.
@@ -254,7 +277,12 @@ impl Run<'_> {
                 }
                 Err(reason) => {
                     let index = *index;
-                    outcome.refused.insert(0, Refused { index, reason });
+                    let refused = Refused {
+                        index,
+                        reason,
+                        can_merge: false,
+                    };
+                    outcome.refused.insert(0, refused);
                     steps.pop();
                 }
             }
@@ -265,6 +293,26 @@ impl Run<'_> {
         };
         self.write(found, target, content, source, &mut outcome, id)?;
         Ok(outcome)
+    }
+
+    /// Returns true if no entry has left what is there, and it is what the oldest one had found.
+    fn are_undone(&self, chosen: &[usize], current: Option<&OpenFile>) -> bool {
+        let Some(&oldest) = chosen.last() else {
+            return false;
+        };
+        if self.next(chosen, &Content::Current, current).is_some() {
+            return false;
+        }
+        match (&self.entry(oldest).before, current) {
+            (None, None) => true,
+            (Some(before), Some(file)) => {
+                before.stamp.size == file.size()
+                    && self.bytes(&Content::Current, current).is_some_and(|now| {
+                        self.bytes(&Content::Before(oldest), current) == Some(now)
+                    })
+            }
+            _ => false,
+        }
     }
 
     /// Which of the entries has left this content. That is the first, unless lines of the log were
@@ -413,8 +461,8 @@ impl Run<'_> {
             text.as_bytes().to_vec()
         } else {
             let dir = place::open(&self.journal).ok()??;
-            let name = format!("{}/{}{PATCH_ENDING}", entry.hour, entry.id);
-            let file = place::open_file(&dir, &name).ok()?;
+            let dir = place::open_hour(&dir, entry.hour).ok()??;
+            let file = place::open_file(&dir, &format!("{}{PATCH_ENDING}", entry.id)).ok()?;
             let size = file.metadata().ok()?.len();
             read(&file, size.min(MAX_COMPARED_BYTES)).ok()?
         };
@@ -439,8 +487,8 @@ impl Run<'_> {
         };
         let gone = || "is not in the journal any more".to_owned();
         let dir = place::open(dir).ok().flatten().ok_or_else(gone)?;
-        let name = format!("{}/{}", entry.hour, entry.id);
-        let file = place::open_file(&dir, &name).map_err(|_| gone())?;
+        let dir = place::open_hour(&dir, entry.hour).ok().flatten();
+        let file = place::open_file(&dir.ok_or_else(gone)?, &entry.id).map_err(|_| gone())?;
         let stat = fs::fstat(&file).map_err(|_| gone())?;
         let now = Stamp::of(&stat);
         let is_as_kept = match entry.kept {
@@ -481,6 +529,7 @@ impl Run<'_> {
             (Content::Before(index), None) => self.entry(*index).before.is_none(),
             _ => false,
         };
+        outcome.is_done = is_same;
         if is_same || self.undo.is_explained {
             return Ok(());
         }
@@ -501,22 +550,23 @@ impl Run<'_> {
         };
         let is_new = target.current.is_none();
         let target = found.kept(target, origin);
-        match (content, source) {
+        outcome.not_kept = match (content, source) {
             (Content::Merged(bytes), _) => {
-                target.commit(&found.place, |file| file.write_all(&bytes))?;
+                target.commit(&found.place, |file| file.write_all(&bytes))?
             }
             (_, Some(source)) => {
                 let mode = restored.filter(|_| is_new).map(|state| state.mode);
-                target.commit(&found.place, |file| put_back(&source, file, mode))?;
+                target.commit(&found.place, |file| put_back(&source, file, mode))?
             }
             (_, None) => {
-                target.remove(&found.place)?;
+                let not_kept = target.remove(&found.place)?;
                 let made = outcome.undone.iter().map(|i| self.entry(*i).made).max();
                 found
                     .workspace()
                     .remove_empty_directories(&found.place, made.unwrap_or(0));
+                not_kept
             }
-        }
+        };
         outcome.id = Some(id.to_owned());
         Ok(())
     }
@@ -551,6 +601,7 @@ fn refused(chosen: &[usize], reason: &str) -> Vec<Refused> {
     let refused = |index: &usize| Refused {
         index: *index,
         reason: reason.to_owned(),
+        can_merge: false,
     };
     chosen.iter().map(refused).collect()
 }

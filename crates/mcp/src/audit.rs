@@ -5,6 +5,9 @@ use super::session::Mcp;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::Cancellation;
 
+/// The code of a finding on a server of which nothing is known, as it was not asked.
+pub const NOT_ASKED: &str = "not-asked";
+
 /// Whom to ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
@@ -62,7 +65,7 @@ impl Mcp {
         }
         let Some(known) = self.cached(at) else {
             return say(Diagnostic::warning(
-                "not-asked",
+                NOT_ASKED,
                 "",
                 "",
                 "What it declares is not known, or no longer; get_tools lint --mcp asks it.",

@@ -42,6 +42,6 @@ mod servers;
 mod session;
 mod tool;
 
-pub use audit::{Asks, Audit};
+pub use audit::{Asks, Audit, NOT_ASKED};
 pub use session::says_something_else;
 pub use session::{Mcp, McpDeclaration};

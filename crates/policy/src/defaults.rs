@@ -162,6 +162,7 @@ pub(super) fn guard_build_files(
     mode: Mode,
     interactive: bool,
     verdict: Verdict,
+    root: &Path,
 ) -> Verdict {
     if verdict.decision != Decision::Allow || mode == Mode::Yolo {
         return verdict;
@@ -175,7 +176,7 @@ pub(super) fn guard_build_files(
         let mut paths = PATH_ARGUMENTS
             .iter()
             .filter_map(|key| call.args.get(*key)?.as_str());
-        paths.find(|path| is_build_file(path))
+        paths.find(|path| is_build_file(path) || is_build_file(&opened(path, root)))
     };
     if !edits || path().is_none() {
         return verdict;
@@ -186,6 +187,23 @@ pub(super) fn guard_build_files(
         999,
         "built in: files that say what a build runs change with the user's approval",
     )
+}
+
+/// Returns the path of the file that an edit opens: links are followed, also one that leads to a file that is not there.
+fn opened(path: &str, root: &Path) -> String {
+    /// As many links as Linux follows.
+    const MAX_LINKS: usize = 40;
+    let mut path = root.join(path.trim());
+    for _ in 0..MAX_LINKS {
+        if let Ok(real) = std::fs::canonicalize(&path) {
+            return real.to_string_lossy().into_owned();
+        }
+        match std::fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(root).join(target),
+            Err(_) => break,
+        }
+    }
+    path.to_string_lossy().into_owned()
 }
 
 fn is_build_file(path: &str) -> bool {

@@ -76,6 +76,17 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Loaded {
     loaded
 }
 
+/// The file in which Gemini CLI 0.61 keeps the answers "always" of a person.
+const KEPT_ANSWERS: &str = "auto-saved.toml";
+
+/// Returns true if a rule is an answer that was kept: one that allows something, in the file for
+/// those. A rule that denies or asks is none, whatever its file or priority.
+fn is_kept_answer(path: &Path, tier: Tier, decision: Decision) -> bool {
+    decision == Decision::Allow
+        && matches!(tier, Tier::User | Tier::Workspace)
+        && path.file_name().is_some_and(|name| name == KEPT_ANSWERS)
+}
+
 /// Reports a rule, or a part of a file, that has no effect as written.
 fn fault(file: &Path, key: &str, what: impl Into<String>) -> Diagnostic {
     let problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
@@ -176,6 +187,7 @@ impl<'a> Reader<'a> {
             return self.report("it is left out", loaded);
         }
         let text = shown(self.number, table);
+        let faults = is_faulty.then(|| self.faults.join("; "));
         loaded.rules.push(Rule {
             tools: keys.tools,
             server: keys.server,
@@ -190,6 +202,8 @@ impl<'a> Reader<'a> {
                 file: Some(self.path.to_owned()),
                 number: Some(self.number),
                 text,
+                faults,
+                is_kept_answer: is_kept_answer(self.path, self.tier, decision),
             },
             ..Rule::new(decision, self.tier, priority)
         });
@@ -235,6 +249,7 @@ impl<'a> Reader<'a> {
                 file: Some(self.path.to_owned()),
                 number: Some(self.number),
                 text: format!("safety checker {}", self.number),
+                ..Source::default()
             },
             ..Rule::new(Decision::Deny, Tier::Admin, 999)
         });

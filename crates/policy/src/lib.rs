@@ -64,8 +64,10 @@ pub use settings::{is_about_one, tool_of_entry};
 pub use shell::is_shell;
 pub use sources::{Extra, mode_from_env};
 
+use gemini_tools_builtin_tools::builtin;
 use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::registry::{bare_name, nearest};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use rule::RuleSubject;
@@ -270,8 +272,34 @@ pub struct PolicyFile {
 struct Broken {
     file: PathBuf,
     tier: Tier,
-    why: String,
+    /// Why no call may run, as a sentence.
+    reason: String,
 }
+
+/// Tools of Gemini CLI 0.61 that have no counterpart here. Its rules are in the same files.
+const HOST_TOOLS: [&str; 21] = [
+    "activate_skill",
+    "ask_user",
+    "cli_help",
+    "codebase_investigator",
+    "complete_task",
+    "enter_plan_mode",
+    "exit_plan_mode",
+    "generalist",
+    "get_internal_docs",
+    "invoke_agent",
+    "list_background_processes",
+    "list_mcp_resources",
+    "read_mcp_resource",
+    "tracker_add_dependency",
+    "tracker_create_task",
+    "tracker_get_task",
+    "tracker_list_tasks",
+    "tracker_update_task",
+    "tracker_visualize",
+    "update_topic",
+    "write_todos",
+];
 
 /// The priority of what a person has agreed to for the session, as by Gemini CLI.
 const ANSWER_PRIORITY: u16 = 950;
@@ -283,8 +311,51 @@ impl Policy {
             .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
         self.files.sort_by_key(|file| std::cmp::Reverse(file.tier));
         if self.keeps_no_answers {
-            self.rules.retain(|rule| rule.priority != ANSWER_PRIORITY);
+            self.rules.retain(|rule| !rule.source.is_kept_answer);
         }
+    }
+
+    /// Returns a warning for each name in a rule that no tool has, and that is near to one in `known`. A rule of the
+    /// project is also reported where no name is near: other projects have tools of their own, for which the user's
+    /// rules may be.
+    pub fn unknown_tools(&self, known: &[String]) -> Vec<Diagnostic> {
+        let mut problems: Vec<Diagnostic> = Vec::new();
+        for rule in &self.rules {
+            let (Some(file), Some(number)) = (&rule.source.file, rule.source.number) else {
+                continue;
+            };
+            // Names of other servers' tools are known to the servers only.
+            let is_of_server = |name: &str| {
+                rule.server.is_some() || name.starts_with("mcp_") || name.contains("__")
+            };
+            for name in &rule.tools {
+                let bare = bare_name(name);
+                if name.contains('*')
+                    || is_of_server(name)
+                    || HOST_TOOLS.contains(&bare)
+                    || builtin::known(bare).is_some()
+                    || known.iter().any(|known| known == bare)
+                {
+                    continue;
+                }
+                let spellings = known.iter().map(|known| (known.as_str(), known.as_str()));
+                let near = nearest(bare, spellings);
+                let help = match near.first() {
+                    Some(near) => format!("Did you mean {near}?"),
+                    None if rule.tier == Tier::Workspace => {
+                        "Correct the name, or take the rule out; get_tools lists the names."
+                            .to_owned()
+                    }
+                    None => continue,
+                };
+                let key = format!("rule {number}");
+                let what = format!("No tool is called {name:?}.");
+                let problem = Diagnostic::warning("rule-unknown-tool", "", &key, what);
+                let problem = problem.in_file(file);
+                problems.push(problem.advise("The rule is for no call.", help));
+            }
+        }
+        problems
     }
 
     /// Whether there are no rules but those that are built in.
@@ -294,13 +365,7 @@ impl Policy {
 
     /// Why no call may run at all, where a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
-        self.broken.first().map(|broken| {
-            format!(
-                "No call may run while {} can't be read, because it may deny it: {}.",
-                broken.file.display(),
-                broken.why.trim_end_matches('.')
-            )
-        })
+        self.broken.first().map(|broken| broken.reason.clone())
     }
 
     /// Whether a rule goes by what an MCP server says of its tools.
@@ -325,7 +390,7 @@ impl Policy {
     /// Judges a call: `interactive` is whether there is a user to ask.
     pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let mode = self.mode_of(mode);
-        if let (Some(broken), Some(reason)) = (self.broken.first(), self.obstacle()) {
+        if let Some(broken) = self.broken.first() {
             return Verdict {
                 decision: Decision::Deny,
                 rule: Decider {
@@ -335,7 +400,7 @@ impl Policy {
                     priority: 999,
                     is_default: false,
                 },
-                reason,
+                reason: broken.reason.clone(),
                 understood: None,
             };
         }
@@ -343,7 +408,7 @@ impl Policy {
             Some(line) => self.check_line(call, line, mode, interactive),
             None => self.check_plain(call, mode, interactive),
         };
-        defaults::guard_build_files(call, mode, interactive, verdict)
+        defaults::guard_build_files(call, mode, interactive, verdict, &self.root)
     }
 
     fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
@@ -438,7 +503,7 @@ impl Policy {
         if self.keeps_no_answers {
             return;
         }
-        let order = [Mode::Plan, Mode::Default, Mode::AutoEdit, Mode::Yolo];
+        let order = Mode::ASKING_MOST_FIRST;
         let from = order.iter().position(|m| *m == mode).unwrap_or(0);
         let (tools, server, condition, text) = match agreed {
             SessionGrant::Edits => {
@@ -541,6 +606,16 @@ fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdi
         Decision::AskUser => format!("{} needs the user's approval.", call.name),
         Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
     };
+    if let (Decision::Deny, Some(faults), Some(file)) =
+        (decision, &rule.source.faults, &rule.source.file)
+    {
+        reason = format!(
+            "{} may not run: invalid rule in {}: {}: {faults}.",
+            call.name,
+            show_path(file),
+            rule.source.text
+        );
+    }
     if let (Decision::Deny, Some(message)) = (decision, &rule.message) {
         reason = format!("{reason} {message}");
     }

@@ -42,6 +42,11 @@ pub(super) struct Source {
     /// Counted from one within the file.
     pub(super) number: Option<usize>,
     pub(super) text: String,
+    /// What is wrong with the rule, which counts for more calls than are meant then.
+    pub(super) faults: Option<String>,
+    /// The rule is an answer that a person gave before, kept by Gemini CLI in the user's
+    /// `auto-saved.toml`.
+    pub(super) is_kept_answer: bool,
 }
 
 /// What the arguments must be like.

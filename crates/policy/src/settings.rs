@@ -105,6 +105,7 @@ impl List {
                 file: self.file.clone(),
                 number: None,
                 text,
+                ..Source::default()
             },
             ..Rule::new(self.decision, Tier::User, self.priority)
         }

@@ -1,10 +1,12 @@
 //! Where rules come from.
 
 use super::settings::Lists;
-use super::{Mode, Policy, PolicyFile, Tier, file};
+use super::{Decision, Mode, Policy, PolicyFile, Tier, file};
 use gemini_tools_config::settings::{Settings, UNTRUSTED, system_directory};
 use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::text::show_path;
+use gemini_tools_core::variables;
 use gemini_tools_platform::files::is_of_the_system;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::io::{Error, ErrorKind, Read};
@@ -20,31 +22,42 @@ pub struct Extra {
     pub paths: Vec<PathBuf>,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
+    /// Leaves out the rules of `paths` that allow something.
+    pub only_restricts: bool,
 }
 
 impl Extra {
-    /// With these paths, or where there are none, with those in `GEMINI_TOOLS_POLICY`.
+    /// Takes these paths, or if there are none, those in `GEMINI_TOOLS_POLICY`. If the two names of that variable name
+    /// different paths, all of them count, but none of their rules that allow something.
     pub fn with_paths(paths: &[impl AsRef<Path>]) -> Self {
         let mut paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_owned()).collect();
-        if paths.is_empty()
-            && let Some(more) = std::env::var_os("GEMINI_TOOLS_POLICY")
-        {
-            paths.extend(std::env::split_paths(&more).filter(|p| !p.as_os_str().is_empty()));
+        let mut only_restricts = false;
+        if paths.is_empty() {
+            let named = variables::values("GEMINI_TOOLS_POLICY");
+            let mut named = named.iter().map(|found| variables::paths(&found.value));
+            paths = named.next().unwrap_or_default();
+            for more in named.filter(|more| *more != paths).collect::<Vec<_>>() {
+                paths.extend(more);
+                only_restricts = true;
+            }
         }
         Self {
             paths,
+            only_restricts,
             ..Self::default()
         }
     }
 }
 
-/// The mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`): rules may be for
-/// some modes only.
+/// Returns the mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`), of two the one that asks more: rules
+/// may be for some modes only.
 pub fn mode_from_env() -> Mode {
-    std::env::var("GEMINI_TOOLS_APPROVAL_MODE")
-        .ok()
-        .and_then(|name| Mode::from_name(&name))
-        .unwrap_or_default()
+    let modes = variables::values("GEMINI_TOOLS_APPROVAL_MODE");
+    let modes = modes
+        .iter()
+        .filter_map(|found| Mode::from_name(&found.text()));
+    let place = |mode: &Mode| Mode::ASKING_MOST_FIRST.iter().position(|one| one == mode);
+    modes.min_by_key(place).unwrap_or_default()
 }
 
 impl Policy {
@@ -78,6 +91,11 @@ impl Policy {
             for path in chosen {
                 policy.add_path(path, Tier::User, true);
             }
+            if extra.only_restricts {
+                policy
+                    .rules
+                    .retain(|rule| rule.tier != Tier::User || rule.decision != Decision::Allow);
+            }
         }
         if users.as_deref() != Some(&*root.join(".gemini")) {
             policy.add_projects(home, root);
@@ -86,6 +104,7 @@ impl Policy {
             policy.add_extensions(&users.join("extensions"));
         }
         policy.add_lists(settings, extra);
+        policy.add_misplaced_sandbox(settings);
         policy.sort();
         policy
     }
@@ -195,9 +214,7 @@ impl Policy {
             Ok(text) => {
                 let mut loaded = file::read(path, tier, &text);
                 if !may_allow {
-                    loaded
-                        .rules
-                        .retain(|rule| rule.decision != super::Decision::Allow);
+                    loaded.rules.retain(|rule| rule.decision != Decision::Allow);
                 }
                 if loaded.broken.is_none() {
                     self.files.push(PolicyFile {
@@ -220,6 +237,29 @@ impl Policy {
         }
     }
 
+    /// Stops all calls where a settings file asks for our sandbox by Gemini CLI's key.
+    fn add_misplaced_sandbox(&mut self, settings: &Settings) {
+        let Some((file, name)) = settings.misplaced_sandbox() else {
+            return;
+        };
+        let what = format!("tools.sandbox is {name:?}, and no call may run until it is not.");
+        let why = "The key is Gemini CLI's, which ends with status 44 at this value; commands would run without a sandbox.";
+        let help = format!(
+            "Name the key tools.commandSandbox: \"tools\": {{\"commandSandbox\": {name:?}}}."
+        );
+        let problem = Diagnostic::error("sandbox-key", "", "tools.sandbox", what);
+        self.problems.push(problem.in_file(file).advise(why, help));
+        self.broken.push(super::Broken {
+            file: file.to_owned(),
+            tier: Tier::User,
+            reason: format!(
+                "No call may run while tools.sandbox is {name:?} in {}: that key is Gemini CLI's own. Name it \
+                 tools.commandSandbox.",
+                show_path(file)
+            ),
+        });
+    }
+
     fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
         let why_not = why.trim_end_matches('.');
         let what = format!("It can't be read, and no call may run until it can: {why_not}.");
@@ -229,7 +269,10 @@ impl Policy {
         self.broken.push(super::Broken {
             file: file.to_owned(),
             tier,
-            why: why.to_owned(),
+            reason: format!(
+                "No call may run while {} can't be read, because it may deny it: {why_not}.",
+                show_path(file)
+            ),
         });
     }
 }

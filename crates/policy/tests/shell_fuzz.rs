@@ -168,6 +168,7 @@ impl Judge {
         let extra = Extra {
             paths: vec![file],
             allowed: Vec::new(),
+            only_restricts: false,
         };
         let policy = Policy::load(&Settings::default(), None, root.path(), &extra);
         assert!(policy.problems.is_empty(), "{:?}", policy.problems);

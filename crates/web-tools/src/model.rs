@@ -22,7 +22,8 @@ pub(super) struct Model {
 impl Model {
     /// The model, where there is a credential.
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
-        let name = std::env::var(MODEL_VARIABLE).ok();
+        let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
+        let name = name.and_then(|name| name.into_string().ok());
         let name = name.filter(|name| !name.trim().is_empty());
         let client = GeminiClient::from_environment(home)?;
         Ok(client.map(|client| Self {

@@ -19,9 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Keeps what writes take away.
 pub trait Keeper: fmt::Debug + Send + Sync {
-    /// Asked just before a change is made; `None` where it is not to be kept. The answer is
-    /// dropped where the change is not made after all.
-    fn prepare(&self, change: &Change<'_>) -> Option<Keeping>;
+    /// Prepares what is kept of a change that is about to be made; `None` where the user wants
+    /// nothing kept of it. The answer is dropped where the change is not made after all.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing can be kept, as the end of a sentence. The change is made all the same.
+    fn prepare(&self, change: &Change<'_>) -> Result<Option<Keeping>, String>;
 }
 
 /// Whose change it is.
@@ -74,7 +78,10 @@ pub struct Keeping {
     pub log: File,
     /// What is appended.
     pub line: Vec<u8>,
+    /// Why the old content is lost, where it is.
+    pub lost: Option<String>,
     is_made: AtomicBool,
+    is_recorded: AtomicBool,
 }
 
 impl Keeping {
@@ -85,7 +92,9 @@ impl Keeping {
             copies: Vec::new(),
             log,
             line,
+            lost: None,
             is_made: AtomicBool::new(false),
+            is_recorded: AtomicBool::new(false),
         }
     }
 
@@ -123,7 +132,17 @@ impl Keeping {
         // One call, so that lines of several writers don't mix. Where the disk is full the change
         // is made all the same, and can't be taken back.
         let write = || gemini_tools_platform::io::write(&self.log, &self.line);
-        let _ = gemini_tools_platform::io::retry_on_intr(write);
+        let written = gemini_tools_platform::io::retry_on_intr(write);
+        let is_whole = written.is_ok_and(|count| count == self.line.len());
+        self.is_recorded.store(is_whole, Ordering::Relaxed);
+    }
+
+    /// Returns why a change that was made can't be taken back, where that is so.
+    fn obstacle(&self) -> Option<String> {
+        if !self.is_recorded.load(Ordering::Relaxed) {
+            return Some("the journal's log could not be written".to_owned());
+        }
+        self.lost.clone()
     }
 }
 
@@ -175,13 +194,13 @@ impl Kept {
         old: Option<&OpenFile>,
         new: Option<&File>,
         must_copy: bool,
-    ) -> Option<Keeping> {
+    ) -> Preparation {
         let real = if self.is_users {
             None
         } else {
             real_path(entry)
         };
-        self.keeper.prepare(&Change {
+        let prepared = self.keeper.prepare(&Change {
             origin: &self.origin,
             path: real.as_deref().unwrap_or(&self.path),
             rel: &self.rel,
@@ -191,7 +210,32 @@ impl Kept {
             old,
             new,
             must_copy,
-        })
+        });
+        match prepared {
+            Ok(keeping) => Preparation {
+                keeping,
+                obstacle: None,
+            },
+            Err(reason) => Preparation {
+                keeping: None,
+                obstacle: Some(reason),
+            },
+        }
+    }
+}
+
+/// What a keeper has prepared for a change.
+#[derive(Debug, Default)]
+pub(super) struct Preparation {
+    pub(super) keeping: Option<Keeping>,
+    obstacle: Option<String>,
+}
+
+impl Preparation {
+    /// Returns why the change, which was made, can't be taken back, where that is so.
+    pub(super) fn into_obstacle(self) -> Option<String> {
+        let of_keeping = || self.keeping.as_ref().and_then(Keeping::obstacle);
+        self.obstacle.clone().or_else(of_keeping)
     }
 }
 

@@ -236,12 +236,13 @@ impl Target {
         self
     }
 
-    /// Removes the file.
+    /// Removes the file. Returns why the removal can't be undone, as the end of a sentence, where
+    /// it should be kept and is not.
     ///
     /// # Errors
     ///
-    /// What the system says; nothing was changed then.
-    pub fn remove(self, place: &WorkspacePath) -> Result<(), ToolError> {
+    /// Returns the operating system's error if the file can't be removed; nothing was changed then.
+    pub fn remove(self, place: &WorkspacePath) -> Result<Option<String>, ToolError> {
         let path = place.path();
         let name = self.entry.name.clone().unwrap_or_default();
         let fail = |e: Errno| system_error(e, &path.display().to_string());
@@ -252,32 +253,35 @@ impl Target {
         let mut must_copy = false;
         loop {
             let kept = self.kept.as_ref();
-            let keeping =
-                kept.and_then(|kept| kept.prepare(&self.entry, Some(current), None, must_copy));
+            let prepare = |kept: &Kept| kept.prepare(&self.entry, Some(current), None, must_copy);
+            let prepared = kept.map(prepare).unwrap_or_default();
             check_unchanged(dir, &name, current, self.digest)
                 .map_err(|unplaced| unplaced.into_error(path, true))?;
             let _acting = self.cancel.acting()?;
             let mut outcome = Ok(());
             undivided(0, &mut || {
-                outcome = take_away(dir, &name, current, keeping.as_ref());
+                outcome = take_away(dir, &name, current, prepared.keeping.as_ref());
             });
             match outcome {
                 Err(Unplaced::Unmovable) if !must_copy => must_copy = true,
-                other => return other.map_err(|unplaced| unplaced.into_error(path, true)),
+                Err(unplaced) => return Err(unplaced.into_error(path, true)),
+                Ok(()) => return Ok(prepared.into_obstacle()),
             }
         }
     }
 
-    /// Writes the new content and puts it in place. `produce` may be called twice.
+    /// Writes the new content and puts it in place. `produce` may be called twice. Returns why the
+    /// change can't be undone, as the end of a sentence, where it should be kept and is not.
     ///
     /// # Errors
     ///
-    /// What the system says; nothing was changed then.
+    /// Returns the operating system's error if the content can't be written; nothing was changed
+    /// then.
     pub fn commit(
         self,
         place: &WorkspacePath,
         produce: impl FnMut(&mut File) -> io::Result<()>,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Option<String>, ToolError> {
         publish(self, place.path(), produce)
     }
 
@@ -360,7 +364,7 @@ fn publish(
     target: Target,
     path: &Path,
     mut produce: impl FnMut(&mut File) -> io::Result<()>,
-) -> Result<(), ToolError> {
+) -> Result<Option<String>, ToolError> {
     let Target {
         entry,
         mut current,
@@ -387,11 +391,11 @@ fn publish(
             cancel: &cancel,
         };
         match finished.put_kept(&entry, &mut current, digest, kept.as_ref()) {
-            Ok(()) => {
+            Ok(obstacle) => {
                 if let Some(behind) = behind {
                     behind.push(for_reading(file), path);
                 }
-                return Ok(());
+                return Ok(obstacle);
             }
             Err(Unplaced::System(Errno::NOENT | Errno::NOTSUP)) => {}
             Err(unplaced) => return Err(unplaced.into_error(path, replaces)),
@@ -455,26 +459,28 @@ impl Finished<'_> {
         current: &mut Option<OpenFile>,
         digest: Option<u64>,
         kept: Option<&Kept>,
-    ) -> Result<(), Unplaced> {
+    ) -> Result<Option<String>, Unplaced> {
         let prepare = |old: Option<&OpenFile>, must_copy| {
-            kept.and_then(|kept| kept.prepare(entry, old, Some(self.file), must_copy))
+            let prepare = |kept: &Kept| kept.prepare(entry, old, Some(self.file), must_copy);
+            kept.map(prepare).unwrap_or_default()
         };
-        let keeping = prepare(current.as_ref(), false);
-        if keeping.is_some() {
+        let mut prepared = prepare(current.as_ref(), false);
+        if prepared.keeping.is_some() {
             // The next writer of this file waits, and so writes down its change after this one.
             let _ = gemini_tools_platform::fs::flock(
                 self.file,
                 FlockOperation::NonBlockingLockExclusive,
             );
         }
-        match self.put(entry, current, digest, keeping.as_ref()) {
+        match self.put(entry, current, digest, prepared.keeping.as_ref()) {
             Err(Unplaced::Unmovable) => {
-                drop(keeping);
-                let keeping = prepare(current.as_ref(), true);
-                self.put(entry, current, digest, keeping.as_ref())
+                drop(prepared);
+                prepared = prepare(current.as_ref(), true);
+                self.put(entry, current, digest, prepared.keeping.as_ref())?;
             }
-            other => other,
+            other => other?,
         }
+        Ok(prepared.into_obstacle())
     }
 }
 

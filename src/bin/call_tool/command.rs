@@ -332,14 +332,9 @@ fn with_journal(command: Command) -> Command {
         .arg(
             flag("all", "With --history: list the changes in all projects")
                 .requires("history")
+                .conflicts_with("undo")
                 .conflicts_with_all(CALLS),
         )
-        .arg(
-            flag(
-                PRUNE,
-                "Trim the journal to its limits now (normally automatic)",
-            )
-            .conflicts_with_all(CALLS),
-        )
+        .arg(flag(PRUNE, "Trim the journal now (normally automatic)").conflicts_with_all(CALLS))
         .group(ArgGroup::new("journal").args(["history", "undo"]))
 }

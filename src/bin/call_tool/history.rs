@@ -189,8 +189,10 @@ fn printed(text: &str, printed: Printed, status: u8) -> u8 {
 }
 
 impl Shown<'_> {
-    fn display<'p>(&self, path: &'p Path) -> Cow<'p, str> {
-        show_path(self.session.tool_env().workspace.display(path))
+    /// Returns a path as people see it: relative to the project, and without what commands a
+    /// terminal or breaks a line.
+    fn display(&self, path: &Path) -> String {
+        visible(&show_path(self.session.tool_env().workspace.display(path))).into_owned()
     }
 
     /// A diff, which commands no terminal.
@@ -219,7 +221,7 @@ impl Shown<'_> {
             } else {
                 let next = entry.path();
                 if next.as_os_str() != path.as_os_str() {
-                    shown = self.display(&next).into_owned();
+                    shown = self.display(&next);
                     path = next;
                 }
                 self.push_line(&mut text, *index, &shown, now);
@@ -328,7 +330,8 @@ impl Shown<'_> {
         for outcome in outcomes.iter().filter(|outcome| !outcome.undone.is_empty()) {
             text.push_str(&self.summary(outcome, options.explain));
         }
-        let first = outcomes.iter().find_map(|outcome| outcome.id.as_deref());
+        let mut kept = outcomes.iter().filter(|outcome| outcome.not_kept.is_none());
+        let first = kept.find_map(|outcome| outcome.id.as_deref());
         if let Some(id) = first {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
@@ -348,24 +351,28 @@ impl Shown<'_> {
 
     fn summary(&self, outcome: &FileOutcome, is_explained: bool) -> String {
         let count = counted(outcome.undone.len(), "change");
-        let done = match (is_explained, &outcome.id) {
-            (true, _) => "Would undo",
-            (_, Some(_)) => "Undid",
-            (_, None) => "Is already as before",
-        };
+        let path = self.display(&outcome.path);
         let ids = self.ids(outcome.undone.iter().copied());
-        format!(
-            "{done} {count} of {} ({ids})\n",
-            self.display(&outcome.path)
-        )
+        match (outcome.is_done, is_explained) {
+            (true, _) => format!("{path}: {count} already undone ({ids})\n"),
+            (_, true) => format!("Would undo {count} of {path} ({ids})\n"),
+            _ => format!("Undid {count} of {path} ({ids})\n"),
+        }
     }
 
     fn complain(&self, outcomes: &[FileOutcome], wanted: &HistoryOptions) {
         let mut could_merge = false;
         for outcome in outcomes {
+            if let Some(reason) = &outcome.not_kept {
+                let path = self.display(&outcome.path);
+                let reason = visible(reason);
+                warn(&format!(
+                    "call_tool: The undo of {path} can't be taken back: {reason}."
+                ));
+            }
             for refused in &outcome.refused {
                 let entry = &self.history.entries[refused.index];
-                could_merge |= refused.reason == "was changed since" && entry.before.is_some();
+                could_merge |= refused.can_merge;
                 warn(&format!(
                     "call_tool: {} {}; not undone: {} ({})",
                     self.display(&outcome.path),

@@ -17,6 +17,7 @@ use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
 use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
+use gemini_tools::variables;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -94,6 +95,7 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             .filter(|name| !name.starts_with('-')),
         _ => None,
     };
+    let is_as_by_host = plain.is_some();
     match plain {
         // The host gives the name and nothing else: then nothing is parsed.
         Some(name) => options.name = name,
@@ -104,15 +106,19 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             }
         }
     }
-    if let Ok(name) = std::env::var("GEMINI_TOOLS_OUTPUT")
-        && options.form.is_none()
-        && !name.is_empty()
+    // A line of the user's file is for hosts.
+    let chosen = variables::values("GEMINI_TOOLS_OUTPUT").into_iter();
+    let mut chosen = chosen.filter(|chosen| is_as_by_host || chosen.file.is_none());
+    if options.form.is_none()
+        && let Some(chosen) = chosen.next()
     {
+        let name = chosen.text();
         options.form = Some(Form::from_name(&name).ok_or_else(|| {
             usage_error(
                 &options.name,
                 &format!(
-                    "GEMINI_TOOLS_OUTPUT is {name:?}; it must be one of {}.",
+                    "{} is {name:?}; it must be one of {}.",
+                    chosen.name,
                     Form::NAMES.join(", ")
                 ),
             )

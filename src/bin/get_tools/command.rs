@@ -173,7 +173,14 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("config")
                 .about("Prints the settings and policy files in force, and what is left out")
-                .arg(flag("json", "Print JSON")),
+                .arg(flag("json", "Print JSON"))
+                .arg(
+                    Arg::new("policy")
+                        .long("policy")
+                        .value_name("PATH")
+                        .action(ArgAction::Append)
+                        .help("A policy file or directory to use instead of ~/.gemini/policies"),
+                ),
         )
         .subcommand(show_command())
         .subcommand(lint_command())

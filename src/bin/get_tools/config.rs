@@ -6,28 +6,18 @@ use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{InForce, Scope, Settings, SettingsLines, UNTRUSTED, home};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{Fingerprint, ProjectTrust};
+use gemini_tools::variables::{self, Variable};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Variables that take the place of settings, none of them secret.
-const VARIABLES: [&str; 17] = [
+/// Variables of Gemini CLI's that take the place of settings, none of them secret.
+const VARIABLES: [&str; 6] = [
     "GEMINI_CLI_HOME",
     "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
     "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
     "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
     "GEMINI_CLI_TRUST_WORKSPACE",
     "GEMINI_RESTRICTED_MODE",
-    "GEMINI_TOOLS_APPROVAL_MODE",
-    "GEMINI_TOOLS_DNS",
-    "GEMINI_TOOLS_FETCH_ALLOW",
-    "GEMINI_TOOLS_MCP",
-    "GEMINI_TOOLS_MODEL",
-    "GEMINI_TOOLS_OUTPUT",
-    "GEMINI_TOOLS_POLICY",
-    "GEMINI_TOOLS_ROOTS",
-    "GEMINI_TOOLS_SANDBOX",
-    "GEMINI_TOOLS_SHELL_TIMEOUT",
-    "GEMINI_TOOLS_TIMEOUT",
 ];
 
 /// Everything there is to say.
@@ -40,29 +30,36 @@ struct Report {
     brings: Vec<String>,
     /// Why that can't be told.
     obstacle: Option<String>,
-    variables: Vec<(&'static str, String)>,
+    variables: Vec<Variable>,
     files: Vec<(Scope, PathBuf)>,
     lines: SettingsLines,
 }
 
 /// Prints it.
-pub(crate) fn run(as_json: bool) -> u8 {
+pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let home = home();
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let trust = ProjectTrust::new(home.as_deref(), &root);
     let settings = Settings::load_unexpanded(home.as_deref(), &root, trust.clone());
     // With variables put in: the paths of policy files may have some.
     let meant = Settings::load_trusting(home.as_deref(), &root, trust);
-    let extra = Extra::with_paths(&[""; 0]);
-    let policy = Policy::load(&meant, home.as_deref(), &root, &extra);
+    let extra = Extra::with_paths(policies);
+    let mut policy = Policy::load(&meant, home.as_deref(), &root, &extra);
+    let names = gemini_tools::doctor::tool_names(&meant, home.as_deref(), &root);
+    let unknown = policy.unknown_tools(&names);
+    policy.problems.extend(unknown);
     let (brings, obstacle) = match Fingerprint::look(&root) {
         Ok(seen) => (seen.files().map(str::to_owned).collect(), None),
         Err(e) => (Vec::new(), Some(e.to_string())),
     };
-    let variable = |name: &'static str| {
+    let of_host = |name: &&str| {
         let value = std::env::var_os(name)?;
-        Some((name, value.to_string_lossy().into_owned()))
+        let name = (*name).to_owned();
+        let file = None;
+        Some(Variable { name, value, file })
     };
+    let mut variables: Vec<Variable> = VARIABLES.iter().filter_map(of_host).collect();
+    variables.extend(variables::NAMES.into_iter().flat_map(variables::values));
     let file = |scope: Scope| Some((scope, scope.file(home.as_deref(), &root)?));
     let mut report = Report {
         in_force: settings.in_force(),
@@ -70,7 +67,7 @@ pub(crate) fn run(as_json: bool) -> u8 {
         policy,
         brings,
         obstacle,
-        variables: VARIABLES.into_iter().filter_map(variable).collect(),
+        variables,
         files: Scope::ALL.into_iter().filter_map(file).collect(),
         lines: SettingsLines::new(home.as_deref(), &root),
         root,
@@ -143,9 +140,18 @@ impl Report {
                 })
             })
             .collect();
-        let variables = self.variables.iter().cloned();
-        let variables: Map<String, Value> = variables
-            .map(|(name, value)| (name.to_owned(), value.into()))
+        let (of_files, of_environment): (Vec<_>, Vec<_>) =
+            self.variables.iter().partition(|one| one.file.is_some());
+        let variables: Map<String, Value> = of_environment
+            .iter()
+            .map(|one| (one.name.clone(), one.text().into()))
+            .collect();
+        let of_files: Vec<Value> = of_files
+            .iter()
+            .map(|one| {
+                let file = one.file.as_deref().map(show_path);
+                json!({ "name": one.name, "value": one.text(), "file": file })
+            })
             .collect();
         json!({
             "trust": {
@@ -161,6 +167,7 @@ impl Report {
             "files": files,
             "policy": self.policy_json(),
             "environment": variables,
+            "environmentFiles": of_files,
         })
     }
 
@@ -243,10 +250,14 @@ impl Report {
         if in_force.is_empty() {
             text.push_str("  nothing but the defaults\n");
         }
-        for (name, value) in &self.variables {
+        for one in &self.variables {
+            let (value, place) = (one.text(), one.file.as_deref().map(show_path));
+            let place = place.as_deref().unwrap_or("environment");
             text.push_str(&format!(
-                "  {name} = {}\n      environment\n",
-                visible(value)
+                "  {} = {}\n      {}\n",
+                one.name,
+                visible(&value),
+                visible(place)
             ));
         }
         let notes = self.settings.notes.clone();

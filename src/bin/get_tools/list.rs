@@ -168,7 +168,7 @@ impl Shown<'_> {
 }
 
 fn is_set(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
+    gemini_tools::variables::value(variable).is_some_and(|value| value != "0")
 }
 
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.

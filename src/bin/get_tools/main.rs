@@ -41,7 +41,7 @@ fn run() -> u8 {
         Ok(Task::Complete { tool, describes }) => complete::run(tool.as_deref(), describes),
         Ok(Task::Lint(task)) => lint::run(&task),
         Ok(Task::Licenses) => licenses::run(),
-        Ok(Task::Config { json }) => config::run(json),
+        Ok(Task::Config { json, policy }) => config::run(json, &policy),
         Ok(Task::Doctor(task)) => doctor::run(&task),
         Ok(Task::Init(task)) => init::run(&task),
         Ok(Task::Trust(task)) => trust::run(&task),

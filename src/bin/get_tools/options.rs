@@ -32,7 +32,7 @@ pub(crate) enum Task {
     /// The licences of what is linked.
     Licenses,
     /// The settings.
-    Config { json: bool },
+    Config { json: bool, policy: Vec<String> },
     /// Whether the project may say them.
     Trust(TrustTask),
     /// Help for a tool.
@@ -77,6 +77,10 @@ pub(crate) fn parse() -> Result<Task, u8> {
         Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
         Some(("config", matches)) => Ok(Task::Config {
             json: matches.get_flag("json"),
+            policy: matches
+                .get_many::<String>("policy")
+                .map(|paths| paths.cloned().collect())
+                .unwrap_or_default(),
         }),
         Some(("doctor", matches)) => Ok(Task::Doctor(doctor_task(matches))),
         Some(("init", matches)) => Ok(Task::Init(init_task(matches))),

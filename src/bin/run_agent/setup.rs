@@ -22,10 +22,12 @@ use gemini_tools::journal::SESSION;
 use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::registry::{hint, nearest};
+use gemini_tools::session::roots_from_env;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
+use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::{Map, json};
 use std::collections::BTreeSet;
@@ -258,10 +260,11 @@ impl Setup {
     /// What both commands get besides the environment.
     fn environment(&self, options: &RunAgentOptions) -> Vec<(String, String)> {
         let mut added = Vec::new();
-        let sandbox = match (&options.sandbox, std::env::var_os("GEMINI_TOOLS_SANDBOX")) {
+        let is_set = !variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
+        let sandbox = match (&options.sandbox, is_set) {
             (Some(mode), _) => Some(mode.clone()),
-            (None, Some(_)) => None,
-            (None, None) => self
+            (None, true) => None,
+            (None, false) => self
                 .settings()
                 .sandbox
                 .default_for_agents(DEFAULT_SANDBOX, self.settings().trust.is_trusted()),
@@ -269,26 +272,27 @@ impl Setup {
         if options.trust {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
         }
-        added.extend(sandbox.map(|mode| ("GEMINI_TOOLS_SANDBOX".to_owned(), mode)));
-        if !uses_servers(options) {
-            added.push((MCP_VARIABLE.to_owned(), "0".to_owned()));
+        let mut set = |name: &str, value: String| added.extend(variables::for_program(name, value));
+        if let Some(mode) = sandbox {
+            set("GEMINI_TOOLS_SANDBOX", mode);
         }
-        added.push((SESSION.to_owned(), self.id.clone()));
-        added.push((
-            "GEMINI_TOOLS_APPROVAL_MODE".to_owned(),
-            options.approval.name().to_owned(),
-        ));
+        if !uses_servers(options) {
+            set(MCP_VARIABLE, "0".to_owned());
+        }
+        set(SESSION, self.id.clone());
+        let mode = options.approval.name().to_owned();
+        set("GEMINI_TOOLS_APPROVAL_MODE", mode);
         if !options.policy.is_empty()
             && let Ok(paths) = std::env::join_paths(&options.policy)
             && let Ok(paths) = paths.into_string()
         {
-            added.push(("GEMINI_TOOLS_POLICY".to_owned(), paths));
+            set("GEMINI_TOOLS_POLICY", paths);
         }
         if !options.include.is_empty()
             && let Ok(roots) = std::env::join_paths(more_roots(options))
             && let Ok(roots) = roots.into_string()
         {
-            added.push(("GEMINI_TOOLS_ROOTS".to_owned(), roots));
+            set("GEMINI_TOOLS_ROOTS", roots);
         }
         added
     }
@@ -563,7 +567,7 @@ fn terminal() -> Option<TerminalPrompt> {
 
 /// Whether the MCP servers of the settings have tools in this session.
 fn uses_servers(options: &RunAgentOptions) -> bool {
-    !options.no_mcp && std::env::var_os(MCP_VARIABLE).is_none_or(|value| value != "0")
+    !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
 
 /// Where the executables of this one's build are.
@@ -585,9 +589,8 @@ fn own_directory() -> Result<PathBuf, SessionError> {
 
 /// Directories to work in besides the current one and those of the settings.
 fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
-    let chosen = std::env::var_os("GEMINI_TOOLS_ROOTS").unwrap_or_default();
-    std::env::split_paths(&chosen)
-        .filter(|path| !path.as_os_str().is_empty())
+    roots_from_env()
+        .into_iter()
         .chain(options.include.iter().cloned())
         .collect()
 }

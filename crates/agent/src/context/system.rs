@@ -180,7 +180,7 @@ impl Choice {
             let target = opened.target(place, &Cancellation::default())?;
             target.commit(place, |file| file.write_all(prompt.as_bytes()))
         });
-        written.map_err(|e| ContextError::NotWritten {
+        written.map(drop).map_err(|e| ContextError::NotWritten {
             path: self.path(workspace),
             why: e.message,
         })

@@ -315,6 +315,7 @@ fn write(path: &Path, page: &str) -> Result<(), ToolError> {
     workspace
         .target(&place, &Cancellation::default())?
         .commit(&place, |file| file.write_all(page.as_bytes()))
+        .map(drop)
 }
 
 impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {

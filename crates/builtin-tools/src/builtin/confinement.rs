@@ -14,9 +14,9 @@ pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>,
         settings,
         ..
     } = tool_env;
-    let chosen = std::env::var_os("GEMINI_TOOLS_SANDBOX").map(|v| v.to_string_lossy().into_owned());
+    let chosen = gemini_tools_core::variables::values("GEMINI_TOOLS_SANDBOX");
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
-    if let (None | Some(""), [problem, ..]) = (chosen.as_deref(), &*settings.problems) {
+    if let ([], [problem, ..]) = (&*chosen, &*settings.problems) {
         return Err(ToolError::new(
             ErrorKind::PolicyViolation,
             format!(
@@ -26,7 +26,7 @@ pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>,
         )
         .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
     }
-    let mode = settings.sandbox.mode(chosen.as_deref(), is_contained)?;
+    let mode = settings.sandbox.mode(&chosen, is_contained)?;
     let mode = mode.max(own.unwrap_or_default());
     if mode == Mode::Off {
         return Ok(None);

@@ -384,12 +384,17 @@ impl Edit {
         let target = target.kept(&self.workspace, &self.place, origin);
         let result = match plan {
             Plan::Create => {
-                target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
+                let not_kept =
+                    target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
                 let mut text = NamedText::default();
                 text.push_str("Successfully created and wrote to new file: ");
                 text.push_path(self.place.path());
                 let size = gemini_tools_core::text::counted(self.new.len(), "byte");
                 text.push_str(&format!(". It has {size}."));
+                if let Some(note) = super::not_kept(not_kept) {
+                    text.push_str(" ");
+                    text.push_str(&note);
+                }
                 ToolResult::named(text).with_data("created", true)
             }
             Plan::Replace {
@@ -401,7 +406,9 @@ impl Edit {
                 // A second handle on the same open file: the lock stays with the target.
                 let source = target.reopened().map_err(|e| self.fail(&e))?;
                 let written = &replacement;
-                target.commit(&self.place, move |file| written.write(&source, file))?;
+                let not_kept =
+                    target.commit(&self.place, move |file| written.write(&source, file))?;
+                notes.extend(super::not_kept(not_kept));
                 let count = replacement.matches.len();
                 // Gemini CLI's sentence, which has no singular.
                 let mut text = NamedText::default();

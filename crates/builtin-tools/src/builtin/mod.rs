@@ -241,6 +241,11 @@ pub fn kind(name: &str) -> Option<Kind> {
     Some(declared.kind)
 }
 
+/// Returns the names of the built-in tools.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    DECLARATIONS.iter().map(|declared| declared.name)
+}
+
 /// What people call the built-in tool of this name.
 pub fn display_name(name: &str) -> Option<&'static str> {
     let spec = ALL.iter().find(|spec| spec.declaration.name == name)?;
@@ -396,6 +401,11 @@ fn origin(declaration: &Declaration, cx: &Context) -> ChangeOrigin {
         call: cx.call_id.clone(),
         ..ChangeOrigin::default()
     }
+}
+
+/// Says that a change can't be undone, for the reason that a write gives, where it gives one.
+fn not_kept(reason: Option<String>) -> Option<String> {
+    reason.map(|reason| format!("call_tool --undo can't take this change back: {reason}."))
 }
 
 /// Says of a file that is to be replaced that it has other names, which keep the old content.

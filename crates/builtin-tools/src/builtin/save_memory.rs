@@ -226,7 +226,14 @@ impl Call {
             let written = target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
-                other => return other.map(|()| (true, others)),
+                Err(e) => return Err(e),
+                Ok(not_kept) => {
+                    let notes: Vec<String> = others
+                        .into_iter()
+                        .chain(super::not_kept(not_kept))
+                        .collect();
+                    return Ok((true, (!notes.is_empty()).then(|| notes.join(" "))));
+                }
             }
         }
     }

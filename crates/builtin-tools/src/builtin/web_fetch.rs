@@ -10,6 +10,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
+use gemini_tools_core::variables;
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::{FetchTask, WebTask};
 use gemini_tools_web_addresses::{AddressPolicy, HostRule, find, known_addresses, refusal, target};
@@ -115,11 +116,21 @@ fn build(
 
 /// Who may be reached: the public, and what the user has allowed, which is given as rules, too.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
-    let variable = std::env::var(ALLOW_VARIABLE).unwrap_or_default();
-    let by_variable = variable
-        .split(',')
-        .filter(|text| !text.trim().is_empty())
-        .map(|text| (ALLOW_VARIABLE, text));
+    // Where both names are set, a host must be in both.
+    let texts: Vec<String> = variables::values(ALLOW_VARIABLE)
+        .iter()
+        .map(variables::Variable::text)
+        .collect();
+    let listed = |text: &str| -> Vec<String> {
+        let hosts = text.split(',').map(|host| host.trim().to_owned());
+        hosts.filter(|host| !host.is_empty()).collect()
+    };
+    let mut hosts = texts.first().map(|text| listed(text)).unwrap_or_default();
+    for text in texts.iter().skip(1) {
+        let others = listed(text);
+        hosts.retain(|host| others.contains(host));
+    }
+    let by_variable = hosts.iter().map(|text| (ALLOW_VARIABLE, text.as_str()));
     let by_settings = settings
         .fetch_hosts
         .iter()

@@ -198,7 +198,7 @@ impl ToolInvocation for Call {
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
         let others = super::other_names(&target);
-        target
+        let not_kept = target
             .kept(
                 &self.workspace,
                 &self.place,
@@ -220,9 +220,9 @@ impl ToolInvocation for Call {
         text.push_path(self.place.path());
         let size = super::counted(plan.bytes.len(), "byte");
         text.push_str(&format!(". It has {size}{kept}."));
-        if let Some(others) = others {
+        for note in others.into_iter().chain(super::not_kept(not_kept)) {
             text.push_str(" ");
-            text.push_str(&others);
+            text.push_str(&note);
         }
         let mut result = ToolResult::named(text)
             .with_data("created", is_new)

@@ -52,11 +52,12 @@ impl Settings {
         };
         let commands = &self.commands;
         let pair = commands.projects.as_ref().or(commands.users.as_ref());
-        let sandbox: Vec<&Value> = self.sandbox.values().collect();
-        let sandbox = match sandbox.as_slice() {
+        let joined = |values: &[&Value]| match values {
             [one] => (*one).clone(),
             both => json!(both),
         };
+        let sandbox: Vec<&Value> = self.sandbox.values().collect();
+        let of_host: Vec<&Value> = self.sandbox.host_values().collect();
         let allowed: Vec<_> = self
             .allowed
             .users
@@ -81,7 +82,8 @@ impl Settings {
             ),
             (keys::THRESHOLD.name, json!(self.truncate_threshold)),
             (keys::IDLE.name, json!(self.shell_idle_secs)),
-            (keys::SANDBOX.name, sandbox),
+            (keys::SANDBOX.name, joined(&sandbox)),
+            (keys::HOST_SANDBOX.name, joined(&of_host)),
             (keys::SANDBOX_NETWORK.name, json!(self.sandbox.network)),
             (keys::SANDBOX_PATHS.name, paths(&self.sandbox.allowed_paths)),
             (keys::FETCH_HOSTS.name, json!(self.fetch_hosts)),

@@ -29,7 +29,8 @@ keys! {
         Rule::Limit { is_none: |n| n <= 0, otherwise: super::DEFAULT_LIMIT_CHARS as u64 };
     IDLE = "tools.shell.inactivityTimeout",
         Rule::Limit { is_none: |n| n <= 0, otherwise: u64::MAX };
-    SANDBOX = "tools.sandbox" since "sandbox", Rule::Stricter;
+    SANDBOX = "tools.commandSandbox", Rule::Stricter;
+    HOST_SANDBOX = "tools.sandbox" since "sandbox", Rule::Stricter;
     SANDBOX_NETWORK = "tools.sandboxNetworkAccess", Rule::Own;
     SANDBOX_PATHS = "tools.sandboxAllowedPaths", Rule::Own;
     FETCH_HOSTS = "tools.webFetch.allowedHosts", Rule::Own;
@@ -200,6 +201,14 @@ impl Reader<'_> {
                 self.into.sandbox.users = Some(sandbox);
             }
             self.adds(SANDBOX);
+        }
+        if let Some(sandbox) = self.value(HOST_SANDBOX).cloned() {
+            if self.is_project() {
+                self.into.sandbox.hosts_projects = Some(sandbox);
+            } else {
+                self.into.sandbox.hosts_users = Some(sandbox);
+            }
+            self.adds(HOST_SANDBOX);
         }
         if let Some(network) = self.flag(SANDBOX_NETWORK) {
             self.into.sandbox.network = network;

@@ -31,6 +31,8 @@ pub use source::Scope;
 pub use source::system_directory;
 pub use undo::UndoSettings;
 
+pub use gemini_tools_core::variables::home;
+
 use crate::trust::ProjectTrust;
 use file::{Parsed, expand_all};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -220,15 +222,4 @@ impl Settings {
             Some(n) => usize::try_from(n).ok(),
         }
     }
-}
-
-/// The directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in
-/// the place of the home directory (seen in 0.61), else `HOME`. `None` where that is
-/// not set or not absolute: it would lie somewhere in the project.
-pub fn home() -> Option<PathBuf> {
-    std::env::var_os("GEMINI_CLI_HOME")
-        .filter(|home| !home.is_empty())
-        .or_else(|| std::env::var_os("HOME"))
-        .map(PathBuf::from)
-        .filter(|home| home.is_absolute())
 }

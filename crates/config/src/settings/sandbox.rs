@@ -1,19 +1,29 @@
-//! `tools.sandbox`: what commands may do.
+//! `tools.commandSandbox`: what commands may do.
 
+use super::{Scope, Settings};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::variables::Variable;
 use gemini_tools_sandbox::Mode;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What commands may do, as the settings have it.
 ///
-/// `tools.sandbox` may be in both files; of two modes the stricter one counts, so that a
+/// `tools.commandSandbox` may be in both files; of two modes the stricter one counts, so that a
 /// project, or a model that edits its file, can't give itself more. What else widens the
 /// sandbox counts in the user's file only.
+///
+/// `tools.sandbox` is Gemini CLI's: the container that it runs in. Where it asks for one and this
+/// process is in none, commands are kept in ours or don't run. Our modes are no values of it:
+/// Gemini CLI 0.61 ends with status 44 at them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {
     pub(super) users: Option<Value>,
     pub(super) projects: Option<Value>,
+    /// The user's `tools.sandbox`.
+    pub(super) hosts_users: Option<Value>,
+    /// The project's `tools.sandbox`.
+    pub(super) hosts_projects: Option<Value>,
     /// `tools.sandboxAllowedPaths`: what may be written besides the roots and the temporary
     /// directory; relative paths count from the first root.
     pub allowed_paths: Vec<PathBuf>,
@@ -26,13 +36,12 @@ impl SandboxSettings {
     /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
     /// project's can only make it stricter.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
-        if self.users.is_some() || trusts_project && self.projects.is_some() {
+        let is_users = self.users.is_some() || self.hosts_users.is_some();
+        let is_projects = self.projects.is_some() || self.hosts_projects.is_some();
+        if is_users || trusts_project && is_projects {
             return None;
         }
-        let projects = self
-            .projects
-            .as_ref()
-            .and_then(|value| mode_of(value, false).ok());
+        let projects = self.projects.as_ref().and_then(|value| mode_of(value).ok());
         let own = Mode::from_name(otherwise);
         match projects {
             // The files are left to say it.
@@ -41,23 +50,48 @@ impl SandboxSettings {
         }
     }
 
-    /// The mode that counts. `chosen` is the value of `GEMINI_TOOLS_SANDBOX`, by which a
-    /// caller overrides the files; `is_contained` is whether Gemini CLI already runs in a
-    /// container of its own (it sets `SANDBOX` there).
+    /// Returns the mode that counts. `chosen` are the values of `GEMINI_TOOLS_SANDBOX`, by which
+    /// a caller overrides the files, the stricter one where both of its names are set;
+    /// `is_contained` is true where Gemini CLI runs in a container of its own (it sets `SANDBOX`
+    /// there).
     ///
     /// # Errors
     ///
-    /// `policy_violation` for a value that is not understood: the command must not run then.
-    pub fn mode(&self, chosen: Option<&str>, is_contained: bool) -> Result<Mode, ToolError> {
-        if let Some(name) = chosen.filter(|name| !name.is_empty()) {
-            return Mode::from_name(name)
-                .ok_or_else(|| not_understood(&format!("GEMINI_TOOLS_SANDBOX is {name:?}"), ""));
+    /// Returns `policy_violation` if a value is not understood: the command must not run then.
+    pub fn mode(&self, chosen: &[Variable], is_contained: bool) -> Result<Mode, ToolError> {
+        let mut strictest = Mode::Off;
+        for Variable { name, value, .. } in chosen {
+            let mode = value.to_str().and_then(Mode::from_name);
+            let mode = mode.ok_or_else(|| not_understood(&format!("{name} is {value:?}"), ""))?;
+            strictest = strictest.max(mode);
         }
-        let mode = |value: &Option<Value>| match value {
-            None => Ok(Mode::Off),
-            Some(value) => mode_of(value, is_contained),
-        };
-        Ok(mode(&self.users)?.max(mode(&self.projects)?))
+        if !chosen.is_empty() {
+            return Ok(strictest);
+        }
+        for value in self.values() {
+            strictest = strictest.max(mode_of(value)?);
+        }
+        for value in self.host_values() {
+            strictest = strictest.max(mode_of_host(value, is_contained)?);
+        }
+        Ok(strictest)
+    }
+}
+
+impl Settings {
+    /// Returns the file in which `tools.sandbox` is one of our modes, and the mode's name. No call may run then: the
+    /// writer expects a sandbox that the key does not give.
+    pub fn misplaced_sandbox(&self) -> Option<(&Path, &str)> {
+        let sandbox = &self.sandbox;
+        self.files.iter().find_map(|(scope, file)| {
+            let value = match scope {
+                Scope::Project => sandbox.hosts_projects.as_ref()?,
+                _ => sandbox.hosts_users.as_ref()?,
+            };
+            let name = value.get("command").unwrap_or(value).as_str()?;
+            let is_here = self.is_said_by(super::keys::HOST_SANDBOX.name, *scope);
+            (is_here && Mode::from_name(name).is_some()).then_some((&**file, name))
+        })
     }
 }
 
@@ -66,29 +100,36 @@ fn not_understood(what: &str, why: &str) -> ToolError {
         ErrorKind::PolicyViolation,
         format!("{what}{why}. The command was not run."),
     )
-    .with_hint(format!("Use one of {}.", Mode::NAMES.join(", ")))
+    .with_hint(format!(
+        "Set {} to one of {}.",
+        super::keys::SANDBOX.name,
+        Mode::NAMES.join(", ")
+    ))
 }
 
-/// `tools.sandbox` is ours by its names, and Gemini CLI's own by all others.
-fn mode_of(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
+/// Returns the mode that `tools.commandSandbox` names.
+fn mode_of(value: &Value) -> Result<Mode, ToolError> {
+    let mode = value.as_str().and_then(Mode::from_name);
+    mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name), ""))
+}
+
+/// Returns the mode that makes up for the container that `tools.sandbox` asks for.
+fn mode_of_host(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
     match value {
         Value::Bool(false) | Value::Null => Ok(Mode::Off),
         // Gemini CLI's own container is around us already.
         Value::Bool(true) if is_contained => Ok(Mode::Off),
         Value::Bool(true) => Ok(Mode::WorkspaceWrite),
-        Value::String(name) => match Mode::from_name(name) {
-            Some(mode) => Ok(mode),
-            None if is_contained => Ok(Mode::Off),
-            None => Err(not_understood(
-                &format!("tools.sandbox is {name:?}"),
-                ", a sandbox of Gemini CLI's own that this process does not run in",
-            )),
-        },
+        Value::String(_) if is_contained => Ok(Mode::Off),
+        Value::String(name) => Err(not_understood(
+            &format!("tools.sandbox is {name:?}"),
+            ", a sandbox of Gemini CLI's own that this process does not run in",
+        )),
         Value::Object(map) => {
             if map.get("enabled") == Some(&Value::Bool(false)) {
                 return Ok(Mode::Off);
             }
-            mode_of(
+            mode_of_host(
                 map.get("command").unwrap_or(&Value::Bool(true)),
                 is_contained,
             )
@@ -101,5 +142,10 @@ impl SandboxSettings {
     /// What the files say, the stricter one first where both say something.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.users.iter().chain(&self.projects)
+    }
+
+    /// The values of `tools.sandbox`.
+    pub(super) fn host_values(&self) -> impl Iterator<Item = &Value> {
+        self.hosts_users.iter().chain(&self.hosts_projects)
     }
 }

@@ -3,6 +3,7 @@
 use super::file::Parsed;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
 use crate::trust::{ProjectTrust, Trust, TrustedBy, Untrusted};
+use gemini_tools_core::variables::Variable;
 use gemini_tools_sandbox::Mode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -74,37 +75,54 @@ fn all_names_of_context_files_are_kept_but_those_that_a_project_must_not_name() 
 
 #[test]
 fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
-    let mode = |user: &str, project: &str| load(user, project).sandbox.mode(None, false).ok();
-    let of = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
+    let mode = |user: &str, project: &str| load(user, project).sandbox.mode(&[], false).ok();
+    let of = |mode: &str| format!(r#"{{"tools": {{"commandSandbox": {mode}}}}}"#);
+    let of_host = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
     let (write, read) = (of("\"workspace-write\""), of("\"read-only\""));
     for (user, project, expected) in [
         ("{}", "{}", Some(Mode::Off)),
         ("{}", &*write, Some(Mode::WorkspaceWrite)),
         (&*write, &*read, Some(Mode::ReadOnly)),
         (&*read, &*of("\"off\""), Some(Mode::ReadOnly)),
-        (&*of("true"), &*of("false"), Some(Mode::WorkspaceWrite)),
-        (&*of("\"docker\""), "{}", None),
         ("{}", &*of("3"), None),
+        ("{}", &*of("\"docker\""), None),
         (
-            &*of(r#"{"enabled": false, "command": "x"}"#),
+            &*of_host("true"),
+            &*of_host("false"),
+            Some(Mode::WorkspaceWrite),
+        ),
+        (&*of_host("true"), &*read, Some(Mode::ReadOnly)),
+        (&*of_host("\"docker\""), "{}", None),
+        (
+            &*of_host(r#"{"enabled": false, "command": "x"}"#),
             "{}",
             Some(Mode::Off),
         ),
         (
-            &*of(r#"{"enabled": true}"#),
+            &*of_host(r#"{"enabled": true}"#),
             "{}",
             Some(Mode::WorkspaceWrite),
         ),
     ] {
         assert_eq!(mode(user, project), expected, "{user} {project}");
     }
-    let docker = load(&of("\"docker\""), "{}").sandbox;
-    assert_eq!(docker.mode(None, true).ok(), Some(Mode::Off));
+    let docker = load(&of_host("\"docker\""), "{}").sandbox;
+    assert_eq!(docker.mode(&[], true).ok(), Some(Mode::Off));
+    let chosen = |values: &[&str]| {
+        let variable = |value: &&str| Variable {
+            name: "GEMINI_TOOLS_SANDBOX".to_owned(),
+            value: value.into(),
+            file: None,
+        };
+        let chosen: Vec<Variable> = values.iter().map(variable).collect();
+        docker.mode(&chosen, true).ok()
+    };
+    assert_eq!(chosen(&["read-only"]), Some(Mode::ReadOnly));
     assert_eq!(
-        docker.mode(Some("read-only"), true).ok(),
-        Some(Mode::ReadOnly)
+        chosen(&["off", "workspace-write"]),
+        Some(Mode::WorkspaceWrite)
     );
-    assert!(docker.mode(Some("of"), true).is_err());
+    assert_eq!(chosen(&["of"]), None);
     let wide = r#"{"tools": {"sandboxNetworkAccess": true, "sandboxAllowedPaths": ["~/x", "y"]}}"#;
     assert_eq!(load("{}", wide).sandbox.allowed_paths.len(), 0);
     assert!(!load("{}", wide).sandbox.network);
@@ -277,6 +295,8 @@ fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
     let SandboxSettings {
         users,
         projects: _,
+        hosts_users,
+        hosts_projects: _,
         allowed_paths,
         network,
     } = sandbox;
@@ -295,7 +315,7 @@ fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
             || is_plain(name)
     };
     // An error keeps commands from running: the strictest mode of all.
-    let mode = |of: &SandboxSettings, contained| of.mode(None, contained).map_or(9, |m| m as u8);
+    let mode = |of: &SandboxSettings, contained| of.mode(&[], contained).map_or(9, |m| m as u8);
     let agents = |of: &SandboxSettings| match of.default_for_agents("workspace-write", false) {
         Some(name) => Mode::from_name(&name).map_or(9, |m| m as u8),
         None => mode(of, false),
@@ -324,6 +344,10 @@ fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
             context_file_names.iter().all(is_bounded),
         ),
         ("sandbox.users", *users == before.sandbox.users),
+        (
+            "sandbox.hosts_users",
+            *hosts_users == before.sandbox.hosts_users,
+        ),
         (
             "sandbox.mode",
             mode(sandbox, false) >= mode(&before.sandbox, false),

@@ -114,6 +114,10 @@ impl ApprovalMode {
     /// The names of all modes, on command lines.
     pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
 
+    /// All modes, the one that lets the fewest calls run unasked first.
+    pub const ASKING_MOST_FIRST: [Self; 4] =
+        [Self::Plan, Self::Default, Self::AutoEdit, Self::Yolo];
+
     /// The mode of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {

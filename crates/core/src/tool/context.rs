@@ -1,6 +1,7 @@
 //! What a running call may ask of its caller.
 
 use super::{ErrorKind, ToolError};
+use crate::variables;
 use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -470,27 +471,30 @@ impl Context {
     }
 }
 
-/// A number of seconds in an environment variable; `None` where it is not set, or empty.
+/// Returns the number of seconds in a variable ([`variables`]), the smaller one where both of its names are set; `None`
+/// where it is not set, or empty.
 ///
 /// # Errors
 ///
-/// `invalid_tool_params` where it is not a number of seconds.
+/// Returns `invalid_tool_params` if it is not a number of seconds.
 pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
-    let Some(text) = std::env::var_os(variable).filter(|v| !v.is_empty()) else {
-        return Ok(None);
-    };
-    let text = text.to_string_lossy();
-    text.trim()
-        .parse::<f64>()
-        .ok()
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok())
-        .map(Some)
-        .ok_or_else(|| {
+    let mut strictest = None;
+    for found in variables::values(variable) {
+        let text = found.text();
+        let secs = text.trim().parse::<f64>().ok();
+        let secs = secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok());
+        let limit = secs.ok_or_else(|| {
             ToolError::invalid(format!(
-                "{variable} is {text:?}, which is not a number of seconds."
+                "{} is {text:?}, which is not a number of seconds.",
+                found.name
             ))
             .with_hint("Unset it, or give a number such as 300.")
-        })
+        })?;
+        // Zero is no limit.
+        let length = |limit: &Duration| (limit.is_zero(), *limit);
+        strictest = strictest.into_iter().chain([limit]).min_by_key(length);
+    }
+    Ok(strictest)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! In which form Gemini CLI gets the answers of our call command.
 
+use super::variables::reaches_calls;
 use super::{DoctorReport, Setup, State, explain};
 use crate::init::OUTPUT;
 use gemini_tools_answers::answer::Form;
 use gemini_tools_config::env_file;
 use gemini_tools_config::trust::gemini_cli_trusts;
 use gemini_tools_core::text::show_path;
+use gemini_tools_core::variables::{self, Variable, host_name};
 use gemini_tools_workspace::file_owner::FileOwner;
 
 const FORMS: &str = "Choose host (text) or part (JSON).";
@@ -33,21 +35,46 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
     };
     report.note(
         "answers",
-        format!("{what} ({name}, by {place})"),
+        format!("{what}: {name}, by {place}"),
         State::Works,
     );
 }
 
-/// The form and where it is chosen.
+/// Returns the form and where it is chosen.
 fn chosen(setup: &Setup<'_>) -> Option<(String, String)> {
-    if let Some(name) = std::env::var(OUTPUT).ok().filter(|name| !name.is_empty()) {
-        return Some((name, format!("{OUTPUT} here")));
-    }
-    let file = env_file::in_force(setup.home, setup.root)?;
+    let (of_files, of_environment): (Vec<_>, Vec<_>) = variables::values(OUTPUT)
+        .into_iter()
+        .partition(|one| one.file.is_some());
+    let of_environment = of_environment.into_iter().find(reaches_calls);
+    let of_environment = of_environment.map(|one| (one.text(), format!("{} here", one.name)));
+    let of_file = |one: Variable| {
+        let file = one.file.as_deref().map(show_path)?;
+        Some((one.text(), file.into_owned()))
+    };
+    of_environment
+        .or_else(|| by_host(setup))
+        .or_else(|| of_files.into_iter().find_map(of_file))
+}
+
+/// Returns the form in the file of variables that the host reads, where that is not the user's: what is in there comes
+/// to the commands by the environment.
+fn by_host(setup: &Setup<'_>) -> Option<(String, String)> {
+    let file = env_file::in_force(setup.home, setup.root)
+        .filter(|file| setup.home.map(env_file::of_user).as_ref() != Some(file))?;
     let whose = FileOwner::of(&file, setup.home, setup.root);
     let text = whose.read(&file).ok()??;
-    let variables = env_file::variables(&text);
-    let (_, name) = variables.into_iter().rfind(|(name, _)| name == OUTPUT)?;
+    let lines = env_file::variables(&text).into_iter();
+    let (name, value) = lines
+        .filter(|(name, _)| *name == OUTPUT || *name == host_name(OUTPUT))
+        .next_back()?;
+    let variable = Variable {
+        name,
+        value: value.into(),
+        file: None,
+    };
+    if !reaches_calls(&variable) {
+        return None;
+    }
     let is_trusted = setup
         .home
         .is_some_and(|home| gemini_cli_trusts(home, setup.root));
@@ -57,5 +84,5 @@ fn chosen(setup: &Setup<'_>) -> Option<(String, String)> {
     } else {
         format!("{shown}, which Gemini CLI 0.61 reads once it trusts the folder")
     };
-    Some((name, place))
+    Some((variable.text(), place))
 }

@@ -8,7 +8,7 @@ use gemini_tools_config::settings::UNTRUSTED;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::lint_tools;
-use gemini_tools_mcp::Asks;
+use gemini_tools_mcp::{Asks, NOT_ASKED};
 use gemini_tools_network_link::link::launcher;
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::program_run::Input;
@@ -188,12 +188,12 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     if let Err(e) = sandbox(&tool_env, None) {
         report.error(
             "sandbox",
-            "tools.sandbox",
+            "tools.commandSandbox",
             explain(
                 e.message,
                 "run_shell_command runs nothing without the sandbox that is asked for.",
                 e.hint.unwrap_or_else(|| {
-                    "Set tools.sandbox to false, or use a newer kernel.".to_owned()
+                    "Set tools.commandSandbox to \"off\", or use a newer kernel.".to_owned()
                 }),
             ),
         );
@@ -228,7 +228,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
     } else {
         State::Works
     };
-    lint.findings.retain(|finding| finding.code != "not-asked");
+    lint.findings.retain(|finding| finding.code != NOT_ASKED);
     let unknown = all - lint.findings.len();
     report.note("own tools", lint.summary(), state);
     if unknown > 0 {

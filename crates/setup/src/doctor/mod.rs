@@ -18,6 +18,9 @@ mod replay;
 mod rules;
 mod setup;
 mod swapped;
+mod variables;
+
+pub use rules::tool_names;
 
 use crate::init::active_content;
 use environment::InstalledHost;
@@ -205,9 +208,14 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
     environment::check(&setup, extent.asks_servers, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&setup, &mut report);
-    if let Some(commands) = setup::check(&setup, &mut report) {
-        commands.check(&setup, &extent.tries, &mut report);
-        hide_values(&commands, &mut report);
+    variables::check(&setup, &mut report);
+    let commands = setup::check(&setup, &mut report);
+    let declared = commands
+        .as_ref()
+        .map(|commands| commands.check(&setup, &extent.tries, &mut report));
+    rules::unknown_tools(&setup, &declared.unwrap_or_default(), &mut report);
+    if let Some(commands) = &commands {
+        hide_values(commands, &mut report);
     }
     report.findings.sort_by_key(|finding| finding.severity);
     report.findings = grouped(std::mem::take(&mut report.findings));
@@ -290,16 +298,17 @@ struct Commands {
 }
 
 impl Commands {
-    /// Runs them.
-    fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) {
+    /// Runs them. Returns the names of the tools that they declare.
+    fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) -> Vec<String> {
         if swapped::by_name(self, setup.root, report) {
-            return;
+            return Vec::new();
         }
         let probe = calls::probe(self, setup.root);
         let is_suspect = swapped::declares(&probe);
         let found = discovery::check(setup, self, is_suspect, report);
         if is_suspect && found.is_none() {
-            return swapped::by_answers(self, report);
+            swapped::by_answers(self, report);
+            return Vec::new();
         }
         let is_usable = found.is_some();
         let declared = found.map(|found| declarations::check(setup, &found, report));
@@ -311,6 +320,7 @@ impl Commands {
         if is_usable {
             rules::check(setup, &declared.names, report);
         }
+        declared.names
     }
 
     /// Whether they are these executables.

@@ -2,14 +2,17 @@
 
 use super::{AFTER_0_8, DoctorReport, Setup, explain};
 use crate::init::MODES_BUT_PLAN;
-use gemini_tools_builtin_tools::builtin::{self, is_reserved};
-use gemini_tools_config::settings::UNTRUSTED;
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv, is_reserved};
+use gemini_tools_config::settings::{Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
+use gemini_tools_custom_tools::Custom;
 use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
+use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Map;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const PREFIX: &str = "discovered_tool_";
 
@@ -21,6 +24,26 @@ pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
     // An untrusted project is reported with its tools and settings.
     let told = problems.filter(|problem| problem.code != UNTRUSTED);
     report.findings.extend(told.cloned());
+}
+
+/// Warns of names in rules that no tool has, neither of `declared` nor of ours.
+pub(super) fn unknown_tools(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
+    let mut known = tool_names(&setup.settings, setup.home, setup.root);
+    known.extend_from_slice(declared);
+    report.findings.extend(setup.policy.unknown_tools(&known));
+}
+
+/// Returns the names of the built-in tools and of the user's and the project's own.
+pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<String> {
+    let tool_env = || {
+        let workspace = Workspace::open(&[], home)?;
+        let tool_env = ToolEnv::new(Arc::new(workspace));
+        Ok(tool_env.with_settings(Arc::new(settings.clone())))
+    };
+    let own = Custom::open(home, root, &settings.trust);
+    let mut names = own.declarations(|_, _| true, false, false, tool_env).names;
+    names.extend(builtin::names().map(str::to_owned));
+    names
 }
 
 /// The project's directory of rules.
@@ -101,20 +124,6 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             ),
         );
     }
-    for rule in allowed.iter().filter_map(|rule| rule.strip_prefix(PREFIX)) {
-        let is_known = rule.contains('*') || names.iter().any(|name| name == rule);
-        if !is_known && !names.is_empty() && is_near(rule, names) {
-            report.warn(
-                "rule-unknown-tool",
-                format!("{PREFIX}{rule}"),
-                explain(
-                    "A rule allows it, but no tool is called so; one is called nearly so.",
-                    HEADLESS,
-                    "Correct the name in the rule.",
-                ),
-            );
-        }
-    }
     let projects = policies_of(setup.root);
     if setup.home != Some(setup.root) && !files_in(&projects).is_empty() {
         report.warn(
@@ -178,12 +187,6 @@ fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
         Some(file) => format!("{} in {}", rule.rule, show_path(file)),
         None => rule.rule,
     })
-}
-
-fn is_near(rule: &str, names: &[String]) -> bool {
-    names
-        .iter()
-        .any(|name| strsim::normalized_damerau_levenshtein(rule, name) > 0.8)
 }
 
 /// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.

@@ -1,0 +1,233 @@
+//! The variables that set these tools up, `GEMINI_TOOLS_…`.
+//!
+//! Each has a second name, `GEMINI_CLI_TOOLS_…`: with `GITHUB_SHA` set, Gemini CLI 0.61 hands the commands that it starts
+//! few variables besides `GEMINI_CLI_*`. For the same reason the lines of `~/.gemini/.env` are read here, as the host
+//! reads them, and those of `~/.qwen/.env` where the host is qwen-code. A variable of the environment comes before a line
+//! with its name. A project's file is not read: it could loosen what the user has restricted.
+//!
+//! Where both names are set, a caller that restricts something by the variable takes the stricter value
+//! ([`values`]), and any other the value of the first name ([`value`]).
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The beginning of each variable's name.
+pub const PREFIX: &str = "GEMINI_TOOLS_";
+
+/// The beginning of each variable's second name.
+pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
+
+/// The variables that a host is to hand on.
+pub const NAMES: [&str; 13] = [
+    "GEMINI_TOOLS_APPROVAL_MODE",
+    "GEMINI_TOOLS_DNS",
+    "GEMINI_TOOLS_FETCH_ALLOW",
+    "GEMINI_TOOLS_MCP",
+    "GEMINI_TOOLS_MODEL",
+    "GEMINI_TOOLS_OUTPUT",
+    "GEMINI_TOOLS_POLICY",
+    "GEMINI_TOOLS_ROOTS",
+    "GEMINI_TOOLS_SANDBOX",
+    "GEMINI_TOOLS_SESSION",
+    "GEMINI_TOOLS_SHELL_IDLE_TIMEOUT",
+    "GEMINI_TOOLS_SHELL_TIMEOUT",
+    "GEMINI_TOOLS_TIMEOUT",
+];
+
+/// Those of [`NAMES`] without which more may run.
+pub const RESTRICTING: [&str; 3] = [
+    "GEMINI_TOOLS_APPROVAL_MODE",
+    "GEMINI_TOOLS_POLICY",
+    "GEMINI_TOOLS_SANDBOX",
+];
+
+/// The largest file of variables that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// A variable that is set, and not to an empty text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// The name that it is set by.
+    pub name: String,
+    /// The variable's value.
+    pub value: OsString,
+    /// The file that sets it; `None` for the environment.
+    pub file: Option<PathBuf>,
+}
+
+impl Variable {
+    /// Returns the value, with U+FFFD for what is not UTF-8.
+    pub fn text(&self) -> String {
+        self.value.to_string_lossy().into_owned()
+    }
+}
+
+/// Returns the second name of a variable, and the name itself where it has none.
+pub fn host_name(name: &str) -> String {
+    match name.strip_prefix(PREFIX) {
+        Some(rest) => format!("{HOST_PREFIX}{rest}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns both names of a variable with a value, for the environment of a program that is started.
+pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2] {
+    let value = value.into();
+    [(name.to_owned(), value.clone()), (host_name(name), value)]
+}
+
+/// Returns the variable by its first name, then by its second, as far as they are set.
+pub fn values(name: &str) -> Vec<Variable> {
+    lookup(name, &|name| std::env::var_os(name), user_files())
+}
+
+/// Returns the value of the variable by the first of its names that is set.
+pub fn value(name: &str) -> Option<OsString> {
+    values(name).into_iter().next().map(|found| found.value)
+}
+
+/// Returns the paths of the variable by the first of its names that is set.
+pub fn paths(value: &OsStr) -> Vec<PathBuf> {
+    let paths = std::env::split_paths(value);
+    paths.filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+type Lines = (PathBuf, Vec<(String, String)>);
+
+fn lookup(
+    name: &str,
+    environment: &dyn Fn(&str) -> Option<OsString>,
+    files: &[Lines],
+) -> Vec<Variable> {
+    let by_name = |name: String| {
+        let (value, file) = match environment(&name) {
+            Some(value) => (value, None),
+            None => files.iter().find_map(|(file, lines)| {
+                let (_, value) = lines.iter().rfind(|(key, _)| *key == name)?;
+                Some((OsString::from(value), Some(file.clone())))
+            })?,
+        };
+        (!value.is_empty()).then_some(Variable { name, value, file })
+    };
+    [name.to_owned(), host_name(name)]
+        .into_iter()
+        .filter_map(by_name)
+        .collect()
+}
+
+/// The lines of the user's files that name a variable of ours. They are read once.
+fn user_files() -> &'static [Lines] {
+    static FILES: OnceLock<Vec<Lines>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let Some(home) = home() else {
+            return Vec::new();
+        };
+        let mut files = vec![user_file(&home)];
+        // Seen in 0.24.4: it sets QWEN_CODE_NO_RELAUNCH, and others, for all that it starts.
+        let is_of_qwen =
+            |(name, _): (OsString, OsString)| name.as_encoded_bytes().starts_with(b"QWEN_CODE");
+        if std::env::vars_os().any(is_of_qwen) {
+            files.insert(0, home.join(".qwen/.env"));
+        }
+        files.into_iter().filter_map(read).collect()
+    })
+}
+
+fn read(file: PathBuf) -> Option<Lines> {
+    let stat = std::fs::metadata(&file).ok()?;
+    if !stat.is_file() || stat.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    let mut lines = parse(&String::from_utf8_lossy(&std::fs::read(&file).ok()?));
+    lines.retain(|(name, _)| name.starts_with(PREFIX) || name.starts_with(HOST_PREFIX));
+    Some((file, lines))
+}
+
+/// Returns the user's file of variables for all projects.
+pub fn user_file(home: &Path) -> PathBuf {
+    home.join(".gemini/.env")
+}
+
+/// Returns the directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in the place of the
+/// home directory (seen in 0.61), else `HOME`. `None` where that is not set or not absolute: it
+/// would lie somewhere in the project.
+pub fn home() -> Option<PathBuf> {
+    std::env::var_os("GEMINI_CLI_HOME")
+        .filter(|home| !home.is_empty())
+        .or_else(|| std::env::var_os("HOME"))
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+}
+
+/// Returns the lines `KEY=VALUE` of a file of variables, as Gemini CLI reads them: with `export`, quotes and comments.
+/// Of several with one key the last one counts.
+pub fn parse(text: &str) -> Vec<(String, String)> {
+    text.lines()
+        .filter_map(|line| {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let (key, value) = line.split_once('=')?;
+            let key = key.trim();
+            if key.is_empty() || key.starts_with('#') {
+                return None;
+            }
+            let value = value.trim();
+            let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
+                let inner = value.strip_prefix(quote)?;
+                inner.find(quote).map(|end| &inner[..end])
+            });
+            let value = quoted.unwrap_or_else(|| value.split(" #").next().unwrap_or("").trim());
+            Some((key.to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lookup, parse};
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    #[test]
+    fn an_env_file_has_quotes_and_comments() {
+        let found = parse("A=1\n #B=2\nC='x # y'\nexport D = z # w\n=5\nE\nF=\"\"");
+        let expected = [("A", "1"), ("C", "x # y"), ("D", "z"), ("F", "")];
+        let found: Vec<_> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_name_counts_in_the_environment_and_else_in_a_file() {
+        let file = |text: &str| (PathBuf::from("/h/.env"), parse(text));
+        let found = |set: &[(&str, &str)], text: &str| {
+            let environment = |name: &str| {
+                let (_, value) = set.iter().find(|(key, _)| *key == name)?;
+                Some(OsString::from(value))
+            };
+            let found = lookup("GEMINI_TOOLS_X", &environment, &[file(text)]);
+            let shown = found.iter().map(|one| {
+                let place = if one.file.is_some() { "file" } else { "env" };
+                format!("{}={} {place}", one.name, one.text())
+            });
+            shown.collect::<Vec<_>>().join(", ")
+        };
+        let (first, second) = ("GEMINI_TOOLS_X", "GEMINI_CLI_TOOLS_X");
+        for (set, text, expected) in [
+            (&[][..], "", ""),
+            (&[(first, "a")], "", "GEMINI_TOOLS_X=a env"),
+            (&[(second, "b")], "", "GEMINI_CLI_TOOLS_X=b env"),
+            (&[], "GEMINI_TOOLS_X=c", "GEMINI_TOOLS_X=c file"),
+            (&[(first, "a")], "GEMINI_TOOLS_X=c", "GEMINI_TOOLS_X=a env"),
+            // Set to nothing, it takes the line back, as in the host.
+            (&[(first, "")], "GEMINI_TOOLS_X=c", ""),
+            (
+                &[(second, "b")],
+                "GEMINI_TOOLS_X=c",
+                "GEMINI_TOOLS_X=c file, GEMINI_CLI_TOOLS_X=b env",
+            ),
+        ] {
+            assert_eq!(found(set, text), expected, "{set:?} {text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What restricts calls, where that was said, and what of it reaches a call.
+
+use super::{DoctorReport, Setup, explain};
+use gemini_tools_config::settings::Scope;
+use gemini_tools_core::text::show_path;
+use gemini_tools_core::variables::{self, NAMES, RESTRICTING, Variable, host_name};
+
+/// Keys of settings that restrict calls.
+const KEYS: [&str; 9] = [
+    "tools.core",
+    "tools.exclude",
+    "tools.confirmationRequired",
+    "tools.commandSandbox",
+    "tools.sandbox",
+    "security.disableYoloMode",
+    "security.disableAlwaysAllow",
+    "policyPaths",
+    "adminPolicyPaths",
+];
+
+/// Returns true if Gemini CLI hands the commands that it starts few variables, as it does in GitHub's workflows: seen in
+/// 0.61.
+fn is_host_strict() -> bool {
+    let has = |name: &str, is: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is(&value));
+    has("GITHUB_SHA", |value| !value.is_empty()) || has("SURFACE", |value| value == "Github")
+}
+
+/// Returns true if a call that the host makes has this variable.
+pub(super) fn reaches_calls(variable: &Variable) -> bool {
+    let is_handed_on = variable.name.starts_with(variables::HOST_PREFIX);
+    variable.file.is_some() || is_handed_on || !is_host_strict()
+}
+
+/// Lists what restricts, and reports the variables that do not reach a call.
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+    for set in setup.settings.in_force() {
+        if KEYS.contains(&&*set.key) {
+            let file = |scope: &Scope| {
+                let file = scope.file(setup.home, setup.root)?;
+                Some(show_path(&file).into_owned())
+            };
+            let files: Vec<String> = set.from.iter().filter_map(file).collect();
+            let what = format!("{} = {}, by {}", set.key, set.value, files.join(", "));
+            report.fact("restricts", what);
+        }
+    }
+    for name in NAMES {
+        let found = variables::values(name);
+        for one in found.iter().filter(|_| RESTRICTING.contains(&name)) {
+            let place = one.file.as_deref().map(show_path);
+            let place = place.as_deref().unwrap_or("the environment");
+            report.fact(
+                "restricts",
+                format!("{} = {}, by {place}", one.name, one.text()),
+            );
+        }
+        if found.is_empty() || found.iter().any(reaches_calls) {
+            continue;
+        }
+        let what = format!("{name} is set, and does not reach a call.");
+        let why =
+            "With GITHUB_SHA set, Gemini CLI 0.61 hands on GEMINI_CLI_* and few other variables.";
+        let help = format!(
+            "Set {} instead, or a line in ~/.gemini/.env.",
+            host_name(name)
+        );
+        let explanation = explain(what, why, help);
+        if RESTRICTING.contains(&name) {
+            report.error("not-handed-on", name, explanation);
+        } else {
+            report.warn("not-handed-on", name, explanation);
+        }
+    }
+}
