@@ -1208,6 +1208,13 @@ fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
     let help = told_of[0]["help"].as_str().expect("words");
     assert!(help.ends_with(modes), "{help}");
     finds_no(&rule(&format!("{modes}\n")), &[], "rule-plan-mode");
+    let manifest = "description = \"d\"\ncommand = [\"true\"]\n";
+    let own =
+        "[[rule]]\ntoolName = \"discovered_tool_deploy\"\ndecision = \"allow\"\npriority = 100\n";
+    let ws = with_ours()
+        .home(".gemini/tools/deploy.toml", manifest)
+        .home(".gemini/policies/own.toml", own);
+    finds(&ws, &[], "rule-plan-mode");
     let allowed = json!({"tools": {"allowed": ["discovered_tool_run_shell_command"]}});
     finds(
         &with_ours().home(SETTINGS, allowed.to_string()),

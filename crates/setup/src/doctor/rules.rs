@@ -6,6 +6,7 @@ use gemini_tools_builtin_tools::builtin::{self, ToolEnv, is_reserved};
 use gemini_tools_config::settings::{Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
+use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_custom_tools::Custom;
 use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
 use gemini_tools_workspace::Workspace;
@@ -59,12 +60,13 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
     allowed.extend(setup.settings.allowed.projects.iter().cloned());
     // They count in every mode, and can't be told otherwise.
-    in_plan_mode("tools.allowed", &allowed, names, report);
+    let changing = changing(setup, names);
+    in_plan_mode("tools.allowed", &allowed, &changing, report);
     for file in users_files(setup) {
         let rules = allowed_by(&file);
         let counts_there = rules.iter().filter(|rule| rule.counts_in_plan_mode);
         let in_plan: Vec<String> = counts_there.map(|rule| rule.name.clone()).collect();
-        in_plan_mode(file.as_path(), &in_plan, names, report);
+        in_plan_mode(file.as_path(), &in_plan, &changing, report);
         for AllowedName { name, .. } in rules {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
@@ -138,20 +140,40 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     }
 }
 
-/// Tells which tools that change something these names allow in Plan mode too.
+/// Returns those of the tools that are known to change something.
+fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
+    let mut kinds: Vec<(String, Kind)> = Vec::new();
+    let nowhere = || {
+        let message = "No command is run to look at rules.";
+        Err(ToolError::new(ErrorKind::ExecutionFailed, message))
+    };
+    let own = Custom::open(setup.home, setup.root, &setup.settings.trust);
+    let note = |name: &str, kind| {
+        kinds.push((name.to_owned(), kind));
+        false
+    };
+    own.declarations(note, false, false, nowhere);
+    let kind = |name: &str| {
+        let own = kinds.iter().find(|(own, _)| own == name);
+        builtin::kind(name).or(own.map(|(_, kind)| *kind))
+    };
+    let changes = |name: &&String| kind(name).is_some_and(|kind| !kind.is_read_only());
+    names.iter().filter(changes).cloned().collect()
+}
+
+/// Warns of tools that change something if these names allow them in Plan mode too.
 fn in_plan_mode(
     about: impl Into<Origin>,
     allowed: &[String],
-    names: &[String],
+    changing: &[String],
     report: &mut DoctorReport,
 ) {
-    let changes = |name: &&String| builtin::kind(name).is_some_and(|kind| !kind.is_read_only());
     let is_allowed = |name: &&String| {
         allowed
             .iter()
             .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
     };
-    let names = names.iter().filter(changes).filter(is_allowed);
+    let names = changing.iter().filter(is_allowed);
     let names: Vec<&str> = names.map(String::as_str).collect();
     if names.is_empty() {
         return;
