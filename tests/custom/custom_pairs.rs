@@ -269,8 +269,8 @@ fn pointers_with_faults_are_told() {
             "discovery_command: It must be a command line",
         ),
         (
-            "discovery_command = \"a\"\ncall_command = \"c\"\nwatched = []\n",
-            "Did you mean \"watch\"",
+            "discovery_command = \"a\"\ncall_command = \"c\"\nwatch = []\n",
+            "watch: There is no such key",
         ),
     ] {
         let ws = with("p.toml", pointer);

@@ -46,7 +46,7 @@ const KEYS: [&str; 18] = [
 const ACTIONS: [&str; 4] = ["command", "script", "discovery_command", "call_command"];
 
 /// The keys of a pair of commands.
-const PAIR_KEYS: [&str; 10] = [
+const PAIR_KEYS: [&str; 9] = [
     "discovery_command",
     "call_command",
     "description",
@@ -56,7 +56,6 @@ const PAIR_KEYS: [&str; 10] = [
     "cwd",
     "env",
     "sandbox",
-    "watch",
 ];
 
 /// What a file defines.
@@ -131,8 +130,6 @@ pub(super) struct Pair {
     /// For tools that don't say it themselves.
     pub(super) kind: Option<Kind>,
     pub(super) read_only: bool,
-    /// Files whose change makes the declarations stale.
-    pub(super) watch: Vec<String>,
     pub(super) running: Running,
 }
 
@@ -574,18 +571,6 @@ fn read_pair(reader: &mut Reader<'_>, mut map: Map<String, Value>) -> Option<Pai
     reader.text(&mut map, "description");
     let has_kind = map.contains_key("kind") || map.contains_key("read_only");
     let (kind, read_only) = read_kind(reader, &mut map);
-    let watch = match map.remove("watch") {
-        None => Vec::new(),
-        Some(value) => {
-            let list: Option<Vec<String>> = value
-                .as_array()
-                .and_then(|list| list.iter().map(|v| v.as_str().map(str::to_owned)).collect());
-            if list.is_none() {
-                reader.report("watch", "It must be a list of paths.");
-            }
-            list.unwrap_or_default()
-        }
-    };
     let running = read_running(reader, &mut map);
     reader.unknown(&map, "", &PAIR_KEYS);
     Some(Pair {
@@ -593,7 +578,6 @@ fn read_pair(reader: &mut Reader<'_>, mut map: Map<String, Value>) -> Option<Pai
         call: call?,
         kind: has_kind.then_some(kind),
         read_only,
-        watch,
         running,
     })
 }

@@ -2,9 +2,9 @@
 //! declarations repaired and kept, their calls made and judged as Gemini CLI does it, but that
 //! one which ends with 0 has succeeded whatever is on its standard error.
 //!
-//! Discovery runs when what is kept is stale: where the pointer to the pair has changed, a
-//! file that a word of its commands names, or one that it says to watch. What else the
-//! declarations depend on is not known; `get_tools --refresh` asks anew.
+//! Discovery runs when what is kept is stale: if the pointer to the pair has changed, or a file
+//! that a word of its commands names. What else the declarations depend on is not known;
+//! `get_tools --refresh` asks anew.
 
 use super::catalogue::{Listed, definition};
 use super::env;
@@ -190,8 +190,7 @@ fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option
         .filter(|path| path.is_file())
         .collect::<Vec<_>>();
     let own = [file.to_owned()];
-    let listed = pair.watch.iter().map(|path| from.join(path));
-    let mut paths: Vec<PathBuf> = own.into_iter().chain(named).chain(listed).collect();
+    let mut paths: Vec<PathBuf> = own.into_iter().chain(named).collect();
     paths.sort();
     paths.dedup();
     paths
