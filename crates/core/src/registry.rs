@@ -221,6 +221,11 @@ impl ToolRegistry {
         self.all().map(|tool| &**tool)
     }
 
+    /// Returns the function declarations of all tools, in the order of [`ToolRegistry::iter`].
+    pub fn declarations(&self) -> Vec<Value> {
+        self.iter().map(crate::tool::declaration).collect()
+    }
+
     /// Keeps only the tools that `keep` wants; those of the sources are looked for.
     pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
         for source in std::mem::take(&mut self.sources) {

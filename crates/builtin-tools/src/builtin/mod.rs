@@ -432,7 +432,7 @@ fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
 
 #[cfg(all(test, feature = "shell", feature = "web"))]
 mod tests {
-    use super::{ALL, DECLARATIONS, declarations};
+    use super::{ALL, DECLARATIONS, Schema, declarations};
 
     /// The longest summary, in characters: 80 columns less the longest name and kind.
     const SUMMARY_CHARS: usize = 44;
@@ -450,54 +450,23 @@ mod tests {
 
     use serde_json::Value;
 
-    /// The schema that `Params` gives, in the plain form that the Gemini API takes.
+    /// Returns the schema that `Params` gives. Built-in tools fill in their defaults themselves.
     fn generated<P: schemars::JsonSchema>() -> Value {
-        let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
-            s.inline_subschemas = true;
-            s.meta_schema = None;
-        });
-        let mut value = settings
-            .into_generator()
-            .into_root_schema_for::<P>()
-            .to_value();
-        plain(&mut value);
+        let mut value = Schema::of::<P>().value().clone();
+        drop_defaults(&mut value);
         value
     }
 
-    /// Takes off what a model has no use for, and the null that Rust's options bring.
-    fn plain(value: &mut Value) {
+    fn drop_defaults(value: &mut Value) {
         let Some(map) = value.as_object_mut() else {
             return;
         };
-        for key in ["title", "$schema", "format", "default"] {
-            map.remove(key);
-        }
-        if let Some(Value::Array(types)) = map.get_mut("type") {
-            types.retain(|t| t != "null");
-            if let [one] = types.as_slice() {
-                let one = one.clone();
-                map.insert("type".to_owned(), one);
-            }
-        }
-        if let Some(Value::Array(any)) = map.get_mut("anyOf") {
-            any.retain(|s| s["type"] != "null");
-            if let [one] = any.as_slice() {
-                let Value::Object(one) = one.clone() else {
-                    return;
-                };
-                map.remove("anyOf");
-                map.extend(one);
-            }
-        }
-        map.remove("description").map(|text| {
-            let text = text.as_str().unwrap_or_default().replace('\n', " ");
-            map.insert("description".to_owned(), text.into())
-        });
+        map.remove("default");
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
-            properties.values_mut().for_each(plain);
+            properties.values_mut().for_each(drop_defaults);
         }
         if let Some(items) = map.get_mut("items") {
-            plain(items);
+            drop_defaults(items);
         }
     }
 

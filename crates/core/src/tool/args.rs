@@ -92,12 +92,15 @@ impl Args {
         Ok(self.checked(schema)?.0)
     }
 
-    /// Checks the arguments against `schema` and turns them into `P`.
+    /// Checks the arguments against `schema`, with its defaults for those that are missing, and
+    /// turns them into `P`. Arguments that the schema does not name are ignored, unless it has
+    /// `additionalProperties: false` or `P` denies them.
     ///
     /// # Errors
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
-    pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
+    pub fn parse<P: DeserializeOwned>(mut self, schema: &Schema) -> Result<P, ToolError> {
+        fill(schema.value(), &mut self.0);
         let mut value = Value::Object(self.0);
         schema.validate(&value)?;
         write_whole(&mut value);
@@ -169,6 +172,12 @@ mod tests {
             json!(filled.expect("valid")),
             json!({"n": 3, "o": {"d": "x"}})
         );
+        #[derive(serde::Deserialize)]
+        struct Params {
+            n: u32,
+        }
+        let parsed = Args::default().parse::<Params>(&schema);
+        assert_eq!(parsed.expect("a default").n, 3);
         let odd = Args::from_value(json!({"other": 1})).expect("object");
         assert!(odd.filled(&schema).is_err());
     }

@@ -366,7 +366,7 @@ pub enum LiveOutput {
     Text(String),
     /// All lines of a terminal, in the place of those shown before.
     Ansi(Vec<Vec<super::AnsiToken>>),
-    /// A sub-agent's state.
+    /// The state of a sub-agent as it is now.
     Subagent(super::SubagentProgress),
 }
 

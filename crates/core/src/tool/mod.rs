@@ -10,6 +10,7 @@ mod context;
 mod equal;
 mod error;
 mod execute;
+mod function;
 mod help;
 mod kind;
 pub mod named;
@@ -29,6 +30,7 @@ pub use context::{
 };
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
+pub use function::FunctionTool;
 pub use help::help;
 pub use kind::Kind;
 pub use parameters::{Parameter, kind_of_parameter, parameters};
@@ -106,6 +108,71 @@ pub struct ToolInfo<'a> {
     pub server: Option<(&'a str, &'a str)>,
     /// What the MCP server says of the tool besides, such as `readOnlyHint`.
     pub annotations: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> ToolInfo<'a> {
+    /// Describes a tool whose calls leave the world as it was, and that is run without a question.
+    pub const fn read_only(display_name: &'a str) -> Self {
+        Self {
+            is_read_only: true,
+            is_idempotent: true,
+            ..Self::changing(display_name, Kind::Read)
+        }
+    }
+
+    /// Describes a tool that may change something. Everything is as the most cautious caller has
+    /// to take it: a second call changes more, and calls reach beyond this machine.
+    pub const fn changing(display_name: &'a str, kind: Kind) -> Self {
+        Self {
+            display_name,
+            aliases: &[],
+            kind,
+            is_read_only: false,
+            is_idempotent: false,
+            is_open_world: true,
+            can_update_output: false,
+            checks_arguments: false,
+            server: None,
+            annotations: None,
+        }
+    }
+
+    /// Says that calls don't reach beyond this machine.
+    #[must_use]
+    pub const fn on_this_machine(mut self) -> Self {
+        self.is_open_world = false;
+        self
+    }
+
+    /// Says that the same call once more changes nothing further.
+    #[must_use]
+    pub const fn idempotent(mut self) -> Self {
+        self.is_idempotent = true;
+        self
+    }
+
+    /// Says that calls report live output.
+    #[must_use]
+    pub const fn with_live_output(mut self) -> Self {
+        self.can_update_output = true;
+        self
+    }
+
+    /// Adds other names under which the tool may be called.
+    #[must_use]
+    pub const fn with_aliases(mut self, aliases: &'a [&'a str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+}
+
+/// Returns a tool's function declaration, as the Gemini API takes it.
+pub fn declaration(tool: &dyn Tool) -> Value {
+    serde_json::json!({
+        "name": tool.name(),
+        "description": tool.description(),
+        "parametersJsonSchema": tool.parameters().value(),
+    })
 }
 
 /// One checked call of a tool.

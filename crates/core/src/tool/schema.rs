@@ -43,6 +43,21 @@ impl Schema {
         }
     }
 
+    /// Returns the schema of the arguments that `P` is made of, in the plain form that the Gemini
+    /// API takes: without references, titles, formats, and the null of an `Option`. A `default`
+    /// stays, and [`Args::parse`](super::Args::parse) fills it in.
+    #[cfg(feature = "schemars")]
+    pub fn of<P: schemars::JsonSchema>() -> Self {
+        let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        });
+        let schema = settings.into_generator().into_root_schema_for::<P>();
+        let mut value = schema.to_value();
+        simplify(&mut value);
+        Self::from_value(value)
+    }
+
     /// Checks arguments against `whole`, of which this schema tells a model as much as it can;
     /// against this schema itself where there is nothing more.
     #[must_use]
@@ -77,6 +92,52 @@ impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(&self.text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
+    }
+}
+
+/// Takes off what a model has no use for, and the null that Rust's options bring.
+#[cfg(feature = "schemars")]
+fn simplify(value: &mut Value) {
+    let Some(map) = value.as_object_mut() else {
+        return;
+    };
+    for key in ["title", "$schema", "format"] {
+        map.remove(key);
+    }
+    map.retain(|key, value| key != "default" || !value.is_null());
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|t| t != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            map.insert("type".to_owned(), one);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(any)) = map.get_mut("anyOf") {
+        any.retain(|schema| schema["type"] != "null");
+        if any.len() == 1
+            && let Some(Value::Object(one)) = any.pop()
+        {
+            map.remove("anyOf");
+            for (key, value) in one {
+                map.entry(key).or_insert(value);
+            }
+        }
+    }
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        properties.values_mut().for_each(simplify);
+    }
+    for key in ["items", "additionalProperties"] {
+        map.get_mut(key).into_iter().for_each(simplify);
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        let branches = map.get_mut(key).and_then(Value::as_array_mut);
+        branches.into_iter().flatten().for_each(simplify);
     }
 }
 

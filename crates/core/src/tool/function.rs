@@ -1,0 +1,126 @@
+//! A tool made of a function.
+
+use super::{
+    Args, Confirmation, ConfirmationDetails, Context, Kind, Location, Schema, Tool, ToolError,
+    ToolInfo, ToolInvocation, ToolResult,
+};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+type Run<P> = dyn Fn(P, &Context) -> Result<ToolResult, ToolError> + Send + Sync;
+
+/// A tool whose calls are those of a function, with the arguments as a value of `P`. A tool that
+/// has more to say of a call, such as the paths that it touches, implements [`Tool`] itself.
+pub struct FunctionTool<P> {
+    name: String,
+    description: String,
+    schema: Schema,
+    /// What calls do to the world; `None` if they leave it as it was.
+    changes: Option<Kind>,
+    run: Arc<Run<P>>,
+}
+
+impl<P> std::fmt::Debug for FunctionTool<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("FunctionTool");
+        debug.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<P> FunctionTool<P> {
+    /// Makes a tool whose calls leave the world as it was. No call is asked about.
+    pub fn read_only(
+        name: &str,
+        description: &str,
+        schema: Schema,
+        run: impl Fn(P, &Context) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            schema,
+            changes: None,
+            run: Arc::new(run),
+        }
+    }
+
+    /// Makes a tool that may change something, as `kind` says. Each call is asked about.
+    pub fn changing(
+        name: &str,
+        description: &str,
+        kind: Kind,
+        schema: Schema,
+        run: impl Fn(P, &Context) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            changes: Some(kind),
+            ..Self::read_only(name, description, schema, run)
+        }
+    }
+}
+
+impl<P: DeserializeOwned + Send + 'static> Tool for FunctionTool<P> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn info(&self) -> ToolInfo<'_> {
+        match self.changes {
+            None => ToolInfo::read_only(&self.name),
+            Some(kind) => ToolInfo::changing(&self.name, kind),
+        }
+    }
+
+    fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let description = format!("{} `{}`", self.name, args.clone().into_value());
+        Ok(Box::new(Call {
+            args: args.parse(&self.schema)?,
+            title: format!("Confirm {}", self.name),
+            description,
+            changes: self.changes.is_some(),
+            run: Arc::clone(&self.run),
+        }))
+    }
+}
+
+struct Call<P> {
+    args: P,
+    title: String,
+    description: String,
+    changes: bool,
+    run: Arc<Run<P>>,
+}
+
+impl<P: Send> ToolInvocation for Call<P> {
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        if !self.changes {
+            return Ok(Confirmation::NotNeeded);
+        }
+        Ok(Confirmation::Ask(ConfirmationDetails::Info {
+            title: self.title.clone(),
+            prompt: self.description.clone(),
+            urls: Vec::new(),
+            runs: None,
+        }))
+    }
+
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        (self.run)(self.args, cx)
+    }
+}
