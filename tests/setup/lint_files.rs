@@ -330,6 +330,79 @@ fn an_annotation_is_one_line_whatever_stands_in_it() {
     );
 }
 
+/// A project as it was cloned: a tool with a fault, a sound one whose interpreter is not there, a
+/// script that is no tool, and a pair whose command leaves a trace.
+fn cloned() -> Workspace {
+    let broken = "description = \"d\"\ncommand = [\"echo\", \"{nme}\"]\n";
+    let script = "#!/usr/bin/env -S rubyy -w\n# /// tool\n# description = \"d\"\n# ///\n";
+    let pair = "discovery_command = \"touch ran\"\ncall_command = \"no_such_program x\"\n";
+    Workspace::new()
+        .file(".gemini/tools/bad.toml", broken)
+        .file(".gemini/tools/good.rb", script)
+        .file(".gemini/tools/helper.sh", "#!/bin/sh\necho\n")
+        .file(".gemini/tools/notes.txt", "About them.\n")
+        .file(".gemini/tools/pair.toml", pair)
+}
+
+#[test]
+fn a_project_s_tools_are_looked_at_without_trust_and_named_from_its_root() {
+    let ws = cloned();
+    let expected = [
+        "error[manifest]: .gemini/tools/bad.toml:2:20: bad: command[1]: There is no parameter",
+        "warning[missing-program]: .gemini/tools/good.rb:3:3: good: The program \"rubyy\" was not found",
+        "warning[no-block]: .gemini/tools/helper.sh: helper: This file has no `/// tool` block",
+        "warning[missing-program]: .gemini/tools/pair.toml:2:1: pair: call_command: The program \"no_such_program\"",
+    ];
+    let own = lint(&ws, &[]);
+    let directory = lint(&ws, &[".gemini/tools"]);
+    for answer in [&own, &directory] {
+        assert_eq!(answer.status(), 1, "{}", answer.shown());
+        answer.must_say(answer.text(), &expected);
+        answer.must_say(answer.text(), &["1 tool in 3 files: 1 error, "]);
+        assert!(!answer.text().contains("notes.txt"), "{}", answer.shown());
+    }
+    own.must_say(own.text(), &["warning[untrusted]: .gemini/tools: "]);
+    let github = lint(&ws, &["--format", "github"]);
+    github.must_say(
+        github.text(),
+        &["::error file=.gemini/tools/bad.toml,line=2,col=20,title=manifest::bad: "],
+    );
+    let sarif = lint(&ws, &["--format", "sarif"]).json();
+    check_sarif(&sarif);
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], ".gemini/tools/bad.toml");
+}
+
+#[test]
+fn files_and_directories_of_every_format_are_looked_at_together() {
+    let declared = json!([{"name": "a b", "description": "d"}]).to_string();
+    let ws = cloned()
+        .file("more/declared.json", &declared)
+        .file("more/package.json", "{\"name\": \"x\"}")
+        .file("discovered", &declared);
+    let files = [
+        ".gemini/tools/bad.toml",
+        ".gemini/tools/good.rb",
+        ".gemini/tools/notes.txt",
+        "more",
+        "discovered",
+    ];
+    let answer = lint(&ws, &files);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(
+        answer.text(),
+        &[
+            "error[manifest]: .gemini/tools/bad.toml:2:20: ",
+            "warning[missing-program]: .gemini/tools/good.rb:",
+            "warning[no-block]: .gemini/tools/notes.txt: notes: This file has no",
+            "error[name]: more/declared.json:1:3: ",
+            "error[name]: discovered:1:3: ",
+            "1 tool in 4 files: 3 errors, 2 warnings, ",
+        ],
+    );
+    assert!(!answer.text().contains("package"), "{}", answer.shown());
+}
+
 #[test]
 fn several_files_are_looked_at_together_and_each_is_named() {
     let good = anthropic("good", &json!({"type": "object"})).to_string();
@@ -379,7 +452,6 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
     for (args, said) in [
         (&["none.json"][..], "none.json: "),
         (&["latin.json"], "not text in UTF-8"),
-        (&["."], ".: "),
         (&["--dialect", "openai"], "FILE"),
         (&["--print-repaired"], "FILE"),
         (&["latin.json", "--dialect", "cobol"], "openai-responses"),

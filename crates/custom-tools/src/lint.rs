@@ -1,16 +1,17 @@
 //! Everything that is to be said about the tools of a project and of its user.
 
 use super::catalogue::definition;
-use super::manifest::Definition;
-use super::{Custom, MAX_BLOCK_BYTES, block, files, pair, position};
+use super::manifest::{Action, Definition};
+use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, block, files, pair, position};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
 use gemini_tools_config::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_mcp::{Asks, Mcp};
 use gemini_tools_platform::ffi::OsStrExt;
+use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ pub struct Lint {
     pub servers: usize,
     /// Who has which name.
     names: BTreeMap<String, String>,
+    /// The file of each tool that has one.
+    files_of_names: BTreeMap<String, PathBuf>,
 }
 
 impl Lint {
@@ -119,72 +122,36 @@ pub fn lint_tools(
     Ok(lint)
 }
 
-/// What the files say, and which of them are pairs.
+/// What the files say, and which of them are pairs that may be asked.
 fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     let mut lint = Lint::default();
-    let mut pairs: Vec<PathBuf> = Vec::new();
-    let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let directories = [
-        (&custom.user, "the user's"),
-        (&custom.project, "the project's"),
-    ];
-    for (directory, origin) in directories {
-        let Some(directory) = directory else {
-            continue;
-        };
-        let whose = custom.whose(directory);
-        let files = files::list(directory, whose).unwrap_or_else(|message| {
-            let finding = Diagnostic::error("no-file", "", "", message);
-            lint.findings.push(finding.in_file(directory));
-            Vec::new()
-        });
-        let (manifests, others): (Vec<_>, Vec<_>) = files
-            .into_iter()
-            .partition(|(name, _, _)| name.ends_with(b".toml"));
-        for (name, _, is_executable) in manifests.into_iter().chain(others) {
-            let path = directory.join(OsStr::from_bytes(&name));
-            let Some(outcome) = definition(&path, whose, is_executable) else {
-                lint.findings.extend(no_block(&path, whose));
-                continue;
-            };
-            lint.files += 1;
-            let before = lint.findings.len();
-            match outcome {
-                Ok((Definition::Tool(tool), findings)) => {
-                    lint.findings.extend(findings);
-                    let name = tool.declared.name;
-                    let owner = format!("{origin} {}", path.display());
-                    let other = owners.insert(name.clone(), path.clone());
-                    if other.is_none_or(|other| {
-                        !files::are_same((&other, custom.whose(&other)), (&path, whose))
-                    }) {
-                        lint.claim(&name, owner, |finding| finding.in_file(&path));
-                    }
-                }
-                Ok((Definition::Pair(_), findings)) => {
-                    lint.findings.extend(findings);
-                    pairs.push(path.clone());
-                }
-                Err(findings) => lint.findings.extend(findings),
+    // A project's files are read whether it is trusted or not: nothing of them runs.
+    let left_out = custom.left_out.as_ref().map(|(directory, _)| directory);
+    let mut pairs = Vec::new();
+    for (directory, origin) in [
+        (custom.user.as_ref(), "the user's"),
+        (custom.project.as_ref().or(left_out), "the project's"),
+    ] {
+        if let Some(directory) = directory {
+            let found = lint.look_into(directory, origin, &|path| custom.whose(path));
+            if Some(directory) != left_out {
+                pairs.extend(found);
             }
-            position::put(&path, whose, &mut lint.findings[before..]);
         }
-        let odd = files::oddities(directory, whose).into_iter();
-        lint.findings.extend(odd.map(|(path, what)| {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let message = format!("{what}: it is not a tool. Fix or remove it.");
-            Diagnostic::warning("no-file", &name, "", message).in_file(&path)
-        }));
     }
     lint.findings.extend(custom.untrusted_finding());
     (lint, pairs)
 }
 
-/// The finding that a file that is not a tool looks as if it were to be one.
-fn no_block(path: &Path, whose: FileOwner<'_>) -> Option<Diagnostic> {
+/// Returns the finding that a script, or a file that looks as if it were to be a tool, is none.
+fn no_block(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> Option<Diagnostic> {
     let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
-    let line = block::near_miss(&String::from_utf8_lossy(&text))?;
+    let text = String::from_utf8_lossy(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let Some(line) = block::near_miss(&text) else {
+        let is_script = is_executable || text.starts_with("#!");
+        return is_script.then(|| not_a_tool(path));
+    };
     let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
                    not one: begin it with #, //, -- or ; and nothing before that, or put the block within \
                    /* and */.";
@@ -193,7 +160,194 @@ fn no_block(path: &Path, whose: FileOwner<'_>) -> Option<Diagnostic> {
     Some(finding)
 }
 
+/// The part of a file in a directory of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileRole {
+    /// A tool, or a faulty file.
+    Tool,
+    /// A pointer to a pair of commands.
+    Pair,
+    /// A file that lies beside the tools.
+    Other,
+}
+
+/// Returns the finding that a file has no block.
+fn not_a_tool(path: &Path) -> Diagnostic {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let message = "This file has no `/// tool` block; it is ignored.";
+    Diagnostic::warning("no-block", &name, "", message).in_file(path)
+}
+
+/// Returns a warning for each program that a tool's file names and that is not installed.
+fn missing_programs(definition: &Definition, path: &Path, whose: FileOwner<'_>) -> Vec<Diagnostic> {
+    let tool = path.file_stem().unwrap_or_default().to_string_lossy();
+    let programs = match definition {
+        Definition::Tool(tool) => match &tool.action {
+            Action::Command(template) => vec![("command", template.program())],
+            Action::Script(..) => vec![("script", Some("bash".to_owned()))],
+            Action::File(_) => {
+                let text = files::beginning(path, whose, MAX_BLOCK_BYTES).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                vec![(
+                    "",
+                    block::interpreter(&text).and_then(|line| started(&line)),
+                )]
+            }
+        },
+        Definition::Pair(pair) => vec![
+            ("discovery_command", pair.discovery.first().cloned()),
+            ("call_command", pair.call.first().cloned()),
+        ],
+    };
+    let programs = programs.into_iter();
+    let programs = programs.filter_map(|(key, program)| Some((key, program?)));
+    let missing = programs.filter(|(_, program)| is_missing(program));
+    let finding = |(key, program): (&str, String)| {
+        let message = format!(
+            "The program {program:?} was not found here; a call fails without it. Install it, or \
+             correct its name."
+        );
+        Diagnostic::warning("missing-program", &tool, key, message).in_file(path)
+    };
+    missing.map(finding).collect()
+}
+
+/// Returns the program that a script's first line starts, also by `env`.
+fn started(line: &[String]) -> Option<String> {
+    let (program, argument) = (line.first()?, line.get(1));
+    if Path::new(program).file_name() != Some(OsStr::new("env")) {
+        return Some(program.clone());
+    }
+    let words = argument?.split_ascii_whitespace();
+    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+    words.next().map(str::to_owned)
+}
+
+/// Returns true if a program's bare name or absolute path leads to none.
+fn is_missing(program: &str) -> bool {
+    let is_bare = !program.contains(['/', '{']);
+    is_bare && find_program(OsStr::new(program)).is_none()
+        || Path::new(program).is_absolute() && !Path::new(program).exists()
+}
+
 impl Lint {
+    /// Looks at a file that is a tool, or at the tools that lie in a directory. Nothing is run.
+    /// The path is relative to `root`, the project's directory; `home` is the user's.
+    pub fn take_path(&mut self, path: &Path, home: Option<&Path>, root: &Path) {
+        let path = root.join(path);
+        let whose = |path: &Path| FileOwner::of(path, home, root);
+        if path.is_dir() {
+            self.look_into(&path, "the directory's", &whose);
+        } else {
+            let owner = whose(&path);
+            let is_executable = files::is_executable(&path, owner);
+            if self.look_at(&path, "the file", &whose, is_executable) == FileRole::Other {
+                let finding = no_block(&path, owner, is_executable);
+                self.findings
+                    .push(finding.unwrap_or_else(|| not_a_tool(&path)));
+            }
+        }
+    }
+
+    /// Looks at the files of a directory. Returns those that point to pairs.
+    fn look_into<'a>(
+        &mut self,
+        directory: &Path,
+        origin: &str,
+        whose: &dyn Fn(&Path) -> FileOwner<'a>,
+    ) -> Vec<PathBuf> {
+        let owner = whose(directory);
+        let files = files::list(directory, owner).unwrap_or_else(|message| {
+            let finding = Diagnostic::error("no-file", "", "", message);
+            self.findings.push(finding.in_file(directory));
+            Vec::new()
+        });
+        let (manifests, others): (Vec<_>, Vec<_>) = files
+            .into_iter()
+            .partition(|(name, _, _)| name.ends_with(b".toml"));
+        let path_of = |name: &[u8]| directory.join(OsStr::from_bytes(name));
+        let text = |path: &Path| files::beginning(path, owner, MAX_MANIFEST_BYTES);
+        let texts = manifests
+            .iter()
+            .filter_map(|(name, _, _)| text(&path_of(name)));
+        let texts: Vec<String> = texts
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .collect();
+        let is_used = |name: &[u8]| {
+            let name = String::from_utf8_lossy(name);
+            texts.iter().any(|text| text.contains(&*name))
+        };
+        let mut pairs = Vec::new();
+        for (name, _, is_executable) in manifests.into_iter().chain(others) {
+            let path = path_of(&name);
+            match self.look_at(&path, origin, whose, is_executable) {
+                FileRole::Pair => pairs.push(path),
+                FileRole::Other if !is_used(&name) => {
+                    self.findings.extend(no_block(&path, owner, is_executable));
+                }
+                FileRole::Tool | FileRole::Other => {}
+            }
+        }
+        let odd = files::oddities(directory, owner).into_iter();
+        self.findings.extend(odd.map(|(path, what)| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let message = format!("{what}: it is not a tool. Fix or remove it.");
+            Diagnostic::warning("no-file", &name, "", message).in_file(&path)
+        }));
+        pairs
+    }
+
+    /// Looks at a file.
+    fn look_at<'a>(
+        &mut self,
+        path: &Path,
+        origin: &str,
+        whose: &dyn Fn(&Path) -> FileOwner<'a>,
+        is_executable: bool,
+    ) -> FileRole {
+        let owner = whose(path);
+        let Some(outcome) = definition(path, owner, is_executable) else {
+            return FileRole::Other;
+        };
+        self.files += 1;
+        let before = self.findings.len();
+        let mut role = FileRole::Tool;
+        match outcome {
+            Ok((definition, findings)) => {
+                self.findings.extend(findings);
+                self.findings
+                    .extend(missing_programs(&definition, path, owner));
+                match definition {
+                    Definition::Tool(tool) => {
+                        self.claim_file(tool.declared.name, path, origin, whose)
+                    }
+                    Definition::Pair(_) => role = FileRole::Pair,
+                }
+            }
+            Err(findings) => self.findings.extend(findings),
+        }
+        position::put(path, owner, &mut self.findings[before..]);
+        role
+    }
+
+    /// Takes the name of a file's tool, unless the file that has it says the same.
+    fn claim_file<'a>(
+        &mut self,
+        name: String,
+        path: &Path,
+        origin: &str,
+        whose: &dyn Fn(&Path) -> FileOwner<'a>,
+    ) {
+        let other = self.files_of_names.get(&name);
+        let is_same =
+            other.is_some_and(|other| files::are_same((other, whose(other)), (path, whose(path))));
+        if !is_same {
+            let owner = format!("{origin} {}", show_path(path));
+            self.claim(&name, owner, |finding| finding.in_file(path));
+        }
+        self.files_of_names.insert(name, path.to_owned());
+    }
+
     fn take(&mut self, file: &Path, whose: FileOwner<'_>, discovered: pair::Discovered) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {

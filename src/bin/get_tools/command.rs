@@ -42,11 +42,13 @@ in .gemini/tools.";
 const LINT_EXAMPLES: &str = "\
 Examples:
   get_tools lint                         your own tools
+  get_tools lint tools/ a.toml b.py      files, directories
   get_tools lint tools.json              declarations
   get_tools lint --format github *.json  for GitHub Actions
   get_tools --format openai | get_tools lint -
 
-Declarations are those of Gemini, OpenAI, Anthropic or MCP.
+Declarations are those of Gemini, OpenAI, Anthropic or MCP. Nothing of a project that is not trusted is run, and what \
+its files say is checked all the same.
 
 Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file.";
 
@@ -208,7 +210,7 @@ fn lint_command() -> Command {
             Arg::new("FILE")
                 .num_args(0..)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("JSON with declarations to check instead, - for standard input"),
+                .help("Manifests, scripts, directories of them, or JSON with declarations to check instead; - for declarations on standard input"),
         )
         .arg(
             Arg::new("dialect")

@@ -1,25 +1,30 @@
 //! `get_tools lint`: what is wrong with the tools of the user, of the project and of MCP servers,
-//! or with declarations in files, and what was repaired.
+//! or with tools and declarations in files, and what was repaired.
 
 use crate::print::{print, warn};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
-use gemini_tools::diagnostic::Diagnostic;
+use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::dialect::Dialect;
 use gemini_tools::lint::lint;
 use gemini_tools::mcp::Asks;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::{show_path, visible};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a list of declarations, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Maximum bytes of a file that are read to tell what it is.
+const MAX_BEGINNING_BYTES: u64 = 512;
+
 /// What is asked for.
 pub(crate) struct LintTask {
-    /// Files of declarations; none for the tools that can be called here.
+    /// Files and directories of tools and declarations; none for the tools that can be called
+    /// here.
     pub(crate) files: Vec<PathBuf>,
     /// Whose they are, where that is said.
     pub(crate) dialect: Option<Dialect>,
@@ -43,18 +48,26 @@ pub(crate) enum Output {
 /// Prints what was found. Exits with 1 where a tool is left out or refused.
 pub(crate) fn run(task: &LintTask) -> u8 {
     let mut repaired = Vec::new();
+    let root = std::env::current_dir().unwrap_or_default();
     let looked = if task.files.is_empty() {
-        of_tools(task.asks).map_err(|message| (message, 1))
+        of_tools(&root, task.asks).map_err(|message| (message, 1))
     } else {
-        of_files(task, &mut repaired).map_err(|message| (message, 2))
+        of_paths(task, &root, &mut repaired).map_err(|message| (message, 2))
     };
-    let lint = match looked {
+    let mut lint = match looked {
         Ok(lint) => lint,
         Err((message, status)) => {
             warn(&format!("get_tools: {}", visible(&message)));
             return status;
         }
     };
+    for finding in &mut lint.findings {
+        if let Some(Origin::File(path)) = &mut finding.place.origin
+            && let Ok(inside) = path.strip_prefix(&root)
+        {
+            *path = inside.to_owned();
+        }
+    }
     let text = match task.output {
         Output::Text => as_text(&lint) + &lint.summary() + "\n",
         Output::Json => {
@@ -81,32 +94,85 @@ pub(crate) fn run(task: &LintTask) -> u8 {
     }
 }
 
-fn of_tools(asks: Asks) -> Result<Lint, String> {
-    let root = std::env::current_dir().unwrap_or_default();
+fn of_tools(root: &Path, asks: Asks) -> Result<Lint, String> {
     let home = home();
-    let settings = Settings::load(home.as_deref(), &root);
-    lint_tools(&settings, home.as_deref(), &root, asks).map_err(|e| e.to_string())
+    let settings = Settings::load(home.as_deref(), root);
+    lint_tools(&settings, home.as_deref(), root, asks).map_err(|e| e.to_string())
 }
 
-fn of_files(task: &LintTask, repaired: &mut Vec<String>) -> Result<Lint, String> {
-    let mut all = Lint::default();
+fn of_paths(task: &LintTask, root: &Path, repaired: &mut Vec<String>) -> Result<Lint, String> {
+    let (home, mut all) = (home(), Lint::default());
     for path in &task.files {
-        let text = read(path)?;
-        let linted = lint(&text, task.dialect);
-        all.files += 1;
-        all.tools += linted.tools;
-        repaired.extend(linted.repaired);
-        let in_file = |finding: Diagnostic| {
-            if path.as_os_str() == "-" {
-                finding
-            } else {
-                finding.in_file(path)
+        if path.is_dir() {
+            all.take_path(path, home.as_deref(), root);
+            // Others' JSON may lie beside the declarations.
+            for file in json_files(path)? {
+                take_document(&mut all, &file, &read(&file)?, task, repaired, true);
             }
-        };
-        all.findings
-            .extend(linted.findings.into_iter().map(in_file));
+        } else if is_tool_file(path)? {
+            all.take_path(path, home.as_deref(), root);
+        } else {
+            take_document(&mut all, path, &read(path)?, task, repaired, false);
+        }
     }
     Ok(all)
+}
+
+/// Lists the files of a directory that are called like JSON, sorted by name.
+fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", show_path(directory));
+    let entries = std::fs::read_dir(directory).map_err(failed)?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && path.is_file();
+    let mut files: Vec<PathBuf> = paths.filter(is_json).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Returns true for a manifest or a script, and false for a list of declarations.
+fn is_tool_file(path: &Path) -> Result<bool, String> {
+    let extension = path.extension().and_then(OsStr::to_str);
+    match extension {
+        _ if path.as_os_str() == "-" => return Ok(false),
+        Some("toml") => return Ok(true),
+        Some("json") => return Ok(false),
+        _ => {}
+    }
+    let mut beginning = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", show_path(path)))?;
+    let read = file.take(MAX_BEGINNING_BYTES).read_to_end(&mut beginning);
+    read.map_err(|e| format!("{}: {e}", show_path(path)))?;
+    let beginning = beginning.trim_ascii_start();
+    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
+    Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
+}
+
+/// Takes what is to be said of a list of declarations; of one in a directory only if it is one.
+fn take_document(
+    all: &mut Lint,
+    path: &Path,
+    text: &str,
+    task: &LintTask,
+    repaired: &mut Vec<String>,
+    may_be_other: bool,
+) {
+    let linted = lint(text, task.dialect);
+    let is_other = |finding: &Diagnostic| finding.code == "dialect";
+    if may_be_other && linted.findings.iter().any(is_other) {
+        return;
+    }
+    all.files += 1;
+    all.tools += linted.tools;
+    repaired.extend(linted.repaired);
+    let in_file = |finding: Diagnostic| {
+        if path.as_os_str() == "-" {
+            finding
+        } else {
+            finding.in_file(path)
+        }
+    };
+    all.findings
+        .extend(linted.findings.into_iter().map(in_file));
 }
 
 fn read(path: &Path) -> Result<String, String> {
