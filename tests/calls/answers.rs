@@ -1,4 +1,4 @@
-//! The wire between us and a host (CONTRACT.md section 3): exit statuses, silence, the forms of an answer, its encoding.
+//! The wire between us and a host: exit statuses, silence, the forms of an answer, its encoding.
 
 use std::fs;
 use std::io::{ErrorKind, Read};

@@ -1,7 +1,6 @@
 //! A JSON Schema made such that the API takes it, and the gate for what can't be.
 //!
-//! The gate is CONTRACT section 10's: every node has a type, or a combiner whose branches all
-//! have one.
+//! The gate is Gemini CLI's: every node has a type, or a combiner whose branches all have one.
 
 use super::{empty_object, keywords, references};
 use gemini_tools_core::diagnostic::Diagnostic;

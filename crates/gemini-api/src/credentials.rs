@@ -1,6 +1,6 @@
 //! Who asks, and where: the three ways to be let in.
 //!
-//! Both come from the environment and from the user's own files only (`~/.gemini/.env`,
+//! All come from the environment and from the user's own files only (`~/.gemini/.env`,
 //! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`, gcloud's, and what
 //! `GOOGLE_APPLICATION_CREDENTIALS` names): a project that could name an address would get the
 //! user's key.
@@ -234,6 +234,16 @@ impl Credentials {
     /// # Errors
     ///
     /// `BadRequest` for what is not the name of a model: a name can't lead to another path.
+    /// Returns the address of a model's description, which only the Gemini API has.
+    pub(super) fn model_address(&self, model: &str) -> Option<Url> {
+        let Credentials::ApiKey { base, .. } = self else {
+            return None;
+        };
+        let mut url = base.clone();
+        push(&mut url, &["v1beta", "models", model_name(model).ok()?]);
+        Some(url)
+    }
+
     pub(super) fn address(&self, model: &str, method: &str) -> Result<Url, ApiError> {
         let called = format!("{}:{method}", model_name(model)?);
         let google = ["publishers", "google", "models", called.as_str()];

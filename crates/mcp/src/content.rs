@@ -1,4 +1,4 @@
-//! From the result of an MCP call to ours (CONTRACT: MCP).
+//! From the result of an MCP call to ours.
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ResultError, ToolResult};

@@ -28,7 +28,7 @@ GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.
 
 /// The command line of `run_agent`.
 pub(crate) fn command() -> Command {
-    tool_env(played(task()))
+    limits_and_sessions(played(task()))
 }
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
@@ -160,8 +160,8 @@ fn played(command: Command) -> Command {
         )
 }
 
-/// Within which bounds, and where it is shown and kept.
-fn tool_env(command: Command) -> Command {
+/// Adds the limits of a session, and where it is shown and kept.
+fn limits_and_sessions(command: Command) -> Command {
     command
         .arg(
             value(

@@ -1,4 +1,4 @@
-//! What came back from a call, and the assertions that every answer must satisfy (CONTRACT.md section 3).
+//! What came back from a call, and the assertions that every answer must satisfy.
 
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,4 @@
-//! What a person is asked before a call runs (CONTRACT: confirmation).
+//! What a person is asked before a call runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

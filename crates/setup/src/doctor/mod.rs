@@ -1,7 +1,7 @@
 //! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
 //! another program's, and what else is in the way.
 //!
-//! The commands are started and judged as the host does it (CONTRACT: words of the discovery
+//! The commands are started and judged as the host does it (words of the discovery
 //! command, the whole call command as one path, pipes that must close, standard error that must
 //! be empty). Only what counts is run: commands of a project that is not trusted are not. The
 //! call command is asked for a tool that no program has, and where our tools are declared, for one
