@@ -394,3 +394,68 @@ fn an_answer_that_is_no_stream_is_an_error_that_shows_it() {
         "{error}"
     );
 }
+
+#[test]
+fn a_stream_without_end_is_given_up() {
+    let go_on = &mut |_| ControlFlow::Continue(());
+    for nothing in [
+        ": still there\n\n",
+        "data: {}\n\n",
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]}}]}\n\n",
+    ] {
+        let mut stream = ResponseStream::new(false).with_content_limit(Duration::ZERO);
+        let error = stream.push(nothing.as_bytes(), go_on).expect_err("no end");
+        assert!(error.to_string().contains("said nothing"), "{error}");
+    }
+    let thought = json!({"candidates": [{"content": {"parts": [
+        {"text": "and ".repeat(256 * 1024), "thought": true}]}}]});
+    let event = format!("data: {thought}\n\n");
+    let mut stream = ResponseStream::new(false);
+    let mut pushed = (0..100).map(|_| stream.push(event.as_bytes(), go_on));
+    let error = pushed.find_map(Result::err).expect("no end");
+    assert!(error.to_string().contains("more than"), "{error}");
+    assert!(!error.is_worth_asking_again() || error.kind == ApiErrorKind::BadResponse);
+}
+
+#[test]
+fn an_account_that_code_assist_no_longer_serves_is_told_what_to_use() {
+    let Some(api) = StandIn::playing(&json!({})) else {
+        return;
+    };
+    let refusal = json!({"error": {"code": 403, "message": "Not supported.", "status": "PERMISSION_DENIED",
+        "details": [{"reason": "UNSUPPORTED_CLIENT"}]}});
+    let no_tier = json!({"ineligibleTiers": [{"reasonCode": "UNSUPPORTED_CLIENT"}]});
+    for answer in [
+        json!({"status": 403, "body": refusal, "match": {"method": "loadCodeAssist"}}),
+        json!({"body": no_tier, "match": {"method": "loadCodeAssist"}}),
+        json!({"status": 403, "body": refusal}),
+    ] {
+        api.play(&json!({"answers": [answer], "closing": "Served."}));
+        let mut client = client_by(&[
+            ("GOOGLE_GENAI_USE_GCA", "true"),
+            ("GOOGLE_CLOUD_ACCESS_TOKEN", "t"),
+            ("CODE_ASSIST_ENDPOINT", api.url()),
+        ]);
+        let error = ask(&mut client).1.expect_err("refused").to_string();
+        for word in [
+            "UNSUPPORTED_CLIENT",
+            "GEMINI_API_KEY",
+            "Vertex AI",
+            "Enterprise",
+        ] {
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
+
+#[test]
+fn the_api_says_how_many_tokens_a_model_takes_in() {
+    let limit = |body: &[u8]| {
+        let server = WebServer::always(answer(200, &[("Content-Type", "application/json")], body));
+        let limit = client(&server.url("")).input_token_limit("m-1", &Cancellation::default());
+        assert_eq!(server.asked()[0].target, "/v1beta/models/m-1");
+        limit
+    };
+    assert_eq!(limit(br#"{"inputTokenLimit": 4096}"#), Some(4096));
+    assert_eq!(limit(b"{}"), None);
+}

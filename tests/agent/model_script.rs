@@ -143,6 +143,15 @@ fn faults_of_a_script_are_met_as_those_of_the_api() {
             "",
             "repeats the same call (glob",
         ),
+        (
+            "- calls: [{name: list_directory, args: {path: '.'}}]\n\
+             - calls: [{name: list_directory, args: {path: src}}, {name: glob, args: {pattern: '*'}}, \
+             {name: glob, args: {pattern: '*'}}, {name: glob, args: {pattern: '*'}}, \
+             {name: glob, args: {pattern: '*'}}, {name: glob, args: {pattern: '*'}}]",
+            1,
+            "",
+            "repeats the same call (glob",
+        ),
     ] {
         let ws = with(&format!("turns:\n{turns}\n"));
         let answer = scripted(&ws, &["Go"]).run();

@@ -804,3 +804,60 @@ fn a_directory_to_include_that_is_not_there_is_told_and_left_out() {
     let answer = agent(&ws, &api, &include).run();
     ended(&answer, 0, &["--include-directories nowhere", "left out"]);
 }
+
+#[test]
+fn every_request_to_a_model_is_counted() {
+    let usage = |count: u64| json!({"promptTokenCount": count, "totalTokenCount": count + 1});
+    let search = json!({"id": "s", "tool": "google_web_search", "args": {"query": "herons"}});
+    let script = json!({
+        "faults": [{"fault": "500", "times": 1, "match": {"kind": "turn"}}],
+        "answers": [
+            {"calls": [search], "usageMetadata": usage(900_000)},
+            {"text": "The summary: herons.", "usageMetadata": usage(50), "match": {"kind": "side"}},
+            {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
+            {"text": "Done.", "usageMetadata": usage(7)},
+        ],
+        "search": {"text": "Herons wade.", "usageMetadata": usage(560)},
+    });
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let events = ws.path("events.jsonl");
+    let prompt = "A heron stands in the water. ".repeat(400);
+    let answer = agent(&ws, &api, &[&prompt, "-m", "gemini-2.5-pro", "-o", "json"])
+        .env("GEMINI_TELEMETRY_OUTFILE", &events)
+        .run();
+    let told: Value = serde_json::from_str(&said(&answer)).expect("JSON");
+    let model = |name: &str| {
+        let model = &told["stats"]["models"][name];
+        let api = &model["api"];
+        json!([
+            api["totalRequests"],
+            api["totalErrors"],
+            model["tokens"]["prompt"]
+        ])
+    };
+    let side = u64::try_from(api.count("side")).expect("few");
+    assert_eq!(
+        model("gemini-2.5-pro"),
+        json!([3 + side, 1, 900_007 + 50 * side]),
+        "{told}"
+    );
+    assert_eq!(model("gemini-2.5-flash"), json!([1, 0, 560]), "{told}");
+    let text = fs::read_to_string(&events).expect("the telemetry");
+    let count = |name: &str| {
+        let name = format!("\"gemini_cli.{name}\"");
+        text.lines().filter(|line| line.contains(&name)).count()
+    };
+    let all = 4 + api.count("side");
+    assert_eq!(
+        [
+            count("api_request"),
+            count("api_response"),
+            count("api_error")
+        ],
+        [all, all - 1, 1],
+        "{text}"
+    );
+}

@@ -205,3 +205,32 @@ fn a_command_that_fails_is_shown_so_with_its_status_and_its_last_line() {
     assert_eq!(out["stats"]["tools"]["totalFail"], 0);
     assert!(answer.stderr.is_empty(), "{}", answer.shown());
 }
+
+#[test]
+fn a_call_that_is_too_long_is_answered_and_the_session_goes_on() {
+    let long = "x".repeat(9 * 1024 * 1024);
+    let turn = [call(
+        "w",
+        "write_file",
+        json!({"file_path": "a", "content": long}),
+    )];
+    let Some(api) = StandIn::playing(&json!({"turns": [turn], "closing": "Done."})) else {
+        return;
+    };
+    let ws = Workspace::new();
+    let answer = agent(&ws, &api, &["Write", "-y"]).run();
+    assert!(said(&answer).ends_with("Done.\n"), "{}", answer.shown());
+    let error = response(&api, "w")["error"].to_string();
+    assert!(error.contains("smaller steps"), "{error}");
+}
+
+#[test]
+fn a_turn_with_calls_without_end_is_stopped() {
+    let glob = |n: usize| call(&n.to_string(), "glob", json!({"pattern": n.to_string()}));
+    let calls: Vec<Value> = (0..1_001).map(glob).collect();
+    let Some(api) = StandIn::playing(&json!({"turns": [calls], "closing": "Done."})) else {
+        return;
+    };
+    let answer = agent(&Workspace::new(), &api, &["Go"]).run();
+    ended(&answer, 1, &["more than 1000 calls in one turn"]);
+}

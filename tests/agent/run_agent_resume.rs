@@ -381,3 +381,44 @@ fn a_change_that_was_broken_off_is_told_and_not_made_again() {
     );
     assert_eq!(last_parts(&api).len(), 2);
 }
+
+#[test]
+fn a_session_that_goes_on_knows_how_large_it_is() {
+    let heron = "A heron stands in the water. ".repeat(400);
+    let usage = |count: u64| json!({"promptTokenCount": count, "totalTokenCount": count + 1});
+    // A smaller model takes in less.
+    for (model, tokens, is_shortened) in [
+        ("gemini-2.5-pro", 900_000, true),
+        ("gemini-2.5-pro", 100_000, false),
+        ("gemma-3-27b-it", 100_000, true),
+    ] {
+        let script = json!({
+            "answers": [
+                {"text": "I have read it.", "usageMetadata": usage(tokens)},
+                {"text": "The summary: herons.", "match": {"kind": "side"}},
+                {"body": {"totalTokens": 700}, "match": {"method": "countTokens"}},
+            ],
+            "closing": "Done.",
+        });
+        let Some(api) = StandIn::playing(&script) else {
+            return;
+        };
+        let ws = Workspace::new();
+        let run = |prompt: &str, file: &str| {
+            said(&agent(&ws, &api, &[prompt, "-m", model, file, "s.jsonl"]).run());
+        };
+        run(&heron, "--session");
+        run("And now?", "--resume");
+        assert_eq!(
+            api.count("side"),
+            usize::from(is_shortened),
+            "{model} {tokens}"
+        );
+        let contents = turns(&api).pop().expect("a turn")["contents"].to_string();
+        assert_eq!(
+            contents.contains("A heron stands"),
+            !is_shortened,
+            "{model} {tokens}"
+        );
+    }
+}

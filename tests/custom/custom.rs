@@ -171,8 +171,8 @@ fn a_whole_result_may_be_written_as_the_tools_api_writes_it() {
         "dim": false, "inverse": false, "fg": "#ff0000", "bg": ""});
     for display in [
         json!([[colours], []]),
-        json!({"agentName": "helper", "recentActivity": [
-            {"type": "tool_call", "content": "read_file", "status": "running"}]}),
+        json!({"agentName": "helper", "state": "running", "recentActivity": [
+            {"id": "a1", "type": "tool_call", "content": "read_file", "status": "running"}]}),
         json!({"todos": [{"description": "d", "status": "in_progress"}]}),
         json!({"fileDiff": "@@", "fileName": "a", "originalContent": null, "newContent": "b",
             "diffStat": {"ai_added_lines": 1, "ai_removed_lines": 0, "user_added_lines": 0,

@@ -2,12 +2,13 @@
 
 use super::call::{CallFailure, CallOutcome, CallRequest, CommandFailure};
 use super::external_commands;
-use super::pair::broken;
+use super::pair::{CallNews, broken};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::approval::Explanation;
+use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, LlmContent, Location, ToolResult,
+    Cancellation, ConfirmationDetails, Display, ErrorKind, LlmContent, Location, ToolResult,
 };
 use gemini_tools_platform::process::Signal;
 use gemini_tools_platform::unix_process::CommandExt;
@@ -19,6 +20,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
+
+/// Bytes that an id adds to a call at most.
+const MAX_ID_BYTES: usize = 64;
 
 /// How long the command has to end its calls when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -42,6 +46,10 @@ impl Reply for BatchLine {
     fn answers(&self) -> Option<(u64, bool)> {
         let id = self.0["id"].as_str()?.parse().ok()?;
         Some((id, self.0["type"] == "result"))
+    }
+
+    fn is_nameless(&self) -> bool {
+        self.answers().is_none()
     }
 
     fn note(self, (): &mut ()) {}
@@ -87,18 +95,25 @@ impl BatchClient {
         judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         cancel: &Cancellation,
-        live: &dyn Fn(&str),
+        news: &dyn Fn(CallNews<'_>),
     ) -> CallOutcome {
+        let mut call = json!({ "name": name, "args": request.args });
+        if let Some(judged) = judged {
+            call["annotations"] = json!(judged);
+        }
+        let call = call.to_string();
+        // The id is added below.
+        if call.len() > MAX_BYTES - MAX_ID_BYTES {
+            let message = format!(
+                "The call of {name} has {} bytes; a call may have up to {MAX_BYTES}. Make it in \
+                 smaller steps.",
+                call.len()
+            );
+            return CallOutcome::failure(request, ErrorKind::InvalidToolParams, message);
+        }
         let sent = self.client.send(
             || Ok(self.command()),
-            |id, _| {
-                let id = id.to_string();
-                let mut call = json!({ "id": id, "name": name, "args": request.args });
-                if let Some(judged) = judged {
-                    call["annotations"] = json!(judged);
-                }
-                format!("{call}\n").into_bytes()
-            },
+            |id, _| format!("{{\"id\":\"{id}\",{}\n", &call[1..]).into_bytes(),
         );
         let (_, receiver) = match sent {
             Ok(sent) => sent,
@@ -108,7 +123,12 @@ impl BatchClient {
             match receiver.recv_timeout(TICK) {
                 Ok(BatchLine(said)) if said["type"] == "output" => {
                     if let Some(text) = said["text"].as_str() {
-                        live(text);
+                        news(CallNews::Text(text));
+                    }
+                }
+                Ok(BatchLine(mut said)) if said["type"] == "model_call" => {
+                    if let Ok(call) = serde_json::from_value(said["call"].take()) {
+                        news(CallNews::ModelCall(call));
                     }
                 }
                 Ok(BatchLine(said)) => return outcome(request, said),
@@ -255,17 +275,21 @@ fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
         None => command_failure(request, &line.data, &text),
         Some(_) => None,
     };
-    let display = line.return_display.as_str().unwrap_or_default();
+    let diff = line.return_display["fileDiff"].as_str();
+    let diff = diff.filter(|diff| !diff.is_empty()).map(str::to_owned);
+    let diff_stat = line.return_display.get("diffStat").cloned();
+    // A person is shown a diff once.
+    let display = match serde_json::from_value(line.return_display) {
+        Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
+        Ok(display) => display,
+    };
     CallOutcome {
         parts: answer.parts(),
         command_failure,
-        display: display.to_owned(),
+        display,
         text,
-        diff: line.return_display["fileDiff"]
-            .as_str()
-            .filter(|diff| !diff.is_empty())
-            .map(str::to_owned),
-        diff_stat: line.return_display.get("diffStat").cloned(),
+        diff,
+        diff_stat,
         error: line.error,
     }
 }

@@ -2,7 +2,9 @@
 
 use gemini_tools_approval::approval::Explanation;
 use gemini_tools_core::message::Part;
-use gemini_tools_core::tool::{ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind};
+use gemini_tools_core::tool::{
+    ConfirmationDetails, DiffStat, Display, ErrorKind, Interruption, Kind,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -86,10 +88,10 @@ pub struct CallOutcome {
     /// Why it has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallFailure>,
-    /// What people are shown of it (`returnDisplay`), where that is a text. A session that goes on
-    /// shows nothing of what came before, so the file of a session has none of this.
+    /// Display for people (`returnDisplay`), but for a diff. A session that goes on shows nothing of
+    /// what came before, so the file of a session has none of this.
     #[serde(skip)]
-    pub display: String,
+    pub display: Display,
     /// How a command of the user's has failed that was run as it should be: the call itself is
     /// done, and the model reads the status in its answer.
     #[serde(skip)]

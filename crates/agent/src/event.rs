@@ -3,7 +3,7 @@
 use super::call::ToolCall;
 use super::stats::Stats;
 use super::thought::Thought;
-use gemini_tools_core::tool::Interruption;
+use gemini_tools_core::tool::{Interruption, ModelCall};
 use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub enum Event<'a> {
         /// After how long.
         wait: Duration,
     },
+    /// A request to a model was made, in a turn or beside it, and by the agent or by a tool.
+    ModelCall(&'a ModelCall),
     /// The text of this turn is discarded: the model is asked again.
     Retry(&'a str),
     /// The model's turn is over.

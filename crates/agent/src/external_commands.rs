@@ -3,7 +3,7 @@
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::pair::{Printed, broken};
 use gemini_tools_core::message::{FunctionResponse, Part};
-use gemini_tools_core::tool::{Cancellation, Interruption, ResultError};
+use gemini_tools_core::tool::{Cancellation, Display, Interruption, ResultError};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
@@ -179,7 +179,7 @@ fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     parts.extend(answer.parts);
     CallOutcome {
         parts,
-        display: beginning(&text),
+        display: Display::Markdown(beginning(&text)),
         text,
         error,
         ..CallOutcome::default()
@@ -200,7 +200,7 @@ fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
             json!({ "output": text }),
         )],
         text: text.to_owned(),
-        display: beginning(text),
+        display: Display::Markdown(beginning(text)),
         ..CallOutcome::default()
     }
 }

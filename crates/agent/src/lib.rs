@@ -35,6 +35,7 @@ pub mod context;
 pub mod event;
 mod external_commands;
 pub mod history;
+mod input_limit;
 pub mod kept;
 pub mod loops;
 pub mod output;

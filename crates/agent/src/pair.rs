@@ -14,7 +14,9 @@ use gemini_tools_approval::approval::Explanation;
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
-use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ErrorKind, Kind, Schema};
+use gemini_tools_core::tool::{
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, ModelCall, Schema,
+};
 use gemini_tools_declarations::{self as declaration, Names, OfServer};
 use gemini_tools_policy::{PolicyCall, ServerTool};
 use serde_json::{Map, Value, json};
@@ -173,6 +175,15 @@ pub struct Pair {
     pub notes: Vec<String>,
 }
 
+/// What a call says before its answer.
+#[derive(Debug)]
+pub enum CallNews<'a> {
+    /// New output, for people.
+    Text(&'a str),
+    /// A request to a model that the tool has made.
+    ModelCall(ModelCall),
+}
+
 /// What is run to discover, and what then calls.
 pub(super) struct Printed {
     pub(super) stdout: Vec<u8>,
@@ -301,7 +312,7 @@ impl Pair {
         })
     }
 
-    /// Runs a call; `live` gets output as it comes. `by_annotations` is whether it was judged by
+    /// Runs a call; `news` gets what it says before its answer. `by_annotations` is whether it was judged by
     /// what an MCP server had declared: then it is not made where the server now says otherwise.
     pub fn run(
         &self,
@@ -309,14 +320,14 @@ impl Pair {
         by_annotations: bool,
         request: &CallRequest,
         cancel: &Cancellation,
-        live: &dyn Fn(&str),
+        news: &dyn Fn(CallNews<'_>),
     ) -> CallOutcome {
         match (&self.own, &self.foreign) {
             (Some(own), _) if tool.is_own => {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
-                own.run(&tool.original, judged, request, cancel, live)
+                own.run(&tool.original, judged, request, cancel, news)
             }
             (_, Some(foreign)) if !tool.is_own => foreign.run(&tool.original, request, cancel),
             _ => no_command(request),

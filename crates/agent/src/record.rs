@@ -44,6 +44,9 @@ pub enum Line {
     Content {
         /// The message.
         content: Content,
+        /// For a turn of the model, the tokens of the prompt that it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt_tokens: Option<u64>,
     },
     /// What the message before wants to be called.
     Calls {
@@ -68,6 +71,9 @@ pub enum Line {
     History {
         /// All messages.
         contents: Vec<Content>,
+        /// Tokens of a prompt with them.
+        #[serde(default)]
+        prompt_tokens: u64,
     },
 }
 
@@ -126,6 +132,8 @@ pub struct Resumed {
     pub contents: Vec<Content>,
     /// Calls of the last message that are not answered yet.
     pub open: Vec<OpenCall>,
+    /// Tokens of the last prompt; 0 where they are not known.
+    pub prompt_tokens: u64,
 }
 
 /// A call that has no answer.
@@ -360,7 +368,11 @@ impl Reader {
                 self.is_begun = true;
                 self.own.id = id;
             }
-            Line::Content { content } => {
+            Line::Content {
+                content,
+                prompt_tokens,
+            } => {
+                self.own.prompt_tokens = prompt_tokens.unwrap_or(self.own.prompt_tokens);
                 self.drop_unheard();
                 if content.role == "user" {
                     self.own.open.clear();
@@ -383,7 +395,13 @@ impl Reader {
                 self.set(&id, next);
             }
             Line::Done { id, outcome } => self.set(&id, CallProgress::Done(outcome)),
-            Line::History { contents } => self.own.contents = contents,
+            Line::History {
+                contents,
+                prompt_tokens,
+            } => {
+                self.own.contents = contents;
+                self.own.prompt_tokens = prompt_tokens;
+            }
         }
         Ok(())
     }
@@ -443,8 +461,12 @@ mod tests {
         vec![
             Line::Content {
                 content: Content::user("a"),
+                prompt_tokens: None,
             },
-            Line::Content { content: model() },
+            Line::Content {
+                content: model(),
+                prompt_tokens: None,
+            },
             Line::Calls {
                 requests: ["1", "2", "3", "4"].map(request).to_vec(),
             },
@@ -489,6 +511,7 @@ mod tests {
             assert_eq!(resumed.open.is_empty(), resumed.contents.len() < 2, "{end}");
             record.write(&Line::Content {
                 content: Content::user("more"),
+                prompt_tokens: None,
             });
             record.check().expect("written");
             drop(record);
@@ -524,9 +547,13 @@ mod tests {
         let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
         let user = |text| Line::Content {
             content: Content::user(text),
+            prompt_tokens: None,
         };
         record.write(&user("a"));
-        record.write(&Line::Content { content: model() });
+        record.write(&Line::Content {
+            content: model(),
+            prompt_tokens: None,
+        });
         drop(record);
         // The model was asked again, after another word of the user or without one.
         for (more, count) in [(None, 2), (Some("b"), 3)] {
@@ -535,10 +562,16 @@ mod tests {
             if let Some(text) = more {
                 record.write(&user(text));
             }
-            record.write(&Line::Content { content: model() });
+            record.write(&Line::Content {
+                content: model(),
+                prompt_tokens: None,
+            });
             drop(record);
             let (mut record, _) = SessionRecord::resume(&path).expect("a session");
-            record.write(&Line::Content { content: model() });
+            record.write(&Line::Content {
+                content: model(),
+                prompt_tokens: None,
+            });
             record.write(&Line::Calls {
                 requests: vec![request("1")],
             });

@@ -5,7 +5,7 @@ use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
 };
 use super::event::Event;
-use super::pair::{DiscoveredTool, Pair};
+use super::pair::{CallNews, DiscoveredTool, Pair};
 use gemini_tools_approval::approval::{
     ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
 };
@@ -311,9 +311,12 @@ impl Running<'_> {
             return self.advance(call, CallState::Error(outcome));
         }
         let id = call.request.id.clone();
-        let live = |text: &str| self.notify(&Event::Live { id: &id, text });
+        let news = |news: CallNews<'_>| match news {
+            CallNews::Text(text) => self.notify(&Event::Live { id: &id, text }),
+            CallNews::ModelCall(call) => self.notify(&Event::ModelCall(&call)),
+        };
         let by = self.by_annotations;
-        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &live);
+        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
             *stat = serde_json::json!(shares);

@@ -3,6 +3,7 @@
 use super::call::{CallOutcome, CallRequest, CallState, ToolCall};
 use super::event::{Event, Observer, SessionError, SessionErrorKind};
 use super::history::{self, History};
+use super::input_limit;
 use super::loops::CallLoop;
 use super::pair::{DiscoveredTool, Pair};
 use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
@@ -13,7 +14,7 @@ use super::turn::{self, Turn};
 use gemini_tools_approval::approval::{ApprovalPrompt, Gate};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use gemini_tools_gemini_api::{
-    ApiError, ApiErrorKind, BorrowedRequest, Content, FinishReason, GeminiClient,
+    ApiError, ApiErrorKind, Attempt, BorrowedRequest, Content, FinishReason, GeminiClient,
     GenerateContentRequest, GenerationConfig, Part, RequestTool,
 };
 use serde_json::value::RawValue;
@@ -53,8 +54,6 @@ pub struct SessionConfig {
     pub generation: GenerationConfig,
     /// The most turns; no limit where nothing is said.
     pub max_turns: Option<u32>,
-    /// How many tokens the model has room for.
-    pub room: u64,
     /// Whether calls are described in words, because they are shown or reported.
     pub describes: bool,
 }
@@ -77,6 +76,8 @@ pub struct AgentSession<'a> {
     prompt_id: String,
     loops: CallLoop,
     last_prompt_tokens: u64,
+    /// Number of tokens that the model takes in, once it was asked for.
+    input_limit: Option<u64>,
     /// Shortening has not helped: it is not tried again before so many tokens.
     compressed_not_before: u64,
 }
@@ -172,7 +173,8 @@ impl<'a> AgentSession<'a> {
             prompts,
             prompt_id: String::new(),
             loops: CallLoop::default(),
-            last_prompt_tokens: 0,
+            last_prompt_tokens: resumed.prompt_tokens,
+            input_limit: None,
             compressed_not_before: 0,
         }
     }
@@ -260,7 +262,7 @@ impl<'a> AgentSession<'a> {
         loop {
             self.check()?;
             let turn = self.ask()?;
-            if !turn.parts.is_empty() {
+            if !turn.parts.is_empty() && !turn.has_too_many_calls {
                 self.keep(turn.content());
             }
             if let Some(why) = &turn.refusal {
@@ -274,15 +276,19 @@ impl<'a> AgentSession<'a> {
                     kind: SessionErrorKind::Loop,
                 });
             }
+            if turn.has_too_many_calls {
+                return Err(failed(format!(
+                    "The model has made more than {} calls in one turn; it was stopped.",
+                    turn::MAX_CALLS
+                )));
+            }
             if turn.calls.is_empty() {
                 return self.end(turn);
             }
-            if turn.calls.iter().any(|call| self.loops.grows(call)) {
+            let repeated = turn.calls.iter().find(|call| self.loops.grows(call));
+            if let Some(call) = repeated {
                 return Err(SessionError {
-                    message: format!(
-                        "The model repeats the same call ({}); it was stopped.",
-                        turn.calls[0]
-                    ),
+                    message: format!("The model repeats the same call ({call}); it was stopped."),
                     kind: SessionErrorKind::Loop,
                 });
             }
@@ -437,16 +443,8 @@ impl<'a> AgentSession<'a> {
             generation_config: Some(&config.generation),
         };
         let mut notify = |event: &Event<'_>| {
-            match event {
-                Event::Response { last, duration } => {
-                    let usage = last.and_then(|last| last.usage_metadata.as_ref());
-                    let answered = last.and_then(|last| last.model_version.as_deref());
-                    stats.count_turn(answered.unwrap_or(&config.model), usage, *duration);
-                }
-                Event::ApiFailed { duration, .. } => {
-                    stats.count_failed_turn(&config.model, *duration);
-                }
-                _ => {}
+            if let Event::ModelCall(call) = event {
+                stats.count_model_call(call);
             }
             for observer in &mut *observers {
                 observer.take(event);
@@ -513,6 +511,9 @@ impl<'a> AgentSession<'a> {
                     stats.count_call(call);
                 }
             }
+            if let Event::ModelCall(call) = event {
+                stats.count_model_call(call);
+            }
             for observer in &mut *observers {
                 observer.take(event);
             }
@@ -533,8 +534,11 @@ impl<'a> AgentSession<'a> {
     /// summary of the model's own. It counts only if it is shorter.
     fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
-        let limit = (self.config.room as f64 * COMPRESSED_FROM) as u64;
-        if from < limit || from < self.compressed_not_before {
+        let is_full = |limit: u64| from >= (limit as f64 * COMPRESSED_FROM) as u64;
+        if !is_full(input_limit::SMALLEST) || from < self.compressed_not_before {
+            return Ok(());
+        }
+        if !is_full(self.input_limit()) {
             return Ok(());
         }
         // Until then it has grown again.
@@ -559,10 +563,20 @@ impl<'a> AgentSession<'a> {
             generation_config: Some(self.config.generation.clone()),
             ..GenerateContentRequest::default()
         };
-        let asked = self
-            .parts
-            .client
-            .generate(&self.config.model, &request, &self.parts.cancel);
+        let Parts {
+            client,
+            observers,
+            cancel,
+            ..
+        } = &mut self.parts;
+        let stats = &mut self.stats;
+        let mut count = |attempt: &Attempt<'_>| {
+            stats.count_model_call(&attempt.call);
+            for observer in &mut *observers {
+                observer.take(&Event::ModelCall(&attempt.call));
+            }
+        };
+        let asked = client.generate_telling(&self.config.model, &request, cancel, &mut count);
         let summary = match asked {
             Ok(response) if !response.text().trim().is_empty() => response.text(),
             Ok(_) => return Ok(()),
@@ -600,11 +614,24 @@ impl<'a> AgentSession<'a> {
             return Ok(());
         }
         self.history = History::new(&shorter);
-        self.write(&Line::History { contents: shorter });
         self.last_prompt_tokens = to;
+        self.write(&Line::History {
+            contents: shorter,
+            prompt_tokens: to,
+        });
         self.compressed_not_before = 0;
         self.notify(&Event::Compressed { from, to });
         Ok(())
+    }
+
+    /// Returns the number of tokens that the model takes in: by the API, or by its name.
+    fn input_limit(&mut self) -> u64 {
+        let model = &self.config.model;
+        let Parts { client, cancel, .. } = &mut self.parts;
+        *self.input_limit.get_or_insert_with(|| {
+            let said = client.input_token_limit(model, cancel);
+            said.unwrap_or_else(|| input_limit::of_model(model))
+        })
     }
 
     /// Adds a message of the user.
@@ -614,7 +641,12 @@ impl<'a> AgentSession<'a> {
 
     fn keep(&mut self, content: Content) {
         self.history.push(&content);
-        self.write(&Line::Content { content });
+        // Those of a turn are known by its answer.
+        let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);
+        self.write(&Line::Content {
+            content,
+            prompt_tokens,
+        });
     }
 
     fn write(&mut self, line: &Line) {

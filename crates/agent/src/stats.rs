@@ -1,7 +1,7 @@
 //! What a session has used.
 
 use super::call::{CallRefusal, CallState, ToolCall, ToolCallDecision};
-use gemini_tools_gemini_api::UsageMetadata;
+use gemini_tools_core::tool::ModelCall;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Stats {
 /// What a model has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ModelStats {
-    /// Requests that were sent.
+    /// Requests that were sent: turns, and what the agent and its tools ask besides.
     pub requests: u64,
     /// Requests that came to nothing.
     pub errors: u64,
@@ -79,27 +79,18 @@ pub struct DiffLines {
 }
 
 impl Stats {
-    /// Counts a model's turn.
-    pub fn count_turn(&mut self, model: &str, usage: Option<&UsageMetadata>, took: Duration) {
-        let own = self.models.entry(model.to_owned()).or_default();
+    /// Counts a request to a model.
+    pub fn count_model_call(&mut self, call: &ModelCall) {
+        let own = self.models.entry(call.model.clone()).or_default();
         own.requests += 1;
-        own.latency += took;
-        if let Some(usage) = usage {
-            own.prompt += usage.prompt_token_count;
-            own.candidates += usage.candidates_token_count;
-            own.total += usage.total_token_count;
-            own.cached += usage.cached_content_token_count;
-            own.thoughts += usage.thoughts_token_count;
-            own.tool += usage.tool_use_prompt_token_count;
-        }
-    }
-
-    /// Counts a request that came to nothing.
-    pub fn count_failed_turn(&mut self, model: &str, took: Duration) {
-        let own = self.models.entry(model.to_owned()).or_default();
-        own.requests += 1;
-        own.errors += 1;
-        own.latency += took;
+        own.errors += u64::from(call.error.is_some());
+        own.latency += Duration::from_millis(call.duration_ms);
+        own.prompt += call.tokens.prompt;
+        own.candidates += call.tokens.candidates;
+        own.total += call.tokens.total;
+        own.cached += call.tokens.cached;
+        own.thoughts += call.tokens.thoughts;
+        own.tool += call.tokens.tool;
     }
 
     /// Whether a call was done of a built-in tool that changes files, which

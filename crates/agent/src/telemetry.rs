@@ -6,8 +6,7 @@
 use super::call::{CallState, ToolCall, ToolCallDecision};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
-use gemini_tools_core::tool::ErrorKind;
-use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
+use gemini_tools_core::tool::{ErrorKind, ModelCall};
 use gemini_tools_platform::fs::{Mode, OFlags};
 use gemini_tools_platform::io::Errno;
 use serde::Serialize;
@@ -115,8 +114,8 @@ enum Fields<'a> {
     },
     ApiError {
         model: &'a str,
-        error: String,
-        error_type: String,
+        error: &'a str,
+        error_type: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         status_code: Option<u16>,
         duration_ms: u64,
@@ -208,12 +207,16 @@ impl<F: FnMut(&str)> Telemetry<F> {
     }
 
     fn write(&mut self, fields: Fields<'_>) {
+        self.write_at((self.now)(), fields);
+    }
+
+    fn write_at(&mut self, time: SystemTime, fields: Fields<'_>) {
         let Some(mut file) = self.file.as_ref() else {
             return;
         };
         let line = Line {
             name: fields.name(),
-            timestamp: iso((self.now)()),
+            timestamp: iso(time),
             session: &self.session,
             fields,
         };
@@ -244,35 +247,33 @@ impl<F: FnMut(&str)> Telemetry<F> {
         }
     }
 
-    fn response(&mut self, last: Option<&GenerateContentResponse>, duration: Duration) {
-        let usage = last.and_then(|last| last.usage_metadata.clone());
-        let usage = usage.unwrap_or_default();
-        let model = last.and_then(|last| last.model_version.clone());
-        let model = model.unwrap_or_else(|| self.model.clone());
+    fn model_call(&mut self, call: &ModelCall) {
         let prompt = self.prompt.clone();
-        self.write(Fields::ApiResponse {
-            model: &model,
-            status_code: 200,
-            duration_ms: millis(duration),
-            input_token_count: usage.prompt_token_count,
-            output_token_count: usage.candidates_token_count,
-            cached_content_token_count: usage.cached_content_token_count,
-            thoughts_token_count: usage.thoughts_token_count,
-            tool_token_count: usage.tool_use_prompt_token_count,
-            total_token_count: usage.total_token_count,
-            prompt_id: &prompt,
-        });
-    }
-
-    fn api_error(&mut self, error: &ApiError, duration: Duration) {
-        let (model, prompt) = (self.model.clone(), self.prompt.clone());
-        self.write(Fields::ApiError {
-            model: &model,
-            error: error.to_string(),
-            error_type: format!("{:?}", error.kind),
-            status_code: error.status,
-            duration_ms: millis(duration),
-            prompt_id: &prompt,
+        let (model, prompt_id) = (&*call.model, &*prompt);
+        let sent = (self.now)() - Duration::from_millis(call.duration_ms);
+        self.write_at(sent, Fields::ApiRequest { model, prompt_id });
+        let tokens = &call.tokens;
+        self.write(match &call.error {
+            None => Fields::ApiResponse {
+                model,
+                status_code: 200,
+                duration_ms: call.duration_ms,
+                input_token_count: tokens.prompt,
+                output_token_count: tokens.candidates,
+                cached_content_token_count: tokens.cached,
+                thoughts_token_count: tokens.thoughts,
+                tool_token_count: tokens.tool,
+                total_token_count: tokens.total,
+                prompt_id,
+            },
+            Some(error) => Fields::ApiError {
+                model,
+                error: &error.message,
+                error_type: &error.kind,
+                status_code: error.status,
+                duration_ms: call.duration_ms,
+                prompt_id,
+            },
         });
     }
 
@@ -329,16 +330,8 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
                     prompt,
                 });
             }
-            Event::Request { prompt_id, .. } => {
-                (*prompt_id).clone_into(&mut self.prompt);
-                let model = self.model.clone();
-                self.write(Fields::ApiRequest {
-                    model: &model,
-                    prompt_id,
-                });
-            }
-            Event::Response { last, duration } => self.response(*last, *duration),
-            Event::ApiFailed { error, duration } => self.api_error(error, *duration),
+            Event::Request { prompt_id, .. } => (*prompt_id).clone_into(&mut self.prompt),
+            Event::ModelCall(call) => self.model_call(call),
             Event::Call(call) => self.call(call),
             _ => {}
         }
@@ -350,9 +343,10 @@ mod tests {
     use super::{Telemetry, TelemetryConfig};
     use crate::call::CallOutcome;
     use crate::event::{Event, Observer};
-    use crate::output::testing::{PROMPT, STARTED, begun, done, edit, failed, last, still, turn};
+    use crate::output::testing::{
+        PROMPT, STARTED, begun, done, edit, failed, model_call, refused_call, still, turn,
+    };
     use crate::thought::Thought;
-    use gemini_tools_gemini_api::ApiError;
     use gemini_tools_platform::fs::{Mode, OFlags};
     use serde_json::{Value, json};
     use std::collections::HashMap;
@@ -360,7 +354,6 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
-    use std::time::Duration;
 
     fn record(path: &Path, has_prompts: bool, events: &[Event<'_>]) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -385,6 +378,12 @@ mod tests {
         text.lines().map(line).collect()
     }
 
+    /// The two requests of these tests took a second.
+    fn a_second_before(mut line: Value) -> Value {
+        line["event.timestamp"] = "2026-01-31T08:09:09.123Z".into();
+        line
+    }
+
     fn with_common(name: &str, mut fields: Value) -> Value {
         fields["event.name"] = format!("gemini_cli.{name}").into();
         fields["event.timestamp"] = "2026-01-31T08:09:10.123Z".into();
@@ -396,8 +395,7 @@ mod tests {
     fn events_have_the_fields_of_gemini_cli() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("t.jsonl");
-        let (last, error) = (last(), ApiError::no_credential());
-        let second = Duration::from_secs(1);
+        let (answered, refused) = (model_call(), refused_call());
         let calls = [
             done("replace", json!({"file_path": "ä"}), edit()),
             failed("read_file", json!({}), "gone\nwith more"),
@@ -407,18 +405,12 @@ mod tests {
             PROMPT,
             turn(1),
             Event::Text("hidden"),
-            Event::Response {
-                last: Some(&last),
-                duration: second,
-            },
+            Event::ModelCall(&answered),
             Event::Call(&begun("replace", json!({}))),
             Event::Call(&calls[0]),
             Event::Call(&calls[1]),
             turn(2),
-            Event::ApiFailed {
-                error: &error,
-                duration: second,
-            },
+            Event::ModelCall(&refused),
         ];
         assert!(record(&path, true, &events).is_empty());
         let mode = path.metadata().expect("there").permissions().mode();
@@ -429,7 +421,7 @@ mod tests {
                 "user_prompt",
                 json!({ "prompt_length": 8, "prompt_id": "p-1", "prompt": "Häng an!" }),
             ),
-            with_common("api_request", request.clone()),
+            a_second_before(with_common("api_request", request.clone())),
             with_common(
                 "api_response",
                 json!({
@@ -460,12 +452,13 @@ mod tests {
                     "tool_type": "native", "content_length": 14,
                 }),
             ),
-            with_common("api_request", request),
+            a_second_before(with_common("api_request", request)),
             with_common(
                 "api_error",
                 json!({
-                    "model": "gemini-x", "error": error.to_string(), "error_type": "NoCredential",
-                    "duration_ms": 1000, "prompt_id": "p-1",
+                    "model": "gemini-x", "error": "The Gemini API answered 500.",
+                    "error_type": "Server", "status_code": 500, "duration_ms": 1000,
+                    "prompt_id": "p-1",
                 }),
             ),
         ];

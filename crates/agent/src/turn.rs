@@ -6,7 +6,8 @@ use super::loops::TextLoop;
 use super::thought::ThoughtReader;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_gemini_api::{
-    ApiError, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest, Part,
+    ApiError, Attempt, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest,
+    Part,
 };
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Turns that are asked for anew where the model says nothing that can be used, as by Gemini
 /// CLI.
 const MAX_TRIES: u32 = 3;
+
+/// Calls that a turn may have.
+pub(super) const MAX_CALLS: usize = 1_000;
 
 /// How long is waited before, the first time.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -36,6 +40,8 @@ pub struct Turn {
     pub last: Option<GenerateContentResponse>,
     /// Whether the same was said again and again, so that the rest was not read.
     pub is_loop: bool,
+    /// Whether there were more calls than a turn may have, so that the rest was not read.
+    pub has_too_many_calls: bool,
 }
 
 impl Turn {
@@ -84,6 +90,10 @@ impl Turn {
                 notify(&Event::Thought(&thought));
             }
             if let Some(call) = &part.function_call {
+                if self.calls.len() == MAX_CALLS {
+                    self.has_too_many_calls = true;
+                    return;
+                }
                 let id = match &call.id {
                     Some(id) if !id.is_empty() => id.clone(),
                     _ => made_id(&call.name),
@@ -169,12 +179,19 @@ pub fn ask(
             turn.take(response, &mut thoughts, &mut |event| tell(event));
             if loops.grows(&turn.text[before..]) {
                 turn.is_loop = true;
+            }
+            if turn.is_loop || turn.has_too_many_calls {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         };
-        let mut wait = |error: &ApiError, wait| tell(&Event::Waits { error, wait });
-        let asked = client.stream_telling(model, request, cancel, &mut piece, &mut wait);
+        let mut attempted = |attempt: &Attempt<'_>| {
+            tell(&Event::ModelCall(&attempt.call));
+            if let (Some(error), Some(wait)) = (attempt.error, attempt.wait) {
+                tell(&Event::Waits { error, wait });
+            }
+        };
+        let asked = client.stream_telling(model, request, cancel, &mut piece, &mut attempted);
         let duration = started.elapsed();
         if let Some(thought) = thoughts.finish() {
             tell(&Event::Thought(&thought));

@@ -2,15 +2,17 @@
 
 use super::Credentials;
 use super::body::Body;
-use super::error::{ApiError, ApiErrorKind};
+use super::error::{ApiError, ApiErrorKind, UNSUPPORTED_CLIENT};
 use super::id::unique_id;
-use super::messages::{GenerateContentRequest, GenerateContentResponse, ModelRequest};
+use super::messages::{
+    GenerateContentRequest, GenerateContentResponse, ModelRequest, UsageMetadata,
+};
 use super::recorded::{Answer, ApiMethod, Player, Recorder, no_answer, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
 use gemini_tools_core::json;
-use gemini_tools_core::tool::{Cancellation, Interruption};
+use gemini_tools_core::tool::{Cancellation, Interruption, ModelCall, ModelCallError, TokenCounts};
 use gemini_tools_guarded_http::{
     self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError,
 };
@@ -27,6 +29,9 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     first_byte: Duration::from_secs(300),
     silence: Duration::from_secs(120),
 };
+
+/// Time that the description of a model may take.
+const MODEL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
@@ -85,6 +90,57 @@ impl std::fmt::Debug for GeminiClient {
             .field("credentials", &credentials)
             .field("policy", &self.policy)
             .finish_non_exhaustive()
+    }
+}
+
+/// One attempt to have a model answer.
+#[derive(Debug, Clone)]
+pub struct Attempt<'a> {
+    /// The request as statistics count it.
+    pub call: ModelCall,
+    /// Reason why there is no answer, or only a part of it.
+    pub error: Option<&'a ApiError>,
+    /// Time until the next attempt, if there is one after a wait.
+    pub wait: Option<Duration>,
+}
+
+/// Model and tokens that the pieces of an answer have named.
+#[derive(Default)]
+struct Used {
+    model: Option<String>,
+    usage: Option<UsageMetadata>,
+}
+
+impl Used {
+    /// Notes a piece. The last one that names something knows it best.
+    fn add(&mut self, piece: &GenerateContentResponse) {
+        if let Some(model) = &piece.model_version {
+            self.model = Some(model.clone());
+        }
+        if let Some(usage) = &piece.usage_metadata {
+            self.usage = Some(usage.clone());
+        }
+    }
+
+    fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
+        let tokens = self.usage.as_ref().map(|usage| TokenCounts {
+            prompt: usage.prompt_token_count,
+            candidates: usage.candidates_token_count,
+            total: usage.total_token_count,
+            cached: usage.cached_content_token_count,
+            thoughts: usage.thoughts_token_count,
+            tool: usage.tool_use_prompt_token_count,
+        });
+        ModelCall {
+            model: self.model.as_deref().unwrap_or(asked).to_owned(),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            tokens: tokens.unwrap_or_default(),
+            error: error.map(|error| ModelCallError {
+                kind: format!("{:?}", error.kind),
+                status: error.status,
+                message: error.to_string(),
+            }),
+        }
     }
 }
 
@@ -195,11 +251,28 @@ impl GeminiClient {
         request: &impl ModelRequest,
         cancel: &Cancellation,
     ) -> Result<GenerateContentResponse, ApiError> {
-        self.retrying(cancel, &mut |_, _| {}, |client| {
+        self.generate_telling(model, request, cancel, &mut |_| {})
+    }
+
+    /// As [`GeminiClient::generate`]; `on_attempt` is told of each attempt.
+    ///
+    /// # Errors
+    ///
+    /// As [`GeminiClient::generate`].
+    pub fn generate_telling(
+        &mut self,
+        model: &str,
+        request: &impl ModelRequest,
+        cancel: &Cancellation,
+        on_attempt: &mut dyn FnMut(&Attempt<'_>),
+    ) -> Result<GenerateContentResponse, ApiError> {
+        self.retrying(model, cancel, on_attempt, |client, used| {
             let method = ApiMethod::GenerateContent;
             let prepared = client.prepared(method, model, request, cancel)?;
             client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
-                parsed(&whole(answer, model)?, is_wrapped)
+                let response = parsed(&whole(answer, model)?, is_wrapped)?;
+                used.add(&response);
+                Ok(response)
             })
         })
     }
@@ -218,11 +291,10 @@ impl GeminiClient {
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
-        self.stream_telling(model, request, cancel, on_piece, &mut |_, _| {})
+        self.stream_telling(model, request, cancel, on_piece, &mut |_| {})
     }
 
-    /// As [`GeminiClient::stream`]; before each further try `on_wait` is told why, and how long is
-    /// waited.
+    /// As [`GeminiClient::stream`]; `on_attempt` is told of each attempt.
     ///
     /// # Errors
     ///
@@ -233,9 +305,9 @@ impl GeminiClient {
         request: &impl ModelRequest,
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
-        on_wait: &mut dyn FnMut(&ApiError, Duration),
+        on_attempt: &mut dyn FnMut(&Attempt<'_>),
     ) -> Result<(), ApiError> {
-        self.retrying(cancel, on_wait, |client| {
+        self.retrying(model, cancel, on_attempt, |client, used| {
             let method = ApiMethod::StreamGenerateContent;
             let mut prepared = client.prepared(method, model, request, cancel)?;
             if let Some(prepared) = &mut prepared {
@@ -244,10 +316,11 @@ impl GeminiClient {
             let mut is_used = false;
             let mut piece = |piece| {
                 is_used = true;
+                used.add(&piece);
                 on_piece(piece)
             };
             let read = client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
-                read_stream(answer, model, is_wrapped, &mut piece)
+                read_stream(answer, model, is_wrapped, cancel, &mut piece)
             });
             read.map_err(|e| if is_used { e.after_use() } else { e })
         })
@@ -264,7 +337,7 @@ impl GeminiClient {
         request: &GenerateContentRequest,
         cancel: &Cancellation,
     ) -> Result<u64, ApiError> {
-        self.retrying(cancel, &mut |_, _| {}, |client| {
+        self.retrying(model, cancel, &mut |_| {}, |client, _| {
             let method = ApiMethod::CountTokens;
             let prepared = match &client.way {
                 Way::Played { .. } => None,
@@ -292,16 +365,39 @@ impl GeminiClient {
         })
     }
 
+    /// Asks the API how many tokens a model takes in. Returns `None` where the API does not say, such
+    /// as Vertex AI and Code Assist, and where it does not answer at once.
+    pub fn input_token_limit(&mut self, model: &str, cancel: &Cancellation) -> Option<u64> {
+        let Way::Api(api) = &mut self.way else {
+            return None;
+        };
+        let url = api.credentials.model_address(model)?;
+        let cancel = cancel.restarted(MODEL_LIMIT);
+        let request = HttpRequest {
+            method: Method::Get,
+            url: &url,
+            headers: vec![api.credentials.header()],
+            body: &[],
+        };
+        let response = api.http.send(&request, &cancel).ok()?;
+        let answer = whole(&mut Answer::sent(response, false), model).ok()?;
+        let value: Value = json::read(&answer).ok()?;
+        value["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
+    }
+
     /// Tries until there is an answer, or no further try makes sense.
     fn retrying<T>(
         &mut self,
+        model: &str,
         cancel: &Cancellation,
-        on_wait: &mut dyn FnMut(&ApiError, Duration),
-        mut attempt: impl FnMut(&mut Self) -> Result<T, ApiError>,
+        on_attempt: &mut dyn FnMut(&Attempt<'_>),
+        mut attempt: impl FnMut(&mut Self, &mut Used) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let mut failed = 0;
         let mut has_renewed = false;
         loop {
+            let started = Instant::now();
+            let mut used = Used::default();
             let attempted = match &mut self.way {
                 Way::Api(api) => match api.credentials.token() {
                     Some(token) => token.prepare(&mut api.http, cancel),
@@ -309,8 +405,19 @@ impl GeminiClient {
                 },
                 Way::Played { .. } => Ok(()),
             };
-            let error = match attempted.and_then(|()| attempt(self)) {
-                Ok(answer) => return Ok(answer),
+            let attempted = attempted.and_then(|()| attempt(self, &mut used));
+            let mut tell = |error, wait| {
+                on_attempt(&Attempt {
+                    call: used.to_call(model, started.elapsed(), error),
+                    error,
+                    wait,
+                });
+            };
+            let error = match attempted {
+                Ok(answer) => {
+                    tell(None, None);
+                    return Ok(answer);
+                }
                 Err(e) => e.without(self.way.secret()),
             };
             // A token may end before its time; the next one is good, or nothing helps.
@@ -320,6 +427,7 @@ impl GeminiClient {
                 && api.credentials.token().is_some_and(AccessToken::forget)
             {
                 has_renewed = true;
+                tell(Some(&error), None);
                 continue;
             }
             failed += 1;
@@ -327,9 +435,7 @@ impl GeminiClient {
                 .policy
                 .wait(failed, error.retry_after)
                 .filter(|_| error.is_transient);
-            if let Some(wait) = wait {
-                on_wait(&error, wait);
-            }
+            tell(Some(&error), wait);
             match wait {
                 Some(_) if matches!(self.way, Way::Played { waits: false, .. }) => {}
                 Some(wait) if wait_for(wait, cancel)? => {}
@@ -466,7 +572,15 @@ impl Api {
         let answer = whole(&mut Answer::sent(response, false), model)?;
         let value: Value =
             json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
-        let project = value["cloudaicompanionProject"].as_str().ok_or_else(|| {
+        let tiers = value["ineligibleTiers"].as_array().into_iter().flatten();
+        let is_unsupported = tiers
+            .clone()
+            .any(|tier| tier["reasonCode"] == UNSUPPORTED_CLIENT);
+        let project = value["cloudaicompanionProject"].as_str();
+        if project.is_none() && is_unsupported {
+            return Err(ApiError::unsupported_client());
+        }
+        let project = project.ok_or_else(|| {
             ApiError::new(
                 ApiErrorKind::Forbidden,
                 "Code Assist has no project for this account.",
@@ -521,6 +635,7 @@ fn read_stream(
     answer: &mut Answer<'_>,
     model: &str,
     is_wrapped: bool,
+    cancel: &Cancellation,
     on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
 ) -> Result<(), ApiError> {
     if answer.status != 200 {
@@ -539,6 +654,8 @@ fn read_stream(
     let mut stream = ResponseStream::new(is_wrapped);
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
+        // A server that never pauses is not waited for, which is where this is looked at otherwise.
+        check(cancel)?;
         let n = answer.read(&mut buffer)?;
         if n == 0 {
             return stream.finish(on_piece);
@@ -581,6 +698,14 @@ fn to_bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
+fn check(cancel: &Cancellation) -> Result<(), ApiError> {
+    match cancel.interruption() {
+        None => Ok(()),
+        Some(Interruption::Cancelled(_)) => Err(NetError::Cancelled.into()),
+        Some(Interruption::TimedOut) => Err(NetError::OutOfTime.into()),
+    }
+}
+
 /// Waits; false where the call's time does not last so long.
 fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
     let until = Instant::now() + wait;
@@ -588,11 +713,7 @@ fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
         return Ok(false);
     }
     loop {
-        match cancel.interruption() {
-            None => {}
-            Some(Interruption::Cancelled(_)) => return Err(net::NetError::Cancelled.into()),
-            Some(Interruption::TimedOut) => return Err(net::NetError::OutOfTime.into()),
-        }
+        check(cancel)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(true);

@@ -13,6 +13,9 @@ const SHOWN_CHARS: usize = 200;
 /// What a message begins with where no answer came.
 const UNREACHED: &str = "The Gemini API was not reached: ";
 
+/// The reason that Code Assist gives where it does not serve a client or an account any more.
+pub(super) const UNSUPPORTED_CLIENT: &str = "UNSUPPORTED_CLIENT";
+
 /// What sort of no it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiErrorKind {
@@ -165,6 +168,22 @@ impl ApiError {
         )
     }
 
+    /// Returns the error of a log-in that Code Assist no longer serves.
+    pub(super) fn unsupported_client() -> Self {
+        Self::new(
+            ApiErrorKind::Forbidden,
+            format!(
+                "Code Assist no longer serves the log-in of an individual account \
+                 ({UNSUPPORTED_CLIENT})."
+            ),
+        )
+        .with_hint(
+            "Set GEMINI_API_KEY; or use Vertex AI (GOOGLE_GENAI_USE_VERTEXAI=true with a project \
+             or GOOGLE_API_KEY); or log in with an account that has Code Assist Standard or \
+             Enterprise.",
+        )
+    }
+
     /// Whether another request by the same credential may be answered.
     pub fn is_worth_asking_again(&self) -> bool {
         matches!(
@@ -221,6 +240,11 @@ impl ApiError {
                 .filter_map(|v| v["quotaId"].as_str())
                 .any(|id| id.contains("PerDay"))
         });
+        if reason == Some(UNSUPPORTED_CLIENT) || words.contains(UNSUPPORTED_CLIENT) {
+            let mut own = Self::unsupported_client();
+            own.status = Some(status);
+            return own;
+        }
         let kind = match status {
             _ if reason == Some("API_KEY_INVALID") => ApiErrorKind::BadCredential,
             401 => ApiErrorKind::BadCredential,
@@ -261,6 +285,15 @@ impl ApiError {
         .with_hint("Something between may have answered: check proxies and base addresses.");
         own.is_transient = true;
         own
+    }
+
+    /// Returns the error of a stream that was ended because it had no end of its own.
+    pub(super) fn endless(why: &str) -> Self {
+        Self::new(
+            ApiErrorKind::BadResponse,
+            format!("The Gemini API's answer was given up: {why}."),
+        )
+        .with_hint("Try again; check the base address if one is set (GOOGLE_GEMINI_BASE_URL).")
     }
 
     /// A stream that ended before its end.

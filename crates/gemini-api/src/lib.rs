@@ -47,7 +47,7 @@ mod stream;
 mod tokens;
 
 pub use citations::cited;
-pub use client::GeminiClient;
+pub use client::{Attempt, GeminiClient};
 pub use credentials::{Credentials, Secret};
 pub use error::{ApiError, ApiErrorKind};
 pub use external_account::{ExternalAccount, SubjectSource};

@@ -4,7 +4,16 @@ use super::client::parsed;
 use super::error::{ApiError, ApiErrorKind};
 use super::messages::GenerateContentResponse;
 use super::sse::Events;
+use gemini_tools_core::message::Part;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Bytes that the whole of a streamed answer may have.
+const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
+
+/// Time in which something must come that is more than comments and empty responses. A model may
+/// think for minutes before it says anything.
+const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Reads the bytes of `streamGenerateContent?alt=sse`, in whatever pieces they come.
 ///
@@ -33,6 +42,9 @@ pub struct ResponseStream {
     /// Whether a response said that the answer is complete.
     is_finished: bool,
     is_stopped: bool,
+    bytes: usize,
+    last_content: Instant,
+    content_limit: Duration,
 }
 
 impl ResponseStream {
@@ -44,7 +56,17 @@ impl ResponseStream {
             is_wrapped,
             is_finished: false,
             is_stopped: false,
+            bytes: 0,
+            last_content: Instant::now(),
+            content_limit: CONTENT_LIMIT,
         }
+    }
+
+    /// Sets the time in which something must come that is more than comments and empty responses.
+    #[must_use]
+    pub fn with_content_limit(mut self, limit: Duration) -> Self {
+        self.content_limit = limit;
+        self
     }
 
     /// Takes the next bytes; `on_piece` gets each response that they complete, and may end the
@@ -52,7 +74,8 @@ impl ResponseStream {
     ///
     /// # Errors
     ///
-    /// A response that is none, or that says an error.
+    /// Returns an error if a response can't be read or says an error, if the whole answer is too
+    /// large, or if nothing has come for too long that says anything.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -63,16 +86,33 @@ impl ResponseStream {
             is_wrapped,
             is_finished,
             is_stopped,
+            last_content,
+            ..
         } = self;
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_ANSWER_BYTES {
+            return Err(ApiError::endless(&format!(
+                "it has more than {MAX_ANSWER_BYTES} bytes"
+            )));
+        }
         events.push(bytes, |data| {
             if *is_stopped {
                 return Ok(());
             }
             let piece = parsed(data, *is_wrapped)?;
+            if has_content(&piece) {
+                *last_content = Instant::now();
+            }
             *is_finished |= is_last(&piece);
             *is_stopped = on_piece(piece).is_break();
             Ok::<(), ApiError>(())
         })?;
+        if !self.is_stopped && self.last_content.elapsed() > self.content_limit {
+            return Err(ApiError::endless(&format!(
+                "it has said nothing for {} s",
+                self.content_limit.as_secs()
+            )));
+        }
         Ok(self.flow())
     }
 
@@ -111,6 +151,19 @@ impl ResponseStream {
             ControlFlow::Continue(())
         }
     }
+}
+
+/// Returns true for a response that says more than that the stream goes on.
+fn has_content(piece: &GenerateContentResponse) -> bool {
+    let is_empty = |part: &Part| {
+        let rest = Part {
+            text: None,
+            thought: None,
+            ..part.clone()
+        };
+        rest == Part::default() && part.text.as_deref().unwrap_or_default().is_empty()
+    };
+    is_last(piece) || !piece.parts().iter().all(is_empty)
 }
 
 fn is_last(piece: &GenerateContentResponse) -> bool {

@@ -295,6 +295,7 @@ impl Live {
                 .last()
                 .map(|activity| activity.content.clone())
                 .unwrap_or_default(),
+            LiveOutput::ModelCall(_) => return,
         };
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.count += text.chars().count();

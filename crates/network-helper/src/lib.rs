@@ -25,7 +25,7 @@ mod stdio;
 
 use connection::{Connection, Until};
 use gemini_tools_core::json::{self, JsonError};
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
 use gemini_tools_network_link::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
 };
@@ -286,11 +286,15 @@ impl Hub {
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
         lock(&self.web).insert(request.id, cancel.clone());
-        let (out, running) = (self.out.clone(), Arc::clone(&self.web));
-        std::thread::spawn(move || {
-            let id = request.id;
-            let answer =
-                gemini_tools_web_tools::run(&request.task, request.home.as_deref(), &cancel);
+        let (id, out, running) = (request.id, self.out.clone(), Arc::clone(&self.web));
+        let thread = std::thread::Builder::new().spawn(move || {
+            let calls = out.clone();
+            let cx = Context::new(cancel, true).with_live_output(move |news| {
+                if let LiveOutput::ModelCall(call) = news {
+                    calls.send(&ClientMessage::ModelCall { id, call });
+                }
+            });
+            let answer = gemini_tools_web_tools::run(&request.task, request.home.as_deref(), &cx);
             lock(&running).remove(&id);
             out.send(&match serde_json::to_value(answer) {
                 Ok(result) => ClientMessage::Done { id, result },
@@ -301,6 +305,14 @@ impl Hub {
                 },
             });
         });
+        if let Err(e) = thread {
+            lock(&self.web).remove(&id);
+            self.out.send(&ClientMessage::Failed {
+                id,
+                why: FailureKind::Connection,
+                message: format!("no thread could be started: {e}"),
+            });
+        }
     }
 
     /// Ends all servers, side by side.

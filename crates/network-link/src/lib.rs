@@ -11,7 +11,7 @@
 //! Built-in tools that reach nothing:
 //!
 //! ```
-//! use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+//! use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 //! use gemini_tools_network_link::Network;
 //! use gemini_tools_network_link::wire::{WebAnswer, WebTask};
 //! use std::path::Path;
@@ -24,7 +24,7 @@
 //!         &self,
 //!         task: &WebTask,
 //!         _home: Option<&Path>,
-//!         _cancel: &Cancellation,
+//!         _cx: &Context,
 //!     ) -> Result<WebAnswer, ToolError> {
 //!         match task {
 //!             WebTask::HasModel => Ok(WebAnswer::HasModel(false)),
@@ -33,14 +33,14 @@
 //!     }
 //! }
 //!
-//! let asked = Offline.run(&WebTask::HasModel, None, &Cancellation::default());
+//! let asked = Offline.run(&WebTask::HasModel, None, &Context::default());
 //! assert_eq!(asked.expect("an answer"), WebAnswer::HasModel(false));
 //! ```
 
 pub mod link;
 pub mod wire;
 
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use link::Link;
 use std::fmt::Debug;
 use std::path::Path;
@@ -66,7 +66,8 @@ pub fn protocol() -> String {
 
 /// What does for built-in tools what they need the network for.
 pub trait Network: Debug + Send + Sync {
-    /// Does it, for a user with that home directory.
+    /// Does it, for a user with that home directory. Each request to a model on the way is told to
+    /// `cx`, as [`LiveOutput::ModelCall`](gemini_tools_core::tool::LiveOutput::ModelCall).
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ pub trait Network: Debug + Send + Sync {
         &self,
         task: &WebTask,
         home: Option<&Path>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<WebAnswer, ToolError>;
 }
 
@@ -90,10 +91,10 @@ impl Network for Helper {
         &self,
         task: &WebTask,
         home: Option<&Path>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<WebAnswer, ToolError> {
-        self.link.run(task, home, cancel).map_err(|failure| {
-            if let (FailureKind::Cancelled, Err(interrupted)) = (failure.why, cancel.check()) {
+        self.link.run(task, home, cx).map_err(|failure| {
+            if let (FailureKind::Cancelled, Err(interrupted)) = (failure.why, cx.cancel.check()) {
                 return interrupted;
             }
             let mut message = failure.message;

@@ -7,7 +7,7 @@ use crate::protocol;
 use crate::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
 };
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
 use serde_json::Value;
@@ -57,7 +57,9 @@ impl Reply for ClientMessage {
     fn answers(&self) -> Option<(u64, bool)> {
         match self {
             ClientMessage::Done { id, .. } | ClientMessage::Failed { id, .. } => Some((*id, true)),
-            ClientMessage::Progress { id, .. } => Some((*id, false)),
+            ClientMessage::Progress { id, .. } | ClientMessage::ModelCall { id, .. } => {
+                Some((*id, false))
+            }
             ClientMessage::Changed { .. } => None,
         }
     }
@@ -105,7 +107,11 @@ impl Link {
             |id, introduced| lines(id, question, introduced),
             until,
             cancel,
-            progress,
+            &|message| {
+                if let ClientMessage::Progress { text, .. } = message {
+                    progress(&text);
+                }
+            },
         )
     }
 
@@ -118,8 +124,9 @@ impl Link {
         &self,
         task: &WebTask,
         home: Option<&Path>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<WebAnswer, Failure> {
+        let cancel = &cx.cancel;
         let request = |id, _: &mut BTreeSet<String>| {
             let mut line = Vec::new();
             let left = cancel.deadline().map(|deadline| {
@@ -135,18 +142,22 @@ impl Link {
             push_line(&mut line, &Ask::Web(request));
             line
         };
-        let answer = self.exchange(request, None, cancel, &|_| ())?;
+        let answer = self.exchange(request, None, cancel, &|message| {
+            if let ClientMessage::ModelCall { call, .. } = message {
+                cx.update_output(LiveOutput::ModelCall(call));
+            }
+        })?;
         serde_json::from_value(answer)
             .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))
     }
 
-    /// Sends a request, and waits for its answer.
+    /// Sends a request, and waits for its answer; `news` gets what comes before that.
     fn exchange(
         &self,
         lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
         until: Option<Instant>,
         cancel: &Cancellation,
-        progress: &dyn Fn(&str),
+        news: &dyn Fn(ClientMessage),
     ) -> Result<Value, Failure> {
         let (id, receiver) = self
             .client
@@ -158,8 +169,8 @@ impl Link {
                 Ok(ClientMessage::Failed { why, message, .. }) => {
                     return Err(Failure { why, message });
                 }
-                Ok(ClientMessage::Progress { text, .. }) => progress(&text),
-                Ok(ClientMessage::Changed { .. }) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(message) => news(message),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::new(
                         FailureKind::Gone,

@@ -3,7 +3,7 @@
 //! The kind of a message is a key around it, not one within: serde would have to take the
 //! whole in before it could tell, and again to read it, and an image is megabytes.
 
-use gemini_tools_core::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
+use gemini_tools_core::tool::{ErrorKind, LlmContent, ModelCall, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -119,6 +119,13 @@ pub enum ClientMessage {
         id: u64,
         /// In words.
         text: String,
+    },
+    /// A request to a model was made on the way to the answer.
+    ModelCall {
+        /// The request's number.
+        id: u64,
+        /// What it took.
+        call: ModelCall,
     },
     /// A server's tools are not what they were.
     Changed {

@@ -35,6 +35,12 @@ pub trait Reply: DeserializeOwned + Debug + Send + 'static {
     /// The id of the request that the line answers, and whether it is the last one to do so.
     fn answers(&self) -> Option<(u64, bool)>;
 
+    /// Returns true for an answer to a request that it does not name. Requests can't be told apart
+    /// any more then: all that wait end, and the next one goes to a new process.
+    fn is_nameless(&self) -> bool {
+        false
+    }
+
     /// Keeps a line that answers no request.
     fn note(self, notes: &mut Self::Notes);
 }
@@ -224,14 +230,17 @@ struct Reader<R: Reply> {
 
 impl<R: Reply> Reader<R> {
     fn read(&self, stdout: ChildStdout, mut child: Child) {
-        let lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
-        for line in lines.map_while(Result::ok) {
-            if let Ok(reply) = serde_json::from_slice::<R>(&line) {
-                self.hand_over(reply);
+        let mut lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
+        for line in lines.by_ref().map_while(Result::ok) {
+            match serde_json::from_slice::<R>(&line) {
+                Ok(reply) if reply.is_nameless() => break,
+                Ok(reply) => self.hand_over(reply),
+                Err(_) => {}
             }
         }
         // No more output: wakes all that wait.
         lock(&self.waiting).take();
+        drop(lines);
         let _ = child.wait();
     }
 
@@ -250,5 +259,49 @@ impl<R: Reply> Reader<R> {
         if is_last {
             waiting.remove(&id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineClient, Reply};
+    use serde::Deserialize;
+    use std::process::Command;
+
+    #[derive(Debug, Deserialize)]
+    struct Answer {
+        id: Option<u64>,
+    }
+
+    impl Reply for Answer {
+        type Notes = ();
+
+        fn answers(&self) -> Option<(u64, bool)> {
+            Some((self.id?, true))
+        }
+
+        fn is_nameless(&self) -> bool {
+            self.id.is_none()
+        }
+
+        fn note(self, (): &mut ()) {}
+    }
+
+    #[test]
+    fn an_answer_that_names_no_request_ends_all_that_wait() {
+        let client = LineClient::<Answer>::default();
+        let program = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while read -r line; do echo \"$line\"; done"]);
+            Ok(shell)
+        };
+        let ask = |line: &'static str| client.send(program, |_, _| line.into()).expect("sent").1;
+        let (first, second) = (ask("\n"), ask("{}\n"));
+        assert!(first.recv().is_err() && second.recv().is_err());
+        // The next request goes to a new process.
+        assert_eq!(ask("{\"id\": 2}\n").recv().expect("answered").id, Some(2));
+        let _ = client
+            .take()
+            .map(|running| running.terminate(std::time::Duration::ZERO));
     }
 }

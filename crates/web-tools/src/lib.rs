@@ -8,7 +8,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_core::tool::{Cancellation, ErrorKind};
+//! use gemini_tools_core::tool::{Context, ErrorKind};
 //! use gemini_tools_network_link::wire::{FetchTask, WebAnswer, WebTask};
 //!
 //! // Only what the user has allowed is reached besides public addresses.
@@ -18,7 +18,7 @@
 //!     unusable: Vec::new(),
 //!     allowed: Vec::new(),
 //! });
-//! let answer = gemini_tools_web_tools::run(&task, None, &Cancellation::default());
+//! let answer = gemini_tools_web_tools::run(&task, None, &Context::default());
 //! assert!(matches!(answer, WebAnswer::Error { kind: ErrorKind::PolicyViolation, .. }));
 //! ```
 
@@ -31,7 +31,7 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use gemini_tools_core::tool::{Cancellation, Display, ErrorKind, ToolError, ToolResult, catch};
+use gemini_tools_core::tool::{Context, Display, ErrorKind, ToolError, ToolResult, catch};
 use gemini_tools_gemini_api::ApiError;
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::{WebAnswer, WebTask};
@@ -40,21 +40,21 @@ use std::path::Path;
 
 /// Does a task, for a user with that home directory. A panic is answered as an error, too: the
 /// caller waits for an answer.
-pub fn run(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer {
+pub fn run(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     let tool = match task {
         WebTask::Fetch(_) => "web_fetch",
         WebTask::Search { .. } => "google_web_search",
         WebTask::Model { .. } | WebTask::HasModel => "smart_edit",
     };
-    catch(tool, || Ok(done(task, home, cancel))).unwrap_or_else(WebAnswer::from)
+    catch(tool, || Ok(done(task, home, cx))).unwrap_or_else(WebAnswer::from)
 }
 
-fn done(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer {
+fn done(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     match task {
         WebTask::Fetch(task) => {
-            answer(pages::Call::try_from(task).and_then(|call| call.run(home, cancel)))
+            answer(pages::Call::try_from(task).and_then(|call| call.run(home, cx)))
         }
-        WebTask::Search { query } => answer(search::search(query, home, cancel)),
+        WebTask::Search { query } => answer(search::search(query, home, cx)),
         WebTask::Model {
             instruction,
             prompt,
@@ -62,7 +62,7 @@ fn done(task: &WebTask, home: Option<&Path>, cancel: &Cancellation) -> WebAnswer
         } => {
             let asked = Model::find(home)
                 .and_then(|found| found.ok_or_else(ApiError::no_credential))
-                .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cancel));
+                .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx));
             match asked {
                 Ok(value) => WebAnswer::Model(value),
                 // One sentence with its hint, which a tool puts behind its own.
@@ -96,8 +96,8 @@ impl Network for InProcess {
         &self,
         task: &WebTask,
         home: Option<&Path>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<WebAnswer, ToolError> {
-        Ok(run(task, home, cancel))
+        Ok(run(task, home, cx))
     }
 }

@@ -1,6 +1,6 @@
 //! The model that tools ask: which one, by which credential, and its errors as theirs.
 
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use gemini_tools_gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
     GenerationConfig, RequestTool,
@@ -38,7 +38,7 @@ impl Model {
         instruction: &str,
         prompt: &str,
         tools: Vec<RequestTool>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<GenerateContentResponse, ApiError> {
         let request = GenerateContentRequest {
             contents: vec![Content::user(prompt)],
@@ -47,7 +47,7 @@ impl Model {
             generation_config: Some(GenerationConfig::deterministic()),
             ..GenerateContentRequest::default()
         };
-        self.send(&request, cancel)
+        self.send(&request, cx)
     }
 
     /// Asks for JSON by a schema.
@@ -56,7 +56,7 @@ impl Model {
         instruction: &str,
         prompt: &str,
         schema: serde_json::Value,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<serde_json::Value, ApiError> {
         let request = GenerateContentRequest {
             contents: vec![Content::user(prompt)],
@@ -68,7 +68,7 @@ impl Model {
             }),
             ..GenerateContentRequest::default()
         };
-        let text = self.send(&request, cancel)?.text();
+        let text = self.send(&request, cx)?.text();
         gemini_tools_core::json::read_unlimited(text.trim().as_bytes())
             .map_err(|e| ApiError::invalid_json(&e, &text))
     }
@@ -76,9 +76,13 @@ impl Model {
     fn send(
         &mut self,
         request: &GenerateContentRequest,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<GenerateContentResponse, ApiError> {
-        let response = self.client.generate(&self.name, request, cancel)?;
+        let response =
+            self.client
+                .generate_telling(&self.name, request, &cx.cancel, &mut |attempt| {
+                    cx.update_output(LiveOutput::ModelCall(attempt.call.clone()));
+                })?;
         match response.refusal() {
             None => Ok(response),
             Some(why) => Err(ApiError::blocked(&why)),

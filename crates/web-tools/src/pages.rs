@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
-    Cancellation, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
+    Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };
 use gemini_tools_gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use gemini_tools_network_link::wire::FetchTask;
@@ -79,11 +79,8 @@ struct Outcome {
 
 impl Call {
     /// Reads the pages.
-    pub(super) fn run(
-        &self,
-        home: Option<&Path>,
-        cancel: &Cancellation,
-    ) -> Result<ToolResult, ToolError> {
+    pub(super) fn run(&self, home: Option<&Path>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let cancel = &cx.cancel;
         let mut notes: Vec<String> = self
             .unusable
             .iter()
@@ -106,7 +103,7 @@ impl Call {
                 INSTRUCTION,
                 &self.prompt,
                 vec![RequestTool::UrlContext {}],
-                cancel,
+                cx,
             ) {
                 Ok(response) => {
                     let unread = unread(&response, &self.urls);
@@ -136,7 +133,7 @@ impl Call {
             ));
         }
         let outcomes = self.fetch_all(&left, cancel)?;
-        self.answer_by_pages(&outcomes, answer, model, notes, cancel)
+        self.answer_by_pages(&outcomes, answer, model, notes, cx)
     }
 
     /// Fetches pages, some at a time, and reads them one after the other.
@@ -194,7 +191,7 @@ impl Call {
         answer: Option<String>,
         model: Option<Model>,
         mut notes: Vec<String>,
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let mut pages = Vec::new();
         let mut media = Vec::new();
@@ -236,7 +233,7 @@ impl Call {
             if !text.is_empty() {
                 text.push_str("\n\n");
             }
-            match model.map(|model| self.answer_by_model(model, &pages, cancel)) {
+            match model.map(|model| self.answer_by_model(model, &pages, cx)) {
                 Some(Ok(own)) => {
                     text.push_str(&own);
                     for (url, page) in &pages {
@@ -244,7 +241,7 @@ impl Call {
                     }
                 }
                 Some(Err(e)) => {
-                    cancel.check()?;
+                    cx.cancel.check()?;
                     notes.push(format!(
                         "No model has read the pages: this is their text. {e}"
                     ));
@@ -272,7 +269,7 @@ impl Call {
         &self,
         mut model: Model,
         pages: &[(&Url, &PageText)],
-        cancel: &Cancellation,
+        cx: &Context,
     ) -> Result<String, ApiError> {
         let share = MODEL_CHARS / pages.len();
         // A page can't close its own frame without knowing this.
@@ -291,7 +288,7 @@ impl Call {
                 "\n<page {mark} address=\"{url}\" title={title:?}>{cut}\n{text}\n</page {mark}>\n"
             ));
         }
-        let response = model.ask(INSTRUCTION, &prompt, Vec::new(), cancel)?;
+        let response = model.ask(INSTRUCTION, &prompt, Vec::new(), cx)?;
         let text = response.text();
         if text.trim().is_empty() {
             return Err(ApiError::blocked("the model's answer is empty"));

@@ -1,7 +1,7 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
 use super::model::{Model, tool_error};
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError, ToolResult};
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError, ToolResult};
 use gemini_tools_gemini_api::{ApiError, RequestTool, cited};
 use serde_json::Value;
 use std::path::Path;
@@ -15,16 +15,14 @@ const INSTRUCTION: &str = "You answer for a program that needs facts from the we
 pub(super) fn search(
     query: &str,
     home: Option<&Path>,
-    cancel: &Cancellation,
+    cx: &Context,
 ) -> Result<ToolResult, ToolError> {
-    let failed = |e: ApiError| tool_error(e, ErrorKind::WebSearchFailed, cancel);
+    let failed = |e: ApiError| tool_error(e, ErrorKind::WebSearchFailed, &cx.cancel);
     let mut model = Model::find(home)
         .and_then(|found| found.ok_or_else(ApiError::no_credential))
         .map_err(failed)?;
     let tools = vec![RequestTool::GoogleSearch {}];
-    let response = model
-        .ask(INSTRUCTION, query, tools, cancel)
-        .map_err(failed)?;
+    let response = model.ask(INSTRUCTION, query, tools, cx).map_err(failed)?;
     if response.text().trim().is_empty() {
         return Ok(ToolResult::text(format!(
             "No search results or information found for query: \"{query}\""

@@ -17,8 +17,11 @@ use gemini_tools::session::{CallOptions, Session, with_time_limit};
 use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, Places, TICK, ToolError};
+use serde::Deserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
@@ -96,6 +99,39 @@ impl Own {
             }
         }
     }
+}
+
+/// Returns the `id` of a call of which only the beginning is there, if it stands in that.
+fn leading_id(beginning: &[u8]) -> Option<String> {
+    struct Beginning<'a>(&'a mut Option<String>);
+
+    impl<'de> Visitor<'de> for Beginning<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<String>()? {
+                if key == "id" {
+                    *self.0 = match map.next_value()? {
+                        Value::String(id) => Some(id),
+                        Value::Number(id) => Some(id.to_string()),
+                        _ => None,
+                    };
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let mut id = None;
+    // It ends in the middle, which is an error, after what was found before.
+    let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(Beginning(&mut id));
+    id
 }
 
 /// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
@@ -189,16 +225,15 @@ impl Batch {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
-                        if !is_too_long && line.len() + piece.len() <= MAX_BYTES {
-                            line.extend_from_slice(piece);
-                        } else {
-                            is_too_long = true;
-                            line = Vec::new();
-                        }
+                        // The beginning of a line that is too long says whose call it is.
+                        let room = MAX_BYTES - line.len();
+                        is_too_long |= piece.len() > room;
+                        line.extend_from_slice(&piece[..piece.len().min(room)]);
                         if piece.ends_with(b"\n") {
                             self.take(&line, number, is_too_long);
                             number += 1;
                             line.clear();
+                            line.shrink_to(CHUNK);
                             is_too_long = false;
                         }
                     }
@@ -239,7 +274,7 @@ impl Batch {
     fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
         if is_too_long {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
-            return self.refuse(None, &reason);
+            return self.refuse(leading_id(line).as_deref(), &reason);
         }
         let line = line.trim_ascii();
         if line.is_empty() || self.cancel.signal().is_some() {

@@ -51,5 +51,6 @@ pub(crate) fn line(output: LiveOutput) -> Value {
         LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
         LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
         LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
+        LiveOutput::ModelCall(call) => json!({ "type": "model_call", "call": call }),
     }
 }

@@ -39,9 +39,6 @@ use std::sync::Arc;
 /// The model that Gemini CLI asks by default.
 const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
-/// The room of the models of today, in tokens.
-const ROOM_TOKENS: u64 = 1_048_576;
-
 /// What shell commands may do by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
@@ -428,7 +425,6 @@ impl Setup {
                 },
             ],
             max_turns: options.max_turns.or(self.settings().max_turns),
-            room: ROOM_TOKENS,
             describes: show::describes(options),
         };
         let parts = Parts {

@@ -70,7 +70,7 @@ pub(super) mod testing {
     use crate::event::Event;
     use crate::stats::Stats;
     use crate::thought::Thought;
-    use gemini_tools_core::tool::{ErrorKind, Kind};
+    use gemini_tools_core::tool::{ErrorKind, Kind, ModelCall, ModelCallError, TokenCounts};
     use gemini_tools_gemini_api::{GenerateContentResponse, UsageMetadata};
     use serde_json::{Value, json};
     use std::io::{self, Write};
@@ -193,13 +193,44 @@ pub(super) mod testing {
         }
     }
 
+    /// A request that was answered.
+    pub(crate) fn model_call() -> ModelCall {
+        let usage = usage();
+        ModelCall {
+            model: "gemini-x".to_owned(),
+            duration_ms: 1_000,
+            tokens: TokenCounts {
+                prompt: usage.prompt_token_count,
+                candidates: usage.candidates_token_count,
+                total: usage.total_token_count,
+                cached: usage.cached_content_token_count,
+                thoughts: usage.thoughts_token_count,
+                tool: usage.tool_use_prompt_token_count,
+            },
+            error: None,
+        }
+    }
+
+    /// A request that was refused for now.
+    pub(crate) fn refused_call() -> ModelCall {
+        ModelCall {
+            model: "gemini-x".to_owned(),
+            duration_ms: 1_000,
+            error: Some(ModelCallError {
+                kind: "Server".to_owned(),
+                status: Some(500),
+                message: "The Gemini API answered 500.".to_owned(),
+            }),
+            ..ModelCall::default()
+        }
+    }
+
     /// A session's statistics: two turns, one that failed, two calls.
     pub(crate) fn stats() -> Stats {
         let mut stats = Stats::default();
-        let second = Duration::from_secs(1);
-        stats.count_turn("gemini-x", Some(&usage()), second);
-        stats.count_turn("gemini-x", Some(&usage()), second);
-        stats.count_failed_turn("gemini-x", second);
+        stats.count_model_call(&model_call());
+        stats.count_model_call(&model_call());
+        stats.count_model_call(&refused_call());
         stats.count_call(&done("replace", json!({}), edit()));
         stats.count_call(&failed("read_file", json!({}), "gone"));
         stats.duration = Duration::from_millis(4_200);

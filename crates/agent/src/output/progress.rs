@@ -7,6 +7,7 @@ use crate::clock::span;
 use crate::event::{Event, Observer, SessionError};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::tool::Display;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -119,7 +120,7 @@ impl<W: Write> ProgressOutput<W> {
             (Some(diff), _) => self.diff(diff),
             (None, _) => {
                 for line in result_lines(call) {
-                    self.aside(line, Some(DIM));
+                    self.aside(&line, Some(DIM));
                 }
             }
         }
@@ -222,20 +223,32 @@ fn changed_file(call: &ToolCall) -> Option<String> {
     Some(path.to_owned())
 }
 
-/// A line or two of what has come of a call: the end of what a command has printed, and the
-/// beginning of anything else.
-fn result_lines(call: &ToolCall) -> Vec<&str> {
+/// Returns lines of what has come of a call: the end of what a command has printed, and the
+/// beginning of anything else. Of text it is a line or two, of tasks and activities the list.
+fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
     };
-    let is_shell = bare_name(&call.request.name) == "run_shell_command";
-    let mut lines: Vec<&str> = outcome.display.lines().collect();
+    let text = outcome.display.to_text();
+    let mut lines: Vec<&str> = text.lines().collect();
     lines.retain(|line| !line.trim().is_empty());
-    let surplus = lines.len().saturating_sub(RESULT_LINES);
-    if is_shell {
+    let (most, is_end_shown) = match outcome.display {
+        Display::Todos(_) | Display::Subagent(_) => (DIFF_LINES, false),
+        Display::Ansi(_) => (RESULT_LINES, true),
+        _ => (
+            RESULT_LINES,
+            bare_name(&call.request.name) == "run_shell_command",
+        ),
+    };
+    let surplus = lines.len().saturating_sub(most);
+    if is_end_shown {
         lines.drain(..surplus);
     } else {
-        lines.truncate(RESULT_LINES);
+        lines.truncate(most);
+    }
+    let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+    if most == DIFF_LINES && surplus > 0 {
+        lines.push(format!("… {surplus} lines more"));
     }
     lines
 }
@@ -356,7 +369,8 @@ mod tests {
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
     use crate::output::testing::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::stats::Stats;
-    use serde_json::json;
+    use gemini_tools_core::tool::Display;
+    use serde_json::{Value, json};
     use std::time::Duration;
 
     fn shown(columns: usize, is_styled: bool, events: &[Event<'_>]) -> String {
@@ -406,7 +420,7 @@ mod tests {
     #[test]
     fn a_line_or_two_of_a_result_is_below_its_call() {
         let with = |name: &str, display: &str| {
-            let display = display.to_owned();
+            let display = Display::Markdown(display.to_owned());
             let outcome = CallOutcome {
                 display,
                 ..CallOutcome::default()
@@ -424,10 +438,42 @@ mod tests {
     }
 
     #[test]
+    fn every_sort_of_display_is_shown() {
+        let with = |display: Value| {
+            let outcome = CallOutcome {
+                display: serde_json::from_value(display).expect("a display"),
+                ..CallOutcome::default()
+            };
+            plain(&[Event::Call(&done("t", json!({}), outcome))])
+        };
+        for (display, shown) in [
+            (
+                json!([[{"text": "1 "}, {"text": "passed", "fg": "#00ff00"}], [{"text": "2"}], [{"text": "3"}]]),
+                "  2\n  3\n",
+            ),
+            (
+                json!({"todos": [
+                    {"description": "Read", "status": "completed"},
+                    {"description": "Write", "status": "in_progress"},
+                    {"description": "Test", "status": "pending"},
+                ]}),
+                "  [x] Read\n  [>] Write\n  [ ] Test\n",
+            ),
+            (
+                json!({"agentName": "scout", "state": "completed", "recentActivity": [
+                    {"id": "1", "type": "tool_call", "content": "glob", "status": "completed"}]}),
+                "  scout: completed\n  glob (completed)\n",
+            ),
+        ] {
+            assert_eq!(with(display), format!("✓ t (12ms)\n{shown}"));
+        }
+    }
+
+    #[test]
     fn a_command_that_failed_is_marked_by_its_status() {
         let outcome = CallOutcome {
             command_failure: Some(CommandFailure::Status(2)),
-            display: "1\n2\n3\n".to_owned(),
+            display: "1\n2\n3\n".to_owned().into(),
             ..CallOutcome::default()
         };
         let call = done(

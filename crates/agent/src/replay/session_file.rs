@@ -53,8 +53,8 @@ impl Reader {
                 self.own.source = Source::Session;
                 self.own.model = Some(model);
             }
-            Line::Content { content } if content.role == "model" => self.answer(&content),
-            Line::Content { content } => self.said(content),
+            Line::Content { content, .. } if content.role == "model" => self.answer(&content),
+            Line::Content { content, .. } => self.said(content),
             Line::Calls { requests } => self.calls(requests),
             Line::Done { id, outcome } => {
                 let at = self.ids.iter().position(|own| *own == id);

@@ -9,7 +9,7 @@ use super::call::{ToolCall, ToolCallDecision};
 use super::clock::{Clock, span};
 use super::event::{Event, Observer};
 use super::thought::Thought;
-use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_core::tool::{Cancellation, Display, ToolError};
 use gemini_tools_gemini_api::GenerateContentResponse;
 use gemini_tools_workspace::Workspace;
 use serde_json::{Map, Value};
@@ -260,6 +260,12 @@ impl ReportState {
                 lines("ai_removed_lines") + lines("user_removed_lines"),
             )
         });
+        let output = match &outcome.display {
+            Display::Ansi(_) | Display::Todos(_) | Display::Subagent(_) => {
+                format!("{}\n\n{}", outcome.display.to_text(), outcome.text)
+            }
+            Display::Markdown(_) | Display::FileDiff(_) => outcome.text.clone(),
+        };
         self.add(|kept| {
             Entry::Call(Box::new(ReportCall {
                 name: kept.cut(&call.request.name, NAME_CHARS),
@@ -272,7 +278,7 @@ impl ReportState {
                     .diff
                     .as_deref()
                     .map(|diff| kept.cut(diff, CALL_CHARS)),
-                output: kept.cut(&outcome.text, CALL_CHARS),
+                output: kept.cut(&output, CALL_CHARS),
                 is_failed: outcome.error.is_some(),
                 command_failure: outcome
                     .command_failure
@@ -359,7 +365,7 @@ impl<F: FnMut(&str) + Send> Observer for HtmlReport<F> {
                     (self.warn)(&format!("The report can't be written: {}", e.message));
                 }
             }
-            Event::Live { .. } | Event::ThoughtPiece(_) => {}
+            Event::Live { .. } | Event::ModelCall(_) | Event::ThoughtPiece(_) => {}
         }
     }
 }
@@ -374,6 +380,7 @@ mod tests {
     };
     use crate::stats::Stats;
     use crate::thought::Thought;
+    use gemini_tools_core::tool::ModelCall;
     use gemini_tools_gemini_api::ApiError;
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt;
@@ -623,7 +630,10 @@ mod tests {
             kind: SessionErrorKind::Failed,
         };
         let mut stats = Stats::default();
-        stats.count_turn(hostile, None, Duration::ZERO);
+        stats.count_model_call(&ModelCall {
+            model: hostile.to_owned(),
+            ..ModelCall::default()
+        });
         stats.count_call(&call);
         let page = page(&[
             Event::Started {

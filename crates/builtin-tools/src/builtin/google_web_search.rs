@@ -88,7 +88,7 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let task = WebTask::Search { query: self.query };
         self.network
-            .run(&task, self.workspace.home(), &cx.cancel)?
+            .run(&task, self.workspace.home(), cx)?
             .into_result()
     }
 }

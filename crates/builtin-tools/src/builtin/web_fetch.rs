@@ -186,7 +186,7 @@ impl ToolInvocation for Call {
             allowed: self.allowed,
         });
         self.network
-            .run(&task, self.workspace.home(), &cx.cancel)?
+            .run(&task, self.workspace.home(), cx)?
             .into_result()
     }
 }

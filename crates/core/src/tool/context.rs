@@ -368,6 +368,8 @@ pub enum LiveOutput {
     Ansi(Vec<Vec<super::AnsiToken>>),
     /// The state of a sub-agent as it is now.
     Subagent(super::SubagentProgress),
+    /// A request to a model that the call has made, which its host counts and does not show.
+    ModelCall(super::ModelCall),
 }
 
 /// Which places a result is to have, as [`super::ToolResult::locations`].

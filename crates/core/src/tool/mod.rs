@@ -13,6 +13,7 @@ mod execute;
 mod function;
 mod help;
 mod kind;
+mod model_call;
 pub mod named;
 mod parameters;
 mod pattern;
@@ -33,6 +34,7 @@ pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use function::FunctionTool;
 pub use help::help;
 pub use kind::Kind;
+pub use model_call::{ModelCall, ModelCallError, TokenCounts};
 pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{
     AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,

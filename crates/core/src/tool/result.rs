@@ -6,6 +6,7 @@ use crate::message::Part;
 use crate::text::show_name;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -175,7 +176,7 @@ pub enum PartOrText {
 }
 
 /// What a person sees of a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Display {
     /// Markdown.
@@ -188,6 +189,36 @@ pub enum Display {
     Todos(TodoList),
     /// A sub-agent's state.
     Subagent(SubagentProgress),
+}
+
+impl Display {
+    /// Returns the display as plain text: a diff, the lines of a terminal without colours, a line
+    /// for each task, or for a sub-agent its state and latest activities.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        match self {
+            Display::Markdown(text) => text.into(),
+            Display::FileDiff(diff) => diff.file_diff.as_str().into(),
+            Display::Ansi(lines) => {
+                let line = |line: &Vec<AnsiToken>| line.iter().map(|t| t.text.as_str()).collect();
+                lines
+                    .iter()
+                    .map(line)
+                    .collect::<Vec<String>>()
+                    .join("\n")
+                    .into()
+            }
+            Display::Todos(list) => {
+                let line = |todo: &Todo| format!("{} {}", todo.status.mark(), todo.description);
+                list.todos
+                    .iter()
+                    .map(line)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    .into()
+            }
+            Display::Subagent(progress) => progress.to_text().into(),
+        }
+    }
 }
 
 impl Default for Display {
@@ -287,19 +318,49 @@ pub enum TodoStatus {
     Cancelled,
 }
 
+impl TodoStatus {
+    /// Returns the mark before a task in a list.
+    fn mark(self) -> &'static str {
+        match self {
+            TodoStatus::Pending => "[ ]",
+            TodoStatus::InProgress => "[>]",
+            TodoStatus::Completed => "[x]",
+            TodoStatus::Cancelled => "[-]",
+        }
+    }
+}
+
 /// What a sub-agent is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubagentProgress {
     /// The agent's name.
     pub agent_name: String,
     /// The sub-agent's latest activities, oldest first.
     pub recent_activity: Vec<SubagentActivity>,
+    /// The state of the whole: `running`, `completed`, `error` or `cancelled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+impl SubagentProgress {
+    fn to_text(&self) -> String {
+        let mut lines = vec![match &self.state {
+            Some(state) => format!("{}: {state}", self.agent_name),
+            None => self.agent_name.clone(),
+        }];
+        let activities = self.recent_activity.iter();
+        lines.extend(activities.map(|one| format!("{} ({})", one.content, one.status)));
+        lines.join("\n")
+    }
 }
 
 /// One activity of a sub-agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentActivity {
+    /// The activity's id, by which a later report of it replaces this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// `thought` or `tool_call`.
     #[serde(rename = "type")]
     pub kind: String,

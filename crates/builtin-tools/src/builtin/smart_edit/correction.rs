@@ -114,10 +114,10 @@ impl Call {
         if !self.corrector.is_wanted || edit.workspace.is_gemini_ignored(&edit.place) {
             return false;
         }
-        let asked =
-            self.corrector
-                .network
-                .run(&WebTask::HasModel, edit.workspace.home(), &cx.cancel);
+        let asked = self
+            .corrector
+            .network
+            .run(&WebTask::HasModel, edit.workspace.home(), cx);
         matches!(asked, Ok(WebAnswer::HasModel(true)))
     }
 
@@ -153,7 +153,7 @@ impl Call {
             schema,
         };
         let home = self.edit.workspace.home();
-        match self.corrector.network.run(&task, home, &cx.cancel)? {
+        match self.corrector.network.run(&task, home, cx)? {
             WebAnswer::Model(answer) => {
                 let text = answer.to_string();
                 gemini_tools_core::json::from_value(answer).map_err(|e| {

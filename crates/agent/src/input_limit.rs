@@ -1,0 +1,45 @@
+//! The number of tokens that a model takes in, for APIs that don't say it.
+
+/// The smallest limit of a model that calls tools; a prompt far below it fits any model.
+pub(super) const SMALLEST: u64 = 32_768;
+
+/// The limit of Gemini's models that are not listed below.
+const USUAL: u64 = 1_048_576;
+
+/// Beginnings of names with their limits, by Google's list of models; the first that fits counts.
+const LIMITS: [(&str, u64); 8] = [
+    ("gemini-1.0", 32_768),
+    ("gemini-pro", 32_768),
+    ("gemini-1.5-pro", 2_097_152),
+    ("gemini-2.5-flash-image", 32_768),
+    ("gemini-2.0-flash-preview-image", 32_768),
+    ("gemini-3-pro-image", 65_536),
+    ("gemma-3-1b", 32_768),
+    ("gemma", 131_072),
+];
+
+/// Returns the limit of the model of this name.
+pub(super) fn of_model(model: &str) -> u64 {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let known = LIMITS.iter().find(|(start, _)| name.starts_with(start));
+    known.map_or(USUAL, |(_, limit)| *limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_model;
+
+    #[test]
+    fn each_model_has_its_own_limit() {
+        for (model, limit) in [
+            ("gemini-2.5-pro", 1_048_576),
+            ("models/gemini-1.5-pro-002", 2_097_152),
+            ("gemini-2.5-flash-image-preview", 32_768),
+            ("gemma-3-1b-it", 32_768),
+            ("gemma-3-27b-it", 131_072),
+            ("another", 1_048_576),
+        ] {
+            assert_eq!(of_model(model), limit, "{model}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A request to a model, as statistics and telemetry count it.
+
+use serde::{Deserialize, Serialize};
+
+/// One request to a model: what it took, and what came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// Name of the model that has answered, or of the one that was asked.
+    pub model: String,
+    /// Time from the request to the end of the answer.
+    pub duration_ms: u64,
+    /// Tokens that the API has counted.
+    pub tokens: TokenCounts,
+    /// Reason why there is no answer, or only a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ModelCallError>,
+}
+
+/// Tokens of a request and its answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCounts {
+    /// Tokens of the prompt.
+    pub prompt: u64,
+    /// Tokens of the answer.
+    pub candidates: u64,
+    /// All tokens.
+    pub total: u64,
+    /// Tokens of the prompt that were cached.
+    pub cached: u64,
+    /// Tokens of thoughts.
+    pub thoughts: u64,
+    /// Tokens of what the API's own tools brought.
+    pub tool: u64,
+}
+
+/// Reason why a request to a model has failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallError {
+    /// Name of the kind of error.
+    pub kind: String,
+    /// HTTP status, if there was an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Message for people.
+    pub message: String,
+}
