@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use crate::harness::{Answer, Workspace, executable, set_mode, skipped};
 
 const SETTINGS: &str = ".gemini/settings.json";
@@ -165,6 +167,36 @@ fn the_same_content_again_counts_again_and_dates_alone_change_nothing() {
     assert_eq!(status(&ws).0, 0);
     crate::harness::set_age(&path, 100);
     assert_eq!(status(&ws).0, 0);
+}
+
+#[test]
+fn a_batch_runs_nothing_that_has_changed_in_the_meantime() {
+    let ws = project();
+    recorded(&ws);
+    let call = |id: &str, name: &str, args: Value| json!({"id": id, "name": name, "args": args});
+    let calls = [
+        call("1", "deploy", json!({})),
+        call(
+            "2",
+            "write_file",
+            json!({"file_path": "scripts/one", "content": "other"}),
+        ),
+        call("3", "deploy", json!({})),
+    ];
+    let lines: Vec<String> = calls.iter().map(Value::to_string).collect();
+    let answer = ws
+        .call_tool(&["--batch"])
+        .input(lines.join("\n"))
+        .unwatched()
+        .run();
+    let text = answer.text();
+    let answers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let response = |at: usize| &answers[at]["functionResponse"]["response"];
+    assert_eq!(response(0)["output"], "yes\n", "{text}");
+    assert_eq!(response(2)["errorType"], "policy_violation", "{text}");
 }
 
 #[test]

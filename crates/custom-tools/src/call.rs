@@ -11,8 +11,8 @@ use gemini_tools_answers::kept_answers;
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, LiveOutput, Location, ResultError,
-    Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
+    ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::capture::Capture;
 use gemini_tools_process::command::CommandOutcome;
@@ -61,7 +61,7 @@ impl Tool for CustomTool {
             kind: listed.kind,
             is_read_only: listed.read_only,
             is_idempotent: listed.read_only,
-            is_open_world: true,
+            is_open_world: !listed.read_only || listed.kind == Kind::Fetch,
             can_update_output: listed.streaming,
             checks_arguments: true,
             server: None,
@@ -124,8 +124,8 @@ struct Call {
     input: Vec<u8>,
     description: Option<String>,
     locations: Option<Vec<Location>>,
-    /// The directory of the tool's file.
-    directory: PathBuf,
+    /// The tool's file.
+    file: PathBuf,
 }
 
 impl Call {
@@ -185,7 +185,7 @@ impl Call {
         let locations = manifest.presentation.locations(for_people, place.path())?;
         Ok(Self {
             tool_env: tool_env.clone(),
-            directory: directory.to_owned(),
+            file: listed.file.clone(),
             description,
             locations,
             manifest,
@@ -356,7 +356,7 @@ impl ToolInvocation for Call {
         if let Some(question) = &self.manifest.presentation.question {
             let filling = Bindings {
                 args: &self.args,
-                directory: &self.directory,
+                directory: self.file.parent().unwrap_or(self.tool_env.workspace.root()),
                 root: self.tool_env.workspace.root(),
                 guards_options: false,
             };
@@ -386,6 +386,7 @@ impl ToolInvocation for Call {
         let mut streams = Streams::new(text, is_live);
         let program = Program {
             tool: self.name(),
+            file: &self.file,
             words: &self.words,
             environment: &self.environment,
             input: &self.input,

@@ -343,6 +343,7 @@ fn run(
         } else {
             name
         },
+        file,
         words: &words,
         environment: &environment,
         input,

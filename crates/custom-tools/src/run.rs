@@ -2,7 +2,9 @@
 //! they print.
 
 use super::manifest::Running;
+use super::whose;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
+use gemini_tools_config::trust::Trust;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_platform::fd::AsFd;
 use gemini_tools_process::capture::{Capture, Captured};
@@ -12,6 +14,7 @@ use gemini_tools_process::command::{
 use gemini_tools_process::ending::{Ending, GRACE};
 use gemini_tools_process::sandbox_error;
 use gemini_tools_sandbox::Sandbox;
+use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -27,6 +30,8 @@ const TAIL_BYTES: usize = 4 * 1024;
 pub(super) struct Program<'a> {
     /// The tool's name.
     pub(super) tool: &'a str,
+    /// The file that defines it.
+    pub(super) file: &'a Path,
     pub(super) words: &'a [OsString],
     pub(super) environment: &'a [(OsString, OsString)],
     pub(super) input: &'a [u8],
@@ -76,6 +81,7 @@ impl Program<'_> {
             path: place.path(),
             sandbox: confined.as_ref(),
         };
+        self.check_trust()?;
         let acting = cancel.acting()?;
         let watched = command
             .start()
@@ -97,6 +103,22 @@ impl Program<'_> {
             watched.end_all(GRACE);
         }
         Ok(end)
+    }
+
+    /// Refuses a project's own program if the project has changed since it was trusted: files
+    /// beside the tool's own are as good as part of it.
+    fn check_trust(&self) -> Result<(), ToolError> {
+        if matches!(whose(self.file, self.tool_env), FileOwner::Users) {
+            return Ok(());
+        }
+        match self.tool_env.settings.trust.again() {
+            Trust::Trusted(_) => Ok(()),
+            Trust::Untrusted(why) => Err(ToolError::new(
+                ErrorKind::PolicyViolation,
+                format!("{} is the project's own, which is not trusted: {why}.", self.tool),
+            )
+            .with_hint("A person can look at it and let it run with: get_tools trust")),
+        }
     }
 
     fn not_started(

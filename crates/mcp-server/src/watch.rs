@@ -2,16 +2,18 @@
 
 use gemini_tools_approval::session::PolicyOptions;
 use gemini_tools_config::settings::{Scope, Settings, system_directory};
-use gemini_tools_config::trust::TrustRecord;
-use gemini_tools_platform::files::version;
+use gemini_tools_config::trust::{Fingerprint, TrustRecord};
 use gemini_tools_policy::Extra;
+use gemini_tools_workspace::stamp::Stamp;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The files and directories that decide.
+/// The files and directories that decide. Of the project they are those whose trust is recorded,
+/// by what is in them, so that no change of them goes unseen.
 #[derive(Debug)]
 pub(super) struct WatchedFiles {
+    root: PathBuf,
     files: Vec<PathBuf>,
     /// With all that lies right in them.
     directories: Vec<PathBuf>,
@@ -27,21 +29,12 @@ impl WatchedFiles {
         settings: &Settings,
         rules: &PolicyOptions,
     ) -> Self {
-        let scopes = [
-            Scope::SystemDefaults,
-            Scope::User,
-            Scope::Project,
-            Scope::System,
-        ];
+        let scopes = [Scope::SystemDefaults, Scope::User, Scope::System];
         let mut files: Vec<PathBuf> = scopes
             .iter()
             .filter_map(|scope| scope.file(home, root))
             .collect();
-        let mut directories = vec![
-            system_directory().join("policies"),
-            root.join(".gemini/policies"),
-            root.join(".gemini/tools"),
-        ];
+        let mut directories = vec![system_directory().join("policies")];
         if let Some(home) = home {
             files.push(TrustRecord::path(home, root));
             files.push(home.join(".gemini/trustedFolders.json"));
@@ -54,6 +47,7 @@ impl WatchedFiles {
         directories.extend(settings.policy_paths.iter().cloned());
         directories.extend(settings.admin_policy_paths.iter().cloned());
         Self {
+            root: root.to_owned(),
             files,
             directories,
             extensions: home.map(|home| home.join(".gemini/extensions")),
@@ -63,6 +57,7 @@ impl WatchedFiles {
     /// A number that is another one once something has changed.
     pub(super) fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
+        Fingerprint::state(&self.root).hash(&mut hasher);
         for file in &self.files {
             look_at(file, &mut hasher);
         }
@@ -101,7 +96,7 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
         false.hash(hasher);
         return false;
     };
-    version(&meta).hash(hasher);
+    Stamp::of_path(path).map(Stamp::to_text).hash(hasher);
     meta.is_dir()
 }
 
@@ -122,6 +117,7 @@ mod tests {
         assert_eq!(watched.state(), before);
         for name in [
             "root/.gemini/tools/a.toml",
+            "root/.gemini/tools/lib/deep/k.sh",
             "root/.gemini/settings.json",
             "home/.gemini/policies/p.toml",
             "home/.gemini/extensions/e/policies/p.toml",

@@ -4,7 +4,6 @@
 //! that changed in the same instant could change once more without a trace.
 
 use gemini_tools_platform::fs::{AtFlags, CWD, Stat};
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,11 +12,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const TICK: Duration = Duration::from_millis(50);
 
 /// The longest wait for a file to be at rest: some file systems keep whole seconds or two.
-pub const COARSE_TICK: Duration = Duration::from_millis(2100);
+const COARSE_TICK: Duration = Duration::from_millis(2100);
 
 /// Size, time of modification, time of change (both in seconds and nanoseconds since 1970),
 /// inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(i64, i64, u64, i64, u64, u64);
 
 impl Stamp {

@@ -1,6 +1,8 @@
 //! What a project brings that can run, as it was looked at: every file with its hash.
 //!
-//! Beside each hash is what `stat` said, so that an unchanged file need not be read again.
+//! The files are few and small, so that they are read each time: the times and sizes that a file
+//! system gives can be the same after a change, and those of a directory say nothing of what is
+//! written into its files.
 
 use super::record::TrustRecordError;
 use gemini_tools_core::text::hex;
@@ -9,27 +11,28 @@ use gemini_tools_platform::fs::{FileType, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
-use gemini_tools_workspace::stamp::{COARSE_TICK, Stamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
-use std::time::SystemTime;
 
 /// What counts of a project, below its directory.
-pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/tools", ".gemini/policies"];
+pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/policies", ".gemini/tools"];
 
 /// Maximum entries looked at: a user could not have read more, and each use would have to.
 const MAX_ENTRIES: usize = 5000;
+
+/// Maximum bytes of all files together.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 const MAX_DEPTH: usize = 8;
 
 /// What a project brings that can run, as it was looked at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fingerprint(Vec<Entry>);
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Entry {
     path: String,
     is: EntryKind,
@@ -38,9 +41,6 @@ struct Entry {
     what: String,
     #[serde(default, skip_serializing_if = "is_zero")]
     mode: u32,
-    /// `None` where the file was not at rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    stamp: Option<Stamp>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -48,7 +48,7 @@ fn is_zero(mode: &u32) -> bool {
     *mode == 0
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EntryKind {
     File,
@@ -66,27 +66,26 @@ enum EntryKind {
 struct Project<'a>(&'a Path);
 
 impl Fingerprint {
-    /// Looks at the project in `root`. Waits for a moment where a file has only just changed.
+    /// Reads all that counts of the project in `root`.
     ///
     /// # Errors
     ///
-    /// What the system says, or that there is more than a user could have read.
+    /// Returns the operating system's error if something can't be read, or an error if there is
+    /// more than a user could have read.
     pub fn look(root: &Path) -> Result<Self, TrustRecordError> {
-        let look =
-            || Scan::of(root).map_err(|(path, e)| TrustRecordError::new(&root.join(path), &e));
-        let mut scan = look()?;
-        let unrest = |entry: &Entry| entry.stamp.as_ref()?.time_until_stable(scan.start);
-        // Longer than a tick is a clock that went wrong; no waiting helps then.
-        let waits = scan.entries.iter().filter_map(unrest);
-        if let Some(wait) = waits.filter(|wait| *wait <= COARSE_TICK).max() {
-            std::thread::sleep(wait);
-            scan = look()?;
+        let mut scan = Scan::new(root);
+        match scan.walk_all() {
+            Ok(()) => Ok(Self(scan.entries)),
+            Err((path, reason)) => Err(TrustRecordError::new(&root.join(path), &reason)),
         }
-        for entry in &mut scan.entries {
-            let at_rest = |stamp: &Stamp| stamp.time_until_stable(scan.start).is_none();
-            entry.stamp = entry.stamp.take().filter(at_rest);
-        }
-        Ok(Self(scan.entries))
+    }
+
+    /// Returns a hash of all that counts of the project in `root`, with the reason where it could
+    /// not be read to its end.
+    pub fn state(root: &Path) -> String {
+        let mut scan = Scan::new(root);
+        let failure = scan.walk_all().err();
+        format!("{} {failure:?}", Self(scan.entries).digest())
     }
 
     /// Whether there is nothing to trust.
@@ -130,54 +129,32 @@ impl Fingerprint {
         found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
-    /// What is no longer as it was seen, empty where all is.
+    /// Returns the paths of all that is no longer as it was seen, by reading it all again.
     pub fn changes(&self, root: &Path) -> Vec<String> {
-        if !root.is_dir() {
-            return vec![root.display().to_string()];
-        }
-        let project = Project(root);
-        let mut changed = BTreeSet::new();
-        for entry in &self.0 {
-            if !entry.is_unchanged(project) {
-                changed.extend(self.news(entry, project));
-            }
-        }
-        changed.into_iter().collect()
-    }
-
-    /// What is new of an entry whose stamp is: of a directory the names that came or went.
-    fn news(&self, entry: &Entry, project: Project<'_>) -> Vec<String> {
-        let own = || vec![entry.path.clone()];
-        if entry.is != EntryKind::Dir {
-            return match Entry::of(project, &entry.path, entry.is == EntryKind::Link) {
-                Ok(now) if now.is_same(entry) => Vec::new(),
-                _ => own(),
-            };
-        }
-        let Ok(now) = project.names(&entry.path) else {
-            return own();
+        let now = match Self::look(root) {
+            Ok(now) => now,
+            Err(e) => return vec![e.to_string()],
         };
-        let below = |path: &str| -> Option<String> {
-            let name = path.strip_prefix(&*entry.path)?.strip_prefix('/')?;
-            (!name.contains('/')).then(|| name.to_owned())
-        };
-        let before: BTreeSet<String> = self.0.iter().filter_map(|e| below(&e.path)).collect();
-        before
-            .symmetric_difference(&now)
-            .map(|name| format!("{}/{name}", entry.path))
-            .collect()
+        let entries = |seen: &Self| seen.0.iter().cloned().collect::<BTreeSet<_>>();
+        let (before, now) = (entries(self), entries(&now));
+        let paths = before.symmetric_difference(&now).map(|entry| &entry.path);
+        paths.cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
 impl Entry {
-    /// What is at `path` in the project.
-    fn of(project: Project<'_>, path: &str, is_link: bool) -> Result<Self, Errno> {
+    /// Looks at `path` in the project, and takes the size of a file from `bytes`.
+    fn of(
+        project: Project<'_>,
+        path: &str,
+        is_link: bool,
+        bytes: &mut u64,
+    ) -> Result<Self, Errno> {
         let entry = |is, what, stat: Option<&Stat>| Self {
             path: path.to_owned(),
             is,
             what,
             mode: stat.map_or(0, mode),
-            stamp: stat.map(Stamp::of),
         };
         let outside = || entry(EntryKind::Outside, LEADS_OUT.to_owned(), None);
         if is_link {
@@ -201,111 +178,84 @@ impl Entry {
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
-                let (hash, stat) = project.hash(path)?;
+                let (hash, stat) = project.hash(path, bytes)?;
                 Ok(entry(EntryKind::File, hash, Some(&stat)))
             }
             FileType::Directory => Ok(entry(EntryKind::Dir, String::new(), Some(&stat))),
-            kind => {
-                let mut special = entry(EntryKind::Special, format!("{kind:?}"), Some(&stat));
-                // Such a file may change with each use.
-                special.stamp = None;
-                Ok(special)
-            }
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        self.is == other.is && self.what == other.what && self.mode == other.mode
-    }
-
-    /// Whether `stat` says that nothing has happened to it.
-    fn is_unchanged(&self, project: Project<'_>) -> bool {
-        let stat = if self.is == EntryKind::Link {
-            project.entry(&self.path).map(|(stat, _)| stat)
-        } else {
-            project.stat(&self.path)
-        };
-        match stat {
-            Ok(stat) => self
-                .stamp
-                .as_ref()
-                .is_some_and(|stamp| *stamp == Stamp::of(&stat)),
-            Err(ResolveError::Escapes) => self.is == EntryKind::Outside,
-            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                self.is == EntryKind::Absent
-            }
-            Err(_) => false,
+            kind => Ok(entry(
+                EntryKind::Special,
+                format!("{kind:?}"),
+                Some(&stat),
+            )),
         }
     }
 }
 
 /// A walk over all that counts.
-struct Scan {
-    start: SystemTime,
+struct Scan<'a> {
+    project: Project<'a>,
     entries: Vec<Entry>,
+    /// How much may still be read.
+    bytes: u64,
 }
 
-impl Scan {
-    fn of(root: &Path) -> Result<Self, (String, String)> {
-        let project = Project(root);
-        let said = |failure| (String::new(), errno_of(failure).to_string());
-        project.stat("").map_err(said)?;
-        let mut scan = Self {
-            start: SystemTime::now(),
+impl<'a> Scan<'a> {
+    fn new(root: &'a Path) -> Self {
+        Self {
+            project: Project(root),
             entries: Vec::new(),
-        };
-        if project.is_link(".gemini") {
-            scan.add(project, ".gemini", true)?;
+            bytes: MAX_BYTES,
         }
-        for path in WATCHED {
-            scan.walk(project, path, 0)?;
-        }
-        Ok(scan)
     }
 
-    fn add(
-        &mut self,
-        project: Project<'_>,
-        path: &str,
-        is_link: bool,
-    ) -> Result<(), (String, String)> {
+    /// Looks at everything. An error has the path, and the reason.
+    fn walk_all(&mut self) -> Result<(), (String, String)> {
+        let failed = |failure| (String::new(), errno_of(failure).to_string());
+        let root = self.project.stat("").map_err(failed)?;
+        if FileType::from_raw_mode(root.st_mode) != FileType::Directory {
+            return Err((String::new(), Errno::NOTDIR.to_string()));
+        }
+        if self.project.is_link(".gemini") {
+            self.add(".gemini", true)?;
+        }
+        WATCHED.iter().try_for_each(|path| self.walk(path, 0))
+    }
+
+    fn add(&mut self, path: &str, is_link: bool) -> Result<(), (String, String)> {
         if self.entries.len() >= MAX_ENTRIES {
             let reason = format!("there are more than {MAX_ENTRIES} files");
             return Err((path.to_owned(), reason));
         }
         let reason = |e: Errno| match e {
-            Errno::FBIG => format!("it is larger than {MAX_BYTES} bytes"),
+            Errno::FBIG => format!("the files have more than {MAX_BYTES} bytes together"),
             e => e.to_string(),
         };
-        let entry = Entry::of(project, path, is_link).map_err(|e| (path.to_owned(), reason(e)))?;
+        let entry = Entry::of(self.project, path, is_link, &mut self.bytes)
+            .map_err(|e| (path.to_owned(), reason(e)))?;
         self.entries.push(entry);
         Ok(())
     }
 
-    fn walk(
-        &mut self,
-        project: Project<'_>,
-        path: &str,
-        depth: usize,
-    ) -> Result<(), (String, String)> {
+    fn walk(&mut self, path: &str, depth: usize) -> Result<(), (String, String)> {
         if depth > MAX_DEPTH {
             let reason = format!("directories are more than {MAX_DEPTH} deep");
             return Err((path.to_owned(), reason));
         }
-        if project.is_link(path) {
-            self.add(project, path, true)?;
+        if self.project.is_link(path) {
+            self.add(path, true)?;
         }
-        self.add(project, path, false)?;
+        self.add(path, false)?;
         if self
             .entries
             .last()
             .is_some_and(|entry| entry.is == EntryKind::Dir)
         {
-            let names = project
+            let names = self
+                .project
                 .names(path)
                 .map_err(|e| (path.to_owned(), e.to_string()))?;
             for name in names {
-                self.walk(project, &format!("{path}/{name}"), depth + 1)?;
+                self.walk(&format!("{path}/{name}"), depth + 1)?;
             }
         }
         Ok(())
@@ -340,8 +290,9 @@ impl<'a> Project<'a> {
         texts.collect::<Result<_, _>>().map_err(|_| Errno::ILSEQ)
     }
 
-    /// The hash of a file, and what `stat` says of the file that was read.
-    fn hash(self, path: &str) -> Result<(String, Stat), Errno> {
+    /// The hash of a file, and what `stat` says of the file that was read. Takes its size from
+    /// `bytes`.
+    fn hash(self, path: &str, bytes: &mut u64) -> Result<(String, Stat), Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = self.whose().open(&self.0.join(path), flags);
         let opened = opened.map_err(errno_of)?;
@@ -352,7 +303,6 @@ impl<'a> Project<'a> {
         let mut file = std::fs::File::from(opened);
         let mut hash = Sha256::new();
         let mut buffer = [0; 16 * 1024];
-        let mut total = 0;
         loop {
             let count = match file.read(&mut buffer) {
                 Ok(0) => break,
@@ -360,10 +310,7 @@ impl<'a> Project<'a> {
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
             };
-            total += count as u64;
-            if total > MAX_BYTES {
-                return Err(Errno::FBIG);
-            }
+            *bytes = bytes.checked_sub(count as u64).ok_or(Errno::FBIG)?;
             hash.update(&buffer[..count]);
         }
         Ok((hex(&hash.finalize()), stat))
