@@ -351,24 +351,21 @@ fn the_form_for_hosts_cuts_and_keeps_a_long_answer_as_the_json_does() {
 }
 
 #[test]
-fn the_form_for_hosts_is_the_json_of_media_and_the_text_of_all_else() {
-    let ws = project().file("pixel.png", b"\x89PNG\r\n\x1a\n").file(
+fn the_form_for_hosts_says_which_media_it_does_not_show() {
+    let pixels = [&b"\x89PNG\r\n\x1a\n"[..], &[0; 214_000]].concat();
+    let ws = project().file("pixel.png", pixels).file(
         "wide.txt",
         format!("{}\n", "漢字かな".repeat(10)).repeat(1000),
     );
     let read = |name: &str| {
         let path = format!("absolute_path={name}");
-        let words = ["read_file", &path];
-        (
-            piped(ws.call_tool(&words)),
-            piped(ws.call_tool(&words).flags(&["-o", "host"])),
-        )
+        piped(ws.call_tool(&["read_file", &path]).flags(&["-o", "host"]))
     };
-    let (json, host) = read("pixel.png");
-    assert_eq!(host, json);
-    assert!(json.contains("\"inlineData\""), "{json}");
-    let (_, host) = read("wide.txt");
-    assert_eq!(host, format!("{}\n", "漢字かな".repeat(10)).repeat(1000));
+    assert_eq!(
+        read("pixel.png"),
+        "The content is not shown (image/png, 214 KB)."
+    );
+    assert_eq!(read("wide.txt"), format!("{}\n", "漢字かな".repeat(10)).repeat(1000));
     // Lines of a batch are JSON in every form.
     let call = json!({"id": "1", "name": "read_file", "args": {"absolute_path": "README.md"}});
     let batch = ws

@@ -215,24 +215,21 @@ impl Answer<'_> {
     }
 
     /// The text for a host that passes on what a command prints: what the JSON has as `output` or
-    /// `error`, and the diff of an edit, within `limit`. `None` of media, which a text has no place
-    /// for.
-    pub fn to_host(&self, limit: Option<usize>, workspace: Option<&Workspace>) -> Option<String> {
+    /// `error`, and the diff of an edit, within `limit`. Media, which a text has no place for, are
+    /// named with their type and size.
+    pub fn to_host(&self, limit: Option<usize>, workspace: Option<&Workspace>) -> String {
         let mut text = match (self.failure(), &self.outcome) {
             (Some((message, _)), _) => message,
             (None, Ok(result)) => match &result.text_for_people {
                 Some(text) => text.clone(),
                 None if self.is_diff() => lines_of(result),
-                None => {
-                    let (response, media) = self.response();
-                    if !media.is_empty() {
-                        return None;
+                None => match &result.llm_content {
+                    LlmContent::Text(text) => result.odd_names.shown_in(text).into_owned(),
+                    LlmContent::Part(part) => host_text(std::slice::from_ref(&**part)),
+                    LlmContent::List(list) => {
+                        host_text(&list.iter().map(to_part).collect::<Vec<_>>())
                     }
-                    match &result.llm_content {
-                        LlmContent::Text(text) => result.odd_names.shown_in(text).into_owned(),
-                        _ => response["output"].as_str().unwrap_or_default().to_owned(),
-                    }
-                }
+                },
             },
             (None, Err(e)) => e.to_string(),
         };
@@ -240,7 +237,7 @@ impl Answer<'_> {
         if let Some(limit) = limit.filter(|_| self.is_diff()) {
             limit_text(&mut text, limit, self.name, workspace);
         }
-        Some(text)
+        text
     }
 
     /// The text that the model gets, without media and without a diff for people.
@@ -582,6 +579,41 @@ fn split(parts: &[Part]) -> (Vec<String>, Vec<Part>) {
         }
     }
     (texts, media)
+}
+
+/// Returns the texts of some parts, with a line in the place of each that is media.
+fn host_text(parts: &[Part]) -> String {
+    let texts: Vec<String> = parts.iter().filter_map(host_line).collect();
+    if texts.is_empty() {
+        return SUCCEEDED.to_owned();
+    }
+    texts.join("\n")
+}
+
+/// Returns the text of a part, or what media it is; `None` for an empty text.
+fn host_line(part: &Part) -> Option<String> {
+    if let Some(text) = &part.text {
+        return (!text.is_empty()).then(|| text.clone());
+    }
+    Some(match (&part.inline_data, &part.file_data) {
+        (Some(data), _) => {
+            // Four characters of base64 for three bytes.
+            let bytes = data.data.trim_end_matches('=').len() * 3 / 4;
+            let size = match bytes {
+                ..1000 => format!("{bytes} bytes"),
+                ..1_000_000 => format!("{} KB", bytes / 1000),
+                _ => format!("{:.1} MB", bytes as f64 / 1e6),
+            };
+            let mime = data.mime_type.split_whitespace().collect::<String>();
+            format!("The content is not shown ({mime}, {size}).")
+        }
+        (None, Some(file)) => format!(
+            "The content is not shown ({}, {}).",
+            file["mimeType"].as_str().unwrap_or("unknown"),
+            file["fileUri"].as_str().unwrap_or("no address"),
+        ),
+        (None, None) => SUCCEEDED.to_owned(),
+    })
 }
 
 fn processed(part: &Part) -> String {

@@ -300,9 +300,8 @@ impl Message {
         if form == Form::Host && !options.stream {
             let env = session.map(Session::tool_env);
             let limit = env.and_then(|env| env.settings.limit_chars());
-            if let Some(text) = answer.to_host(limit, env.map(|env| &*env.workspace))
-                && keeps_characters(text.as_bytes())
-            {
+            let text = answer.to_host(limit, env.map(|env| &*env.workspace));
+            if keeps_characters(text.as_bytes()) {
                 return said(text.into_bytes(), Printed::Text);
             }
         }
