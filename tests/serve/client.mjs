@@ -15,7 +15,7 @@ const { ElicitRequestSchema, ListRootsRequestSchema, ToolListChangedNotification
 
 const { calls, roots } = JSON.parse(fs.readFileSync(0, 'utf8'));
 const capabilities = { elicitation: {}, ...(roots && { roots: { listChanged: true } }) };
-const client = new Client({ name: 'tests', version: '1' }, { capabilities });
+const client = new Client({ name: 'gemini-cli-mcp-client-tests', version: '1' }, { capabilities });
 const asked = [];
 client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
   asked.push(params.message);

@@ -75,7 +75,8 @@ fn the_tools_are_those_of_get_tools_with_hints() {
         .map(hint)
     };
     assert_eq!(hints("read_file"), [true, false, true, false]);
-    assert_eq!(hints("google_web_search"), [true, false, true, true]);
+    assert_eq!(hints("google_web_search"), [false, false, true, true]);
+    assert_eq!(hints("web_fetch"), [false, false, true, true]);
     assert_eq!(hints("write_file"), [false, true, true, false]);
     assert_eq!(hints("replace"), [false, true, false, false]);
     assert_eq!(hints("save_memory"), [false, false, true, false]);
@@ -524,6 +525,78 @@ fn an_untrusted_projects_tools_are_not_served_until_it_is_trusted() {
     fs::remove_file(ws.root().join("home/.gemini/trustedFolders.json")).expect("removed");
     let refused = server.call("theirs", &json!({}));
     assert_eq!(refused["isError"], true, "{refused}");
+}
+
+#[test]
+fn a_change_below_the_tools_of_a_trusted_project_ends_its_trust_at_the_next_call() {
+    const DEEP: &str = ".gemini/tools/lib/deep/k.sh";
+    type Change = fn(&std::path::Path);
+    let changes: [Change; 5] = [
+        |file| fs::write(file, "echo evil\n").expect("written"),
+        |file| {
+            let date = fs::metadata(file).and_then(|m| m.modified());
+            fs::write(file, "echo evil\n").expect("written");
+            let opened = fs::File::options().write(true).open(file);
+            let set = opened.and_then(|opened| opened.set_modified(date.expect("a date")));
+            set.expect("its date");
+        },
+        |file| {
+            let new = file.ancestors().nth(5).expect("the project").join("new");
+            fs::write(&new, "echo evil\n").expect("written");
+            fs::rename(new, file).expect("moved");
+        },
+        |file| crate::harness::set_mode(file, 0o755),
+        |file| {
+            let (dir, new) = (file.parent().expect("one"), file.ancestors().nth(5));
+            let new = new.expect("the project").join("other");
+            fs::rename(dir, &new).expect("moved");
+            std::os::unix::fs::symlink("../../../other", dir).expect("a link");
+        },
+    ];
+    let tool = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# ///\n. \"${0%/*}/lib/deep/k.sh\"\n";
+    for (i, change) in changes.iter().enumerate() {
+        let ws = Workspace::new()
+            .file(".gemini/tools/own", tool)
+            .file(DEEP, "echo fine\n");
+        crate::harness::set_mode(&ws.dir().join(".gemini/tools/own"), 0o755);
+        crate::harness::set_mode(&ws.dir().join(DEEP), 0o644);
+        let trusted = ws
+            .get_tools(&["trust", "--yes"])
+            .changing_at_home(&[".gemini"])
+            .run();
+        assert_eq!(trusted.status(), 0, "{}", trusted.shown());
+        let mut server = greeted(&ws);
+        let first = server.call("own", &json!({}));
+        assert_eq!(text(&first).trim_end(), "fine", "change {i}: {first}");
+        change(&ws.dir().join(DEEP));
+        let refused = server.call("own", &json!({}));
+        assert_eq!(
+            refused["structuredContent"]["errorType"], "policy_violation",
+            "change {i}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn memories_are_for_clients_that_read_them() {
+    let ws = Workspace::new();
+    for (name, expected) in [
+        ("gemini-cli-mcp-client-gemini-tools", true),
+        ("qwen-cli-mcp-client-gemini-tools", false),
+        ("codex-mcp-client", false),
+        ("claude-code", false),
+        ("another", false),
+    ] {
+        let mut server = Server::start(&ws, &[]);
+        let mut greeting = greeting("2025-11-25", &json!({}));
+        greeting["clientInfo"]["name"] = name.into();
+        server.ask("initialize", &greeting);
+        server.notify("notifications/initialized", &json!({}));
+        let listed = server.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("a list");
+        let is_there = tools.iter().any(|tool| tool["name"] == "save_memory");
+        assert_eq!(is_there, expected, "{name}");
+    }
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn alone(capabilities: &Value, params: &Value) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": NEWEST,
-        "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+        "io.modelcontextprotocol/clientInfo": {"name": "gemini-cli-mcp-client-tests", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": capabilities,
     });
     params

@@ -11,7 +11,7 @@ use serde::Serialize;
     reason = "the protocol has a hint for each"
 )]
 pub struct Hints {
-    /// Calls leave the world as it was.
+    /// Calls leave the world as it was, and send nothing to it: clients make such calls unasked.
     #[serde(rename = "readOnlyHint")]
     pub is_read_only: bool,
     /// Calls may destroy something.
@@ -29,23 +29,29 @@ impl Hints {
     /// The hints of a tool that is only known by name and kind, as a declaration is.
     pub fn of_declared(name: &str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
-        let (is_idempotent, is_open_world) = builtin::reach(name).unwrap_or((reads, true));
-        Self {
-            is_read_only: reads,
-            is_destructive: !reads && may_destroy(kind),
-            is_idempotent,
-            is_open_world,
-        }
+        let unknown = (reads, !reads || kind == Kind::Fetch);
+        let (is_idempotent, is_open_world) = builtin::reach(name).unwrap_or(unknown);
+        Self::new(kind, reads, is_idempotent, is_open_world)
     }
 
     /// The hints of a tool.
     pub fn of(tool: &dyn Tool) -> Self {
         let info = tool.info();
+        Self::new(
+            info.kind,
+            info.is_read_only,
+            info.is_idempotent,
+            info.is_open_world,
+        )
+    }
+
+    fn new(kind: Kind, reads: bool, is_idempotent: bool, is_open_world: bool) -> Self {
         Self {
-            is_read_only: info.is_read_only,
-            is_destructive: !info.is_read_only && may_destroy(info.kind),
-            is_idempotent: info.is_idempotent,
-            is_open_world: info.is_open_world,
+            // What a call says to the world has left the machine, whatever it leaves as it was.
+            is_read_only: reads && !is_open_world,
+            is_destructive: !reads && may_destroy(kind),
+            is_idempotent,
+            is_open_world,
         }
     }
 
@@ -88,5 +94,13 @@ mod tests {
             (false, false, true, false)
         );
         assert_eq!(hints("theirs", Kind::Other), (false, true, false, true));
+        assert_eq!(hints("theirs", Kind::Read), (true, false, true, false));
+        for (name, kind) in [
+            ("web_fetch", Kind::Fetch),
+            ("google_web_search", Kind::Search),
+            ("theirs", Kind::Fetch),
+        ] {
+            assert_eq!(hints(name, kind), (false, false, true, true), "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Telling a client that the tools have changed: at its next request, or since 2026-07-28 on a
 //! stream that it keeps open for that.
 
-use super::declare;
+use super::declare::{self, Audience};
 use super::server::{Project, Server};
 use gemini_tools_core::tool::Cancellation;
 use rmcp::RoleServer;
@@ -37,11 +37,11 @@ impl LastNotified {
     pub(super) async fn notify(
         &self,
         project: Arc<Project>,
-        can_ask: bool,
+        audience: Audience,
         cancel: Cancellation,
         peer: &Peer<RoleServer>,
     ) {
-        let now = tokio::task::spawn_blocking(move || fingerprint(&project, can_ask, &cancel));
+        let now = tokio::task::spawn_blocking(move || fingerprint(&project, audience, &cancel));
         // What takes longer is told at the next request.
         let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
             return;
@@ -55,8 +55,8 @@ impl LastNotified {
 }
 
 /// What the project's tools are told apart by now.
-fn fingerprint(project: &Project, can_ask: bool, cancel: &Cancellation) -> u64 {
-    let now = declare::fingerprint(&declare::declared(project, can_ask, cancel));
+fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> u64 {
+    let now = declare::fingerprint(&declare::declared(project, audience, cancel));
     project.know_as(now);
     now
 }
@@ -83,7 +83,7 @@ impl Before {
 /// Notifies a client that listens, until it does not any more.
 pub(super) async fn follow(
     server: &Arc<Server>,
-    can_ask: bool,
+    audience: Audience,
     before: &Before,
     subscription: &SubscriptionContext,
 ) {
@@ -94,7 +94,7 @@ pub(super) async fn follow(
     let mut known: Option<Look> = None;
     loop {
         // A project that can't be opened now may be later.
-        if let Some(now) = look(server, can_ask, known).await {
+        if let Some(now) = look(server, audience, known).await {
             let is_other = match known {
                 Some(known) => known.tools != now.tools,
                 None => before.is_some_and(|before| before != now.state),
@@ -126,7 +126,7 @@ struct Look {
     tools: u64,
 }
 
-async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Option<Look> {
+async fn look(server: &Arc<Server>, audience: Audience, known: Option<Look>) -> Option<Look> {
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {
         let started = server.start();
@@ -136,7 +136,7 @@ async fn look(server: &Arc<Server>, can_ask: bool, known: Option<Look>) -> Optio
             let state = project.state();
             let is_known = |look: &Look| project.is_known_as(look.tools);
             let tools = known.filter(is_known).map_or_else(
-                || fingerprint(&project, can_ask, &started.cancel),
+                || fingerprint(&project, audience, &started.cancel),
                 |known| known.tools,
             );
             tries += 1;

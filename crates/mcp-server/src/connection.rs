@@ -2,6 +2,7 @@
 
 use super::call::{self, Asking, Call};
 use super::changes::{Before, LastNotified};
+use super::declare::Audience;
 use super::rounds::{self, Answers};
 use super::server::{Project, Server, given_up};
 use super::{ask, changes, content, declare, resources, roots};
@@ -131,6 +132,12 @@ impl Connection {
         }
         let uris = said.roots.as_ref()?.iter().map(String::as_str);
         Some(roots::directories(uris).map(Arc::new))
+    }
+
+    fn audience(&self, context: &RequestContext<RoleServer>) -> Audience {
+        let client = context.client_info();
+        let name = client.as_ref().map(|client| client.name.as_str());
+        Audience::new(name, self.can_ask(context))
     }
 
     fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
@@ -279,9 +286,9 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(request)?;
-        let can_ask = self.can_ask(&context);
+        let audience = self.audience(&context);
         let list = move |project: &Project, cx: &Context| {
-            let tools = declare::declared(project, can_ask, &cx.cancel);
+            let tools = declare::declared(project, audience, &cx.cancel);
             let fingerprint = declare::fingerprint(&tools);
             project.know_as(fingerprint);
             Ok((tools, fingerprint))
@@ -317,10 +324,10 @@ impl ServerHandler for Connection {
         };
         let done = call::run(&self.server, call, &context).await;
         if let Some(project) = done.changed {
-            let can_ask = self.can_ask(&context);
+            let audience = self.audience(&context);
             let cancel = self.server.start().cancel.clone();
             self.told
-                .notify(project, can_ask, cancel, &context.peer)
+                .notify(project, audience, cancel, &context.peer)
                 .await;
         }
         Ok(done.response)
@@ -332,8 +339,8 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let can_ask = self.can_ask(subscription.request_context());
-        changes::follow(&self.server, can_ask, &self.before, &subscription).await;
+        let audience = self.audience(subscription.request_context());
+        changes::follow(&self.server, audience, &self.before, &subscription).await;
         Ok(())
     }
 

@@ -6,14 +6,15 @@ use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
-/// Clients that show a model the structured content and nothing else, as text with escapes
-/// (Claude Code 2.1, Codex, opencode): they get none. These are the names by which they begin.
-const SHOW_STRUCTURED_ONLY: [&str; 3] = ["claude-code", "codex", "opencode"];
+/// Beginnings of the names of clients that get no structured content: they show it to a model as
+/// text with escapes, alone (Claude Code 2.1, Codex, opencode) or before the content that says the
+/// same (qwen-code 0.24).
+const SHOW_STRUCTURED: [&str; 4] = ["claude-code", "codex", "opencode", "qwen-cli-mcp-client"];
 
 /// Whether a client is better off with structured content.
 pub(super) fn structures(client: Option<&str>) -> bool {
     let is_one = |client: &str| {
-        SHOW_STRUCTURED_ONLY
+        SHOW_STRUCTURED
             .iter()
             .any(|name| client.starts_with(name))
     };
@@ -60,7 +61,7 @@ pub(super) fn refused(error: &ToolError) -> CallToolResult {
 
 fn failure(message: &str, kind: ErrorKind) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(message)]);
-    result.structured_content = Some(json!({ "error": message, "errorType": kind }));
+    result.structured_content = Some(json!({ "errorType": kind }));
     result
 }
 
@@ -181,10 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_show_nothing_else_get_no_structured_content() {
+    fn clients_that_show_it_to_a_model_get_no_structured_content() {
         for (client, expected) in [
             (Some("claude-code"), false),
             (Some("codex-mcp-client"), false),
+            (Some("qwen-cli-mcp-client-gemini-tools"), false),
             (Some("inspector-cli"), true),
             (None, true),
         ] {
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(printed["content"][0]["text"], "No. Look.");
         assert_eq!(
             printed["structuredContent"],
-            json!({"error": "No. Look.", "errorType": "file_not_found"})
+            json!({"errorType": "file_not_found"})
         );
     }
 }

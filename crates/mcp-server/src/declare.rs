@@ -10,14 +10,47 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// All tools that a client is told of, sorted by name.
+/// The tool that writes into `~/.gemini/GEMINI.md`.
+const MEMORY: &str = "save_memory";
+
+/// The beginning of the names of clients that read that file.
+const READS_MEMORY: &str = "gemini-cli-mcp-client";
+
+/// The properties of a client by which tools are left out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Audience {
+    /// Its user can be asked about a call.
+    pub(super) can_ask: bool,
+    /// Its models read what `save_memory` has written.
+    pub(super) reads_memory: bool,
+}
+
+impl Audience {
+    /// Returns that of the client with this name.
+    pub(super) fn new(client: Option<&str>, can_ask: bool) -> Self {
+        Self {
+            can_ask,
+            reads_memory: client.is_some_and(|name| name.starts_with(READS_MEMORY)),
+        }
+    }
+}
+
+/// Returns all tools that a client is told of, sorted by name.
 pub(super) fn declared(
     project: &Project,
-    can_ask: bool,
+    audience: Audience,
     cancel: &Cancellation,
 ) -> Vec<model::Tool> {
     let session = &project.session;
-    let mut tools: Vec<_> = session.shown(can_ask).into_iter().map(ours).collect();
+    let Audience {
+        can_ask,
+        reads_memory,
+    } = audience;
+    let shown = session.shown(can_ask).into_iter();
+    let mut tools: Vec<_> = shown
+        .filter(|tool| reads_memory || tool.name() != MEMORY)
+        .map(ours)
+        .collect();
     let servers = session.shown_of_servers(can_ask, cancel);
     tools.extend(servers.iter().filter_map(of_server));
     tools.sort_by(|a, b| a.name.cmp(&b.name));

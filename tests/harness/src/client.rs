@@ -239,7 +239,7 @@ impl Drop for Server {
 
 pub fn greeting(version: &str, capabilities: &Value) -> Value {
     json!({"protocolVersion": version, "capabilities": capabilities,
-        "clientInfo": {"name": "tests", "version": "1"}})
+        "clientInfo": {"name": "gemini-cli-mcp-client-tests", "version": "1"}})
 }
 
 fn is_answer(message: &Value, id: u64) -> bool {
