@@ -195,7 +195,7 @@ fn a_batch_runs_nothing_that_has_changed_in_the_meantime() {
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     let response = |at: usize| &answers[at]["functionResponse"]["response"];
-    assert_eq!(response(0)["output"], "yes\n", "{text}");
+    assert_eq!(response(0)["output"], "yes", "{text}");
     assert_eq!(response(2)["errorType"], "policy_violation", "{text}");
 }
 
