@@ -666,6 +666,7 @@ fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
     create(&ws, "b.txt", "small");
     let old = journal(&ws).join("400000");
     fs::create_dir(&old).expect("made");
+    set_mode(&old, 0o700);
     for name in ["log", "abc"] {
         fs::write(old.join(name), "x").expect("written");
     }
