@@ -365,7 +365,10 @@ fn the_form_for_hosts_says_which_media_it_does_not_show() {
         read("pixel.png"),
         "The content is not shown (image/png, 214 KB)."
     );
-    assert_eq!(read("wide.txt"), format!("{}\n", "漢字かな".repeat(10)).repeat(1000));
+    assert_eq!(
+        read("wide.txt"),
+        format!("{}\n", "漢字かな".repeat(10)).repeat(1000)
+    );
     // Lines of a batch are JSON in every form.
     let call = json!({"id": "1", "name": "read_file", "args": {"absolute_path": "README.md"}});
     let batch = ws

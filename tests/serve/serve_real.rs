@@ -236,7 +236,10 @@ fn check_result(name: &str, args: &Value, expected: Expected, result: &Value) {
         Err(kind) => {
             assert_eq!(result["isError"], true, "{name}: {result}");
             assert_eq!(result["structuredContent"]["errorType"], kind, "{result}");
-            assert_eq!(result["structuredContent"].as_object().map(Map::len), Some(1));
+            assert_eq!(
+                result["structuredContent"].as_object().map(Map::len),
+                Some(1)
+            );
         }
     }
 }

@@ -115,7 +115,10 @@ impl Program<'_> {
             Trust::Trusted(_) => Ok(()),
             Trust::Untrusted(why) => Err(ToolError::new(
                 ErrorKind::PolicyViolation,
-                format!("{} is the project's own, which is not trusted: {why}.", self.tool),
+                format!(
+                    "{} is the project's own, which is not trusted: {why}.",
+                    self.tool
+                ),
             )
             .with_hint("A person can look at it and let it run with: get_tools trust")),
         }

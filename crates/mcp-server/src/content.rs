@@ -13,11 +13,7 @@ const SHOW_STRUCTURED: [&str; 4] = ["claude-code", "codex", "opencode", "qwen-cl
 
 /// Whether a client is better off with structured content.
 pub(super) fn structures(client: Option<&str>) -> bool {
-    let is_one = |client: &str| {
-        SHOW_STRUCTURED
-            .iter()
-            .any(|name| client.starts_with(name))
-    };
+    let is_one = |client: &str| SHOW_STRUCTURED.iter().any(|name| client.starts_with(name));
     !client.is_some_and(is_one)
 }
 

@@ -138,18 +138,17 @@ impl Fingerprint {
         let entries = |seen: &Self| seen.0.iter().cloned().collect::<BTreeSet<_>>();
         let (before, now) = (entries(self), entries(&now));
         let paths = before.symmetric_difference(&now).map(|entry| &entry.path);
-        paths.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        paths
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 }
 
 impl Entry {
     /// Looks at `path` in the project, and takes the size of a file from `bytes`.
-    fn of(
-        project: Project<'_>,
-        path: &str,
-        is_link: bool,
-        bytes: &mut u64,
-    ) -> Result<Self, Errno> {
+    fn of(project: Project<'_>, path: &str, is_link: bool, bytes: &mut u64) -> Result<Self, Errno> {
         let entry = |is, what, stat: Option<&Stat>| Self {
             path: path.to_owned(),
             is,
@@ -182,11 +181,7 @@ impl Entry {
                 Ok(entry(EntryKind::File, hash, Some(&stat)))
             }
             FileType::Directory => Ok(entry(EntryKind::Dir, String::new(), Some(&stat))),
-            kind => Ok(entry(
-                EntryKind::Special,
-                format!("{kind:?}"),
-                Some(&stat),
-            )),
+            kind => Ok(entry(EntryKind::Special, format!("{kind:?}"), Some(&stat))),
         }
     }
 }
