@@ -194,6 +194,14 @@ fn an_expression_excludes_the_lines_that_it_matches() {
 }
 
 #[test]
+fn a_line_of_context_that_cannot_be_judged_is_not_shown() {
+    let ws = Workspace::new().file("a.txt", format!("one\n{}\n", "a".repeat(100_000)));
+    let arguments = json!({"pattern": "one", "context": 1, "exclude_pattern": r"(a+)+\1b"});
+    ws.call("search_file_content", &arguments)
+        .error("grep_execution_error", 1);
+}
+
+#[test]
 fn a_lone_carriage_return_ends_no_line() {
     let ws = Workspace::new().file("a.txt", "foo\rbar\rbaz\nbar\r\nfoo\rbar\r\n");
     for (pattern, found) in [

@@ -598,6 +598,9 @@ pub(super) enum Failure {
     Stopped(ToolError),
 }
 
+/// Decides about each line of context.
+type IsLeftOut<'a> = dyn Fn(&[u8]) -> Result<bool, Failure> + 'a;
+
 impl Failure {
     /// As an error of the whole call.
     pub(super) fn into_error(self) -> ToolError {
@@ -824,8 +827,9 @@ impl<'a> Searcher<'a> {
                 ..Hits::default()
             }));
         }
-        let is_left_out = |line: &[u8]| self.is_excepted(line).unwrap_or_default();
-        Ok(Some(found.finish(text, sample, &is_left_out)))
+        found
+            .finish(text, sample, &|line| self.is_excepted(line))
+            .map(Some)
     }
 
     fn search_large(
@@ -931,9 +935,7 @@ impl<'a> Searcher<'a> {
                     found.add(piece, line);
                     !found.is_full()
                 })?;
-                found.keep_lines(piece, sample, &|line| {
-                    self.is_excepted(line).unwrap_or_default()
-                });
+                found.keep_lines(piece, sample, &|line| self.is_excepted(line))?;
                 found.number += count_newlines(&piece[found.counted_to..]);
                 let from = found.context_from(piece);
                 found.forget_before(from);
@@ -1449,18 +1451,28 @@ impl Accumulator {
         });
     }
 
-    fn finish(mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) -> Hits {
+    fn finish(
+        mut self,
+        text: &[u8],
+        sample: &[u8],
+        is_left_out: &IsLeftOut<'_>,
+    ) -> Result<Hits, Failure> {
         self.hits.is_cut = self.is_full();
-        self.keep_lines(text, sample, is_left_out);
-        self.hits
+        self.keep_lines(text, sample, is_left_out)?;
+        Ok(self.hits)
     }
 
     /// Keeps the pending lines with their context, but for lines of that which are left out.
-    fn keep_lines(&mut self, text: &[u8], sample: &[u8], is_left_out: &dyn Fn(&[u8]) -> bool) {
+    fn keep_lines(
+        &mut self,
+        text: &[u8],
+        sample: &[u8],
+        is_left_out: &IsLeftOut<'_>,
+    ) -> Result<(), Failure> {
         let pending = std::mem::take(&mut self.pending);
         let Wanted { before, after, .. } = self.wanted;
         let first = pending.first().map_or(text.len(), |first| first.1.start);
-        self.keep_owed(text, first, sample, is_left_out);
+        self.keep_owed(text, first, sample, is_left_out)?;
         for (i, &(number, matched)) in pending.iter().enumerate() {
             let MatchedLine { start, end, at, to } = matched;
             let mut earlier = Vec::new();
@@ -1475,7 +1487,7 @@ impl Accumulator {
             }
             for (k, (line_start, line_end)) in earlier.iter().enumerate().rev() {
                 let line = &text[*line_start..*line_end];
-                if !is_left_out(line) {
+                if !is_left_out(line)? {
                     self.push_context(number - 1 - k as u64, line, sample);
                 }
             }
@@ -1489,8 +1501,9 @@ impl Accumulator {
             (self.owed, self.owed_from) = (after, number + 1);
             let next = pending.get(i + 1);
             let next = next.map_or(text.len(), |next| next.1.start);
-            self.keep_owed(text, next, sample, is_left_out);
+            self.keep_owed(text, next, sample, is_left_out)?;
         }
+        Ok(())
     }
 
     /// Keeps lines that are owed to a match before them, up to a place.
@@ -1499,18 +1512,19 @@ impl Accumulator {
         text: &[u8],
         to: usize,
         sample: &[u8],
-        is_left_out: &dyn Fn(&[u8]) -> bool,
-    ) {
+        is_left_out: &IsLeftOut<'_>,
+    ) -> Result<(), Failure> {
         while self.owed > 0 && self.shown_to < to {
             let (line_start, line_end) = line_around(text, self.shown_to);
             let line = &text[line_start..line_end];
-            if !is_left_out(line) {
+            if !is_left_out(line)? {
                 self.push_context(self.owed_from, line, sample);
             }
             self.shown_to = line_end + 1;
             self.owed -= 1;
             self.owed_from += 1;
         }
+        Ok(())
     }
 
     /// Keeps a line beside a match, where there is room.
