@@ -62,7 +62,7 @@ LINE_ENDS = [
     ("new_crlf", "c.txt", LF, "beta", "beta2\r\nbeta3", LF.replace("beta", "beta2\nbeta3")),
     ("both_crlf", "c.txt", LF, "alpha\r\nbeta\r\n", "alpha\r\nbeta2\r\n", LF.replace("beta", "beta2")),
     ("old_crlf", "c.txt", LF, "alpha\r\nbeta", "alpha\nbeta2", LF.replace("beta", "beta2")),
-    ("only_line_ends", "c.txt", CRLF, "alpha\r\nbeta", "alpha\nbeta", CRLF.replace("alpha\r", "alpha")),
+    ("new_text_lf", "c.txt", CRLF, "beta\r\ngamma", "beta\ngamma2", CRLF.replace("gamma", "gamma2")),
 ]
 
 # A line that stands for code which was left out would take the place of that code.

@@ -212,6 +212,38 @@ fn edits() -> Vec<Row> {
             "1000 replacements",
         ),
         row(
+            "line feeds that stand for CRLF",
+            Workspace::new().file("a.txt", "\r\n".repeat(1_900_000)),
+            |ws| {
+                let old = "\n".repeat(1_900_000) + "x";
+                ws.tool("replace")
+                    .arguments(&json!({"file_path": "a.txt", "old_string": old, "new_string": "y"}))
+            },
+            "old_string was not found",
+        ),
+        row(
+            "lines that differ in blanks at their ends",
+            Workspace::new().file("a.txt", "a \r\n".repeat(1_000_000)),
+            |ws| {
+                let [old, new] = ["a\n", "b\n"].map(|line| line.repeat(1_000_000));
+                ws.tool("smart_edit").arguments(
+                    &json!({"file_path": "a.txt", "instruction": "x", "old_string": old, "new_string": new}),
+                )
+            },
+            "old_string was not found",
+        ),
+        row(
+            "as many of these lines as are compared",
+            Workspace::new().file("a.txt", "c\n".repeat(400_000) + &"a \r\n".repeat(43_000)),
+            |ws| {
+                let [old, new] = ["a\n", "b\n"].map(|line| line.repeat(43_000));
+                ws.tool("smart_edit").changing(&["a.txt"]).arguments(
+                    &json!({"file_path": "a.txt", "instruction": "x", "old_string": old, "new_string": new}),
+                )
+            },
+            "Successfully modified",
+        ),
+        row(
             "a new file of 3,000,000 empty lines with its diff",
             Workspace::new(),
             |ws| {

@@ -172,9 +172,28 @@ fn the_files_line_ends_stay_whichever_the_texts_have() {
         "a\r\nB\r\nx\r\nc\r\n",
     );
     becomes("a\r\nb\nc\n", "a\r\nb", "x\ny\nz", "x\r\ny\nz\nc\n");
-    // Unless the edit is about them.
-    becomes("a\r\nb\r\n", "a\r\nb", "a\nb", "a\nb\r\n");
-    becomes("a\nb\n", "a\nb\n", "a\r\nb\r\n", "a\r\nb\r\n");
+    becomes("a\r\nb\r\n", "b", "b\n\r", "a\r\nb\r\n\r\n\r\n");
+    becomes("a\rb\rc\r", "a\nb", "a\r\nB\nx", "a\rB\rx\rc\r");
+    // Also if they are far away.
+    let long = "x".repeat(10_000);
+    becomes(
+        format!("a\r\n{long}b{long}\r\n"),
+        "b",
+        "b\nc",
+        format!("a\r\n{long}b\r\nc{long}\r\n"),
+    );
+    becomes("a\r\nb\r\n", "\nb", "\nc", "a\r\nc\r\n");
+    becomes("a\r\nb\r\n", "a\r", "b", "bb\r\n");
+    // Line ends are not all of an edit.
+    for (content, old, new) in [
+        ("a\r\nb\r\n", "a\r\nb", "a\nb"),
+        ("a\nb\n", "a\nb\n", "a\r\nb\r\n"),
+    ] {
+        let ws = with(content);
+        let answer = ws.call("replace", &arguments(&ws, old, new));
+        let message = answer.error("edit_no_change", 1);
+        answer.must_say(&message, &["line ends"]);
+    }
 }
 
 #[test]
@@ -561,7 +580,7 @@ fn repetitive_texts_take_no_quadratic_time() {
 }
 
 #[test]
-fn an_old_string_with_carriage_returns_means_them() {
+fn a_place_in_utf_16_never_ends_within_a_line_end() {
     let utf16 = |text: &str| -> Vec<u8> {
         format!("\u{feff}{text}")
             .encode_utf16()
@@ -577,6 +596,6 @@ fn an_old_string_with_carriage_returns_means_them() {
         .output();
     assert_eq!(
         std::fs::read(ws.dir().join("f")).expect("there"),
-        utf16("\rx\n\r\n")
+        utf16("x\r\n\r\n")
     );
 }

@@ -167,3 +167,59 @@ proptest! {
         assert_eq!(fs::read(ws.path("a.txt")).expect("the file"), content.as_bytes());
     }
 }
+
+/// The kinds of line ends that a text has, a lone carriage return being one.
+fn kinds(text: &str) -> std::collections::BTreeSet<&str> {
+    let is_end = |c: char| c == '\r' || c == '\n';
+    let mut found = std::collections::BTreeSet::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_end) {
+        let end = if rest[at..].starts_with("\r\n") { 2 } else { 1 };
+        found.insert(&rest[at..at + end]);
+        rest = &rest[at + end..];
+    }
+    found
+}
+
+/// Words with any line ends between them.
+fn ends_at_random() -> BoxedStrategy<String> {
+    let end = sample::select(vec!["\n", "\r\n", "\r"]);
+    collection::vec(("[ab]{0,2}", end), 0..6)
+        .prop_map(|lines| {
+            lines
+                .into_iter()
+                .map(|(word, end)| word + end)
+                .collect::<String>()
+        })
+        .boxed()
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn no_edit_brings_another_kind_of_line_end_into_a_file(
+        before in ends_at_random(), quoted in ends_at_random(), after in ends_at_random(),
+        new in ends_at_random(), kind in sample::select(vec!["\n", "\r\n", "\r", ""]),
+        tool in sample::select(vec!["replace", "smart_edit"]),
+    ) {
+        // The empty kind is a file with all of them.
+        let own = |text: &str| {
+            let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+            if kind.is_empty() { text.to_owned() } else { lines.replace('\n', kind) }
+        };
+        let (before, after) = (own(&before) + "#", "#".to_owned() + &own(&after));
+        let content = format!("{before}x{}x{after}", own(&quoted));
+        let ws = Workspace::new().file("a.txt", &content);
+        let arguments = json!({"file_path": "a.txt", "instruction": "x", "old_string": format!("x{quoted}x"),
+            "new_string": format!("x{new}y")});
+        ws.tool(tool).arguments(&arguments).changing(&["a.txt"]).run().output();
+        let got = String::from_utf8(fs::read(ws.path("a.txt")).expect("the file")).expect("UTF-8");
+        let middle = got.strip_prefix(&before).and_then(|rest| rest.strip_suffix(&after));
+        let middle = middle.unwrap_or_else(|| panic!("{content:?} became {got:?}"));
+        let plain = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
+        assert_eq!(plain(middle), plain(&format!("x{new}y")), "{content:?} became {got:?}");
+        let had = kinds(&content);
+        assert!(kinds(&got).is_subset(&had) || had.is_empty(), "{content:?} became {got:?}");
+    }
+}

@@ -5,20 +5,19 @@
 //! [`find`] encodes the text to look for as the file is encoded (`Needle`) and scans the bytes of
 //! the file, in pieces that overlap by the length of the text, whatever the size of the file.
 //! Nothing is decoded but what is shown. The first reading is exact. If it finds nothing, the
-//! second lets each line end of the text stand for `\n` or `\r\n`: the longest line of the text is
-//! looked for, and the lines before and after it are compared around each candidate. Both readings
-//! give places in order and without overlap.
+//! second lets each line end of the text stand for any: the longest line of the text is looked
+//! for, and the lines before and after it are compared around each candidate. Both readings give
+//! places in order and without overlap.
 //!
 //! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
 //! a character: in UTF-16 and UTF-32 by its offset, in an older encoding of several bytes by
-//! decoding from the last line feed (such a file is scanned as one piece). A text that begins with
-//! a line feed must not match within `\r\n`.
+//! decoding from the last line feed (such a file is scanned as one piece). No place begins or ends
+//! within `\r\n`.
 //!
-//! A [`Replacement`] holds the places and the new text, encoded once for each kind of line end. New
-//! lines end as the lines around their place do; if these differ within one place,
-//! [`Replacement::keep_line_ends`] finds a text of its own for it. The new text is taken as it is
-//! if the edit is about line ends. [`Replacement::write`] copies the file and puts the new text in,
-//! and [`Replacement::diff`] reads only the lines around each place.
+//! A [`Replacement`] holds the places and the new text, with the line ends of the file, whichever
+//! the texts have. If the file has several kinds, each place has a text of its own
+//! (`line_endings`). [`Replacement::write`] copies the file and puts the new text in, and
+//! [`Replacement::diff`] reads only the lines around each place.
 //!
 //! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
 //! encoding. How often a text may occur is up to the tools, finding a text that differs up to
@@ -27,8 +26,8 @@
 
 use super::OpenFile;
 use super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
-use super::line_endings::with_own_ends;
-use super::text::{Encoding, LineEnding, to_crlf};
+use super::line_endings::{Survey, Surveyor, with_end, with_own_ends};
+use super::text::{Encoding, LineEnding};
 use gemini_tools_core::scan::{self, Finder, count_newlines};
 use gemini_tools_core::tool::{Cancellation, DiffStat, ErrorKind, ToolError};
 use std::collections::HashMap;
@@ -48,9 +47,6 @@ const CONTEXT_LINES: usize = 3;
 
 /// No further than this is looked for the lines around a change.
 const CONTEXT_BYTES: u64 = 32 * 1024;
-
-/// No further than this is looked for a line end beside a place.
-const FAR_BYTES: usize = 4096;
 
 /// Maximum bytes of a character in an older encoding: those of GB18030.
 const LONGEST_CHARACTER_BYTES: usize = 4;
@@ -82,29 +78,23 @@ pub struct Match {
     pub end: u64,
     /// From 1.
     pub line: u64,
-    /// How the lines end here.
-    ending: LineEnding,
 }
 
 /// The text to look for, encoded.
 struct Needle {
     /// All of it, as it is.
     whole: Finder,
-    /// The text begins with a line feed and has no carriage return: where the file's lines end in
-    /// `\r\n`, it must not match inside of a line end.
-    may_split: bool,
-    /// The text's lines without their ends.
-    lines: Vec<Vec<u8>>,
-    /// The line that candidates are looked for by, and its number.
-    anchor: (usize, Finder),
-    /// From the anchor's first byte to its line's.
-    anchor_to_line: usize,
+    /// All of it, with line feeds as line ends. Its lines are not taken apart: a text may be a
+    /// million of them.
+    plain: Vec<u8>,
+    has_lines: bool,
+    /// The longest line, by which candidates are looked for, or the last line feed where all lines
+    /// are empty, and its place in `plain`.
+    anchor: (std::ops::Range<usize>, Finder),
     newline: Vec<u8>,
-    crlf: Vec<u8>,
+    carriage_return: Vec<u8>,
     encoding: Encoding,
     longest: usize,
-    /// Whether it matters how lines end around a place.
-    wants_ending: bool,
 }
 
 /// All places of a text in a file.
@@ -120,22 +110,7 @@ pub struct Occurrences {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmappable(pub char);
 
-/// Whether the new text is written as it is: it has no line feed, or the edit is about the line
-/// ends, because the old text has both kinds or the texts differ in nothing else.
-fn is_literal(old: &str, new: &str) -> bool {
-    !new.contains('\n') || has_both_ends(old) || to_lf(old) == to_lf(new)
-}
-
-fn has_both_ends(text: &str) -> bool {
-    let crlf = text.matches("\r\n").count();
-    crlf > 0 && crlf < text.matches('\n').count()
-}
-
-fn to_lf(text: &str) -> String {
-    text.replace("\r\n", "\n")
-}
-
-/// Finds every place of `old` in a file, to put `new` there.
+/// Finds every place of `old` in a file.
 ///
 /// # Errors
 ///
@@ -145,15 +120,14 @@ pub fn find(
     path: &Path,
     encoding: Encoding,
     old: &str,
-    new: &str,
     cancel: &Cancellation,
 ) -> Result<Result<Occurrences, Unmappable>, ToolError> {
-    let needle = match Needle::new(old, new, encoding) {
+    let needle = match Needle::new(old, encoding) {
         Ok(needle) => needle,
         Err(c) => return Ok(Err(Unmappable(c))),
     };
     let exact = scan(open, path, &needle, Reading::Exact, cancel)?;
-    if !exact.is_empty() || needle.lines.len() == 1 {
+    if !exact.is_empty() || !needle.has_lines {
         return Ok(Ok(Occurrences {
             matches: exact,
             by_line_ending: false,
@@ -171,51 +145,45 @@ pub fn find(
 enum Reading {
     /// Byte by byte. Time is linear.
     Exact,
-    /// A line end stands for either kind.
+    /// A line end stands for any kind.
     Loose,
 }
 
 impl Needle {
-    fn new(old: &str, new: &str, encoding: Encoding) -> Result<Self, char> {
+    fn new(old: &str, encoding: Encoding) -> Result<Self, char> {
         let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
-        let plain = if has_both_ends(old) {
-            old.to_owned()
-        } else {
-            to_lf(old)
-        };
-        let lines = plain
-            .split('\n')
-            .map(encode)
-            .collect::<Result<Vec<_>, _>>()?;
-        let (newline, crlf) = (encode("\n")?, encode("\r\n")?);
-        let (index, longest) = lines
-            .iter()
-            .enumerate()
-            .max_by_key(|(_, line)| line.len())
-            .map_or((0, &newline), |(i, line)| (i, line));
-        // A text of line feeds only has no other anchor than its last line feed.
-        let anchor = if longest.is_empty() {
-            &newline
-        } else {
-            longest
-        };
-        let anchor_to_line = if longest.is_empty() { newline.len() } else { 0 };
-        let anchor = (index, Finder::new(anchor));
+        let plain = encode(&with_end(old, LineEnding::Lf))?;
+        let (newline, carriage_return) = (encode("\n")?, encode("\r")?);
         let whole = encode(old)?;
-        let loose = lines.iter().map(Vec::len).sum::<usize>() + (lines.len() - 1) * crlf.len();
-        let longest = loose.max(whole.len());
-        Ok(Self {
+        let mut needle = Self {
             whole: Finder::new(&whole),
-            may_split: old.starts_with('\n') && !old.contains('\r'),
-            lines,
-            anchor,
-            anchor_to_line,
+            has_lines: false,
+            anchor: (0..0, Finder::new(&newline)),
             newline,
-            crlf,
+            carriage_return,
             encoding,
-            longest,
-            wants_ending: !is_literal(old, new),
-        })
+            longest: 0,
+            plain,
+        };
+        let (mut anchor, mut start, mut ends) = (0..0, 0, 0);
+        loop {
+            let end = needle.newline_in(&needle.plain, start, needle.plain.len(), false);
+            let line = start..end.unwrap_or(needle.plain.len());
+            if line.len() > anchor.len() {
+                anchor = line;
+            }
+            let Some(end) = end else { break };
+            start = end + needle.newline.len();
+            ends += 1;
+        }
+        if anchor.is_empty() {
+            anchor = start - needle.newline.len().min(start)..start;
+        }
+        needle.has_lines = ends > 0;
+        needle.longest = needle.plain.len() + ends * needle.newline.len();
+        needle.longest = needle.longest.max(whole.len());
+        needle.anchor = (anchor.clone(), Finder::new(&needle.plain[anchor]));
+        Ok(needle)
     }
 
     /// The first place from `from` on.
@@ -239,7 +207,7 @@ impl Needle {
                         return Ok(None);
                     };
                     let (start, end) = (from + i, from + i + self.whole.needle().len());
-                    if !(self.may_split && self.splits(text, start)) {
+                    if !self.is_within_end(text, start) && !self.is_within_end(text, end) {
                         return Ok(Some((start, end)));
                     }
                     from = start + 1;
@@ -248,7 +216,7 @@ impl Needle {
                     let Some(i) = self.anchor.1.find(rest) else {
                         return Ok(None);
                     };
-                    if let Some((start, end)) = self.around(text, from + i + self.anchor_to_line)
+                    if let Some((start, end)) = self.around(text, from + i)
                         && start >= from
                     {
                         return Ok(Some((start, end)));
@@ -259,57 +227,86 @@ impl Needle {
         }
     }
 
-    /// Whether a line feed at `at` is the second half of a line end.
-    fn splits(&self, text: &[u8], at: usize) -> bool {
-        text[..at + self.newline.len()].ends_with(&self.crlf)
+    /// Returns true if a position is between the halves of a line end.
+    fn is_within_end(&self, text: &[u8], at: usize) -> bool {
+        text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
     }
 
     /// Tries the text around a candidate for the anchor: where it begins and ends.
     fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
-        let (index, _) = self.anchor;
-        let mut end = at + self.lines[index].len();
-        if text.get(at..end)? != self.lines[index].as_slice() {
+        let (anchor, _) = &self.anchor;
+        let (unit, length) = (self.newline.len(), self.plain.len());
+        if at < anchor.start || text.len() - at < length - anchor.start {
             return None;
         }
-        for line in &self.lines[index + 1..] {
-            let rest = text.get(end..)?;
-            if rest.starts_with(&self.newline) {
-                end += self.newline.len();
-            } else if rest.starts_with(&self.crlf) {
-                end += self.crlf.len();
-            } else {
-                return None;
+        let mut end = at + anchor.len();
+        let mut own = anchor.end;
+        while own < length {
+            if self.plain[own..].starts_with(&self.newline) {
+                end += self.end_at(text.get(end..)?)?;
+                own += unit;
             }
-            if !text.get(end..)?.starts_with(line) {
+            let line = own..self
+                .newline_in(&self.plain, own, length, false)
+                .unwrap_or(length);
+            if !text.get(end..)?.starts_with(&self.plain[line.clone()]) {
                 return None;
             }
             end += line.len();
+            own = line.end;
         }
         let mut start = at;
-        for (number, line) in self.lines[..index].iter().enumerate().rev() {
-            let before = &text[..start];
-            if !before.ends_with(&self.newline) {
-                return None;
+        let mut own = anchor.start;
+        // An anchor that is a line feed may be the second half of a line end.
+        if self.is_within_end(text, start) {
+            start -= unit;
+        }
+        while own > 0 {
+            if self.plain[..own].ends_with(&self.newline) {
+                start -= self.end_before(&text[..start])?;
+                own -= unit;
             }
-            start -= self.newline.len();
-            // First as the file's line end: an empty line would be found before any other byte.
-            if self.splits(text, start) {
-                let before = start - (self.crlf.len() - self.newline.len());
-                if text[..before].ends_with(line) {
-                    start = before - line.len();
-                    continue;
-                }
-                if number == 0 && self.may_split {
-                    return None;
-                }
-            }
-            // The line's own last character may be the carriage return.
-            if !text[..start].ends_with(line) {
+            let line = self.newline_in(&self.plain, 0, own, true);
+            let line = line.map_or(0, |at| at + unit)..own;
+            if !text[..start].ends_with(&self.plain[line.clone()]) {
                 return None;
             }
             start -= line.len();
+            own = line.start;
         }
-        Some((start, end))
+        let is_split = self.is_within_end(text, start) || self.is_within_end(text, end);
+        (!is_split).then_some((start, end))
+    }
+
+    /// Returns the length of the line end that a text begins with.
+    fn end_at(&self, text: &[u8]) -> Option<usize> {
+        let unit = self.newline.len();
+        if text.starts_with(&self.newline) {
+            return Some(unit);
+        }
+        let rest = text.strip_prefix(&self.carriage_return[..])?;
+        Some(
+            unit + if rest.starts_with(&self.newline) {
+                unit
+            } else {
+                0
+            },
+        )
+    }
+
+    /// Returns the length of the line end that a text ends with.
+    fn end_before(&self, text: &[u8]) -> Option<usize> {
+        let unit = self.newline.len();
+        let Some(rest) = text.strip_suffix(&self.newline[..]) else {
+            return text.ends_with(&self.carriage_return).then_some(unit);
+        };
+        Some(
+            unit + if rest.ends_with(&self.carriage_return) {
+                unit
+            } else {
+                0
+            },
+        )
     }
 
     /// Whether `at` is where a character begins; `known` is a place where one does, and is
@@ -358,19 +355,6 @@ impl Needle {
             text.chunks_exact(self.newline.len())
                 .filter(|unit| *unit == self.newline)
                 .count() as u64
-        }
-    }
-
-    /// How lines end around `from..to`: the first line end inside, else the next, else the
-    /// one before, where that is near enough.
-    fn ending(&self, text: &[u8], from: usize, to: usize) -> LineEnding {
-        let first = |from: usize, to: usize| self.newline_in(text, from, to, false);
-        let near = first(from, to)
-            .or_else(|| first(to, text.len().min(to + FAR_BYTES)))
-            .or_else(|| self.newline_in(text, from.saturating_sub(FAR_BYTES), from, true));
-        match near {
-            Some(at) if text[..at + self.newline.len()].ends_with(&self.crlf) => LineEnding::Crlf,
-            _ => LineEnding::Lf,
         }
     }
 
@@ -428,7 +412,7 @@ fn scan(
         let settled = if ended {
             filled
         } else {
-            filled - needle.longest - 2 * needle.crlf.len()
+            filled - needle.longest - 4 * needle.newline.len()
         };
         let taken = matches.last().map_or(0, |m| m.end.saturating_sub(base));
         let mut from = usize::try_from(taken).unwrap_or(filled).min(filled);
@@ -455,11 +439,6 @@ fn scan(
                 start: base + start as u64,
                 end: base + end as u64,
                 line,
-                ending: if needle.wants_ending {
-                    needle.ending(text, start, end)
-                } else {
-                    LineEnding::Lf
-                },
             });
             from = end;
         }
@@ -477,6 +456,18 @@ fn scan(
     }
 }
 
+fn too_many_own_ends(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::EditPreparationFailure,
+        format!(
+            "{} has lines that end in different ways, and new_string with the line ends of each \
+             place would take more than {MAX_OWN_BYTES} bytes; nothing was changed.",
+            gemini_tools_core::text::show_path(path)
+        ),
+    )
+    .with_hint("Replace fewer places at once, or give the file line ends of one kind first.")
+}
+
 fn too_many_places(path: &Path) -> ToolError {
     ToolError::new(
         ErrorKind::EditPreparationFailure,
@@ -487,6 +478,32 @@ fn too_many_places(path: &Path) -> ToolError {
         ),
     )
     .with_hint("Give more of the text around the places that are meant.")
+}
+
+/// Reads the line ends of a file, and those around some places.
+fn survey(
+    source: &OpenFile,
+    matches: &[Match],
+    encoding: Encoding,
+    path: &Path,
+    cancel: &Cancellation,
+) -> Result<Survey, ToolError> {
+    let mut survey = Survey::default();
+    let place = |number: usize| matches.get(number).map(|found| found.start..found.end);
+    let mut surveyor = Surveyor::new(encoding, &mut survey, place);
+    let size = usize::try_from(source.size()).unwrap_or(COPY_BYTES);
+    let mut buffer = vec![0; size.clamp(8, COPY_BYTES).next_multiple_of(8)];
+    let mut at = encoding.mark().len() as u64;
+    loop {
+        cancel.check()?;
+        let n = read_full(&source.file, &mut buffer, at).map_err(|e| super::io_error(&e, path))?;
+        surveyor.read(&buffer[..n], at);
+        at += n as u64;
+        if n < buffer.len() {
+            surveyor.finish();
+            return Ok(survey);
+        }
+    }
 }
 
 /// A file that is copied from front to back, in ranges of any size.
@@ -558,91 +575,81 @@ fn read_full(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize>
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    lf: Vec<u8>,
-    crlf: Vec<u8>,
-    /// By first byte: for places whose lines end in different ways.
-    mixed: HashMap<u64, Vec<u8>>,
+    /// The new text of the places that have none of their own.
+    text: Vec<u8>,
+    /// By first byte: the new texts in a file whose lines end in different ways.
+    own: HashMap<u64, Vec<u8>>,
     encoding: Encoding,
 }
 
 impl Replacement {
-    /// Encodes the new text. New lines end as the lines around them do, unless the texts say
-    /// otherwise.
+    /// Encodes the new text with the line ends of the file.
     ///
     /// # Errors
     ///
-    /// The first character that the file's encoding can't hold.
+    /// `Ok(Err(_))` if the file's encoding can't hold the text. Otherwise `cancelled`, `timeout`,
+    /// `edit_preparation_failure` if texts for each place take too much memory, or the operating
+    /// system's error if the file can't be read.
     pub fn new(
         matches: Vec<Match>,
-        old: &str,
         new: &str,
-        encoding: Encoding,
-    ) -> Result<Self, Unmappable> {
-        let encode = |text: &str| {
-            encoding
-                .encode(text)
-                .map(std::borrow::Cow::into_owned)
-                .map_err(Unmappable)
-        };
-        let (lf, crlf) = if is_literal(old, new) {
-            let own = encode(new)?;
-            (own.clone(), own)
-        } else {
-            (encode(&to_lf(new))?, encode(&to_crlf(new))?)
-        };
-        Ok(Self {
-            matches,
-            lf,
-            crlf,
-            mixed: HashMap::new(),
-            encoding,
-        })
-    }
-
-    /// Has lines that both texts have keep their own ends where the lines of a place end in
-    /// different ways.
-    ///
-    /// # Errors
-    ///
-    /// `cancelled`, `timeout`, or what the system says.
-    pub fn keep_line_ends(
-        &mut self,
         source: &OpenFile,
         path: &Path,
-        old: &str,
+        encoding: Encoding,
+        cancel: &Cancellation,
+    ) -> Result<Result<Self, Unmappable>, ToolError> {
+        let survey = if new.contains(['\n', '\r']) {
+            survey(source, &matches, encoding, path, cancel)?
+        } else {
+            Survey::default()
+        };
+        let with_ends = survey.first.map(|ending| with_end(new, ending));
+        let text = match encoding.encode(with_ends.as_deref().unwrap_or(new)) {
+            Ok(text) => text.into_owned(),
+            Err(c) => return Ok(Err(Unmappable(c))),
+        };
+        let mut replacement = Self {
+            matches,
+            text,
+            own: HashMap::new(),
+            encoding,
+        };
+        if survey.is_mixed {
+            replacement.keep_line_ends(&survey, new, source, path, cancel)?;
+        }
+        Ok(Ok(replacement))
+    }
+
+    /// Gives each place a text with the line ends that the file has there.
+    fn keep_line_ends(
+        &mut self,
+        survey: &Survey,
         new: &str,
+        source: &OpenFile,
+        path: &Path,
         cancel: &Cancellation,
     ) -> Result<(), ToolError> {
-        let ends = old.matches('\n').count() + usize::from(!old.ends_with('\n'));
-        // One end is never two different ones.
-        if is_literal(old, new) || ends < 2 {
-            return Ok(());
-        }
         let mut taken = 0;
         let mut pieces = Pieces::new(source);
-        for (number, found) in self.matches.iter().enumerate() {
+        for (number, (found, around)) in self.matches.iter().zip(&survey.around).enumerate() {
             if number.is_multiple_of(256) {
                 cancel.check()?;
             }
             let length = usize::try_from(found.end - found.start).unwrap_or(0);
-            let bytes = pieces
-                .at(found.start, length + FAR_BYTES)
+            let place = pieces
+                .at(found.start, length)
                 .map_err(|e| super::io_error(&e, path))?;
-            let (place, behind) = bytes.split_at(length.min(bytes.len()));
-            let text = |bytes: &[u8]| self.encoding.decode(bytes).into_owned();
-            if let Some(own) = with_own_ends(&text(place), &text(behind), new)
-                && let Ok(own) = self.encoding.encode(&own)
-            {
-                taken += own.len();
-                if taken > MAX_OWN_BYTES {
-                    let reason = format!(
-                        "the new text, with line ends as they are at each place, takes more than \
-                         {MAX_OWN_BYTES} bytes"
-                    );
-                    return Err(super::io_error(&io::Error::other(reason), path));
-                }
-                self.mixed.insert(found.start, own.into_owned());
+            let own = with_own_ends(&self.encoding.decode(place), *around, new);
+            // It has no other characters than the text that was encoded before.
+            let own = self.encoding.encode(&own).unwrap_or_default();
+            if *own == *self.text {
+                continue;
             }
+            taken += own.len();
+            if taken > MAX_OWN_BYTES {
+                return Err(too_many_own_ends(path));
+            }
+            self.own.insert(found.start, own.into_owned());
         }
         Ok(())
     }
@@ -665,23 +672,15 @@ impl Replacement {
                 start: range.start,
                 end: range.end,
                 line,
-                ending: LineEnding::Lf,
             }],
-            lf: bytes.clone(),
-            crlf: bytes,
-            mixed: HashMap::new(),
+            text: bytes,
+            own: HashMap::new(),
             encoding,
         })
     }
 
     fn text_for(&self, found: &Match) -> &[u8] {
-        if let Some(own) = self.mixed.get(&found.start) {
-            return own;
-        }
-        match found.ending {
-            LineEnding::Lf => &self.lf,
-            LineEnding::Crlf => &self.crlf,
-        }
+        self.own.get(&found.start).unwrap_or(&self.text)
     }
 
     /// Whether the file would stay as it is.

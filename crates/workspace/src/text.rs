@@ -350,13 +350,37 @@ impl FileDecoder {
     }
 }
 
-/// The line ending of a text.
+/// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
     /// `\n`.
     Lf,
     /// `\r\n`.
     Crlf,
+    /// `\r`.
+    Cr,
+}
+
+impl LineEnding {
+    /// Returns the line end that a text begins with.
+    pub(super) fn of(text: &str) -> Self {
+        if text.starts_with("\r\n") {
+            LineEnding::Crlf
+        } else if text.starts_with('\r') {
+            LineEnding::Cr
+        } else {
+            LineEnding::Lf
+        }
+    }
+
+    /// Returns the characters of the line end.
+    pub fn text(self) -> &'static str {
+        match self {
+            LineEnding::Lf => "\n",
+            LineEnding::Crlf => "\r\n",
+            LineEnding::Cr => "\r",
+        }
+    }
 }
 
 /// The line ending that all lines of a text have; `None` where they differ or there is none.

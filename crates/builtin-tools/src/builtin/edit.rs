@@ -11,6 +11,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::{
     Match, Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
 };
+use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
 use gemini_tools_workspace::write::Target;
@@ -21,8 +22,12 @@ use std::sync::Arc;
 /// Maximum bytes of a file that are looked at to recognise its encoding before an edit.
 const SAMPLE_BYTES: u64 = 1024 * 1024;
 
-/// In larger files no near misses are looked for.
-pub(super) const NEAREST_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum bytes of a file in which near misses are looked for: each takes a multiple of it in
+/// memory.
+const NEAREST_BYTES: u64 = 1024 * 1024;
+
+/// Maximum bytes of a text that near misses are looked for.
+const NEAREST_TEXT_BYTES: usize = 128 * 1024;
 
 /// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;
@@ -102,6 +107,11 @@ impl Edit {
         if self.old == self.new {
             return Err(self.no_change("old_string and new_string are the same"));
         }
+        if differ_in_ends_only(&self.old, &self.new) {
+            return Err(self
+                .no_change("the texts differ in line ends only, and an edit keeps the file's")
+                .with_hint("Convert line ends with a command, or write the file anew."));
+        }
         let encoding = self.encoding(current)?;
         let subject = Subject { current, encoding };
         self.check_new(&self.new, subject)?;
@@ -115,7 +125,7 @@ impl Edit {
         Subject { current, encoding }: Subject<'_>,
     ) -> Result<(), ToolError> {
         placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
-            if current.size() > NEAREST_BYTES {
+            if !Self::is_comparable(current, "") {
                 return Err(refusal);
             }
             let bytes = self.whole(current)?;
@@ -138,10 +148,9 @@ impl Edit {
         &self,
         Subject { current, encoding }: Subject<'_>,
         old: &str,
-        new: &str,
         cancel: &Cancellation,
     ) -> Result<Occurrences, ToolError> {
-        find(current, self.place.path(), encoding, old, new, cancel)?.map_err(|c| {
+        find(current, self.place.path(), encoding, old, cancel)?.map_err(|c| {
             self.unmappable(encoding, c, "old_string", ErrorKind::EditNoOccurrenceFound)
         })
     }
@@ -151,22 +160,16 @@ impl Edit {
         &self,
         subject: Subject<'_>,
         found: Occurrences,
-        old: &str,
         new: &str,
         cancel: &Cancellation,
     ) -> Result<Plan, ToolError> {
         let Subject { current, encoding } = subject;
-        let mut replacement = Replacement::new(found.matches, old, new, encoding)
+        let path = self.place.path();
+        let replacement = Replacement::new(found.matches, new, current, path, encoding, cancel)?
             .map_err(|c| self.unwritable(encoding, c))?;
-        replacement.keep_line_ends(current, self.place.path(), old, new, cancel)?;
         let mut notes = Vec::new();
         if found.by_line_ending {
-            let note = if old.contains("\r\n") {
-                "The CRLF line ends in old_string stood for the file's line feeds."
-            } else {
-                "Line feeds in old_string stood for the file's CRLF line ends."
-            };
-            notes.push(note.to_owned());
+            notes.push("The line ends in old_string stood for those of the file.".to_owned());
         }
         self.plan(subject, replacement, notes, None)
     }
@@ -253,6 +256,11 @@ impl Edit {
         self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
     }
 
+    /// Returns true if a text that is not in a file literally is compared with it.
+    pub(super) fn is_comparable(current: &OpenFile, text: &str) -> bool {
+        current.size() <= NEAREST_BYTES && text.len() <= NEAREST_TEXT_BYTES
+    }
+
     /// A miss that teaches: what in the file is nearest, and how it differs.
     pub(super) fn not_found(&self, Subject { current, encoding }: Subject<'_>) -> ToolError {
         let mut message = format!(
@@ -260,8 +268,8 @@ impl Edit {
             self.path()
         );
         // What .geminiignore closes to reading is not shown by way of a miss either.
-        let is_shown =
-            current.size() <= NEAREST_BYTES && !self.workspace.is_gemini_ignored(&self.place);
+        let is_shown = Self::is_comparable(current, &self.old)
+            && !self.workspace.is_gemini_ignored(&self.place);
         let candidates = if is_shown {
             self.whole(current)
                 .map(|bytes| nearest(&encoding.decode(&bytes), &self.old))

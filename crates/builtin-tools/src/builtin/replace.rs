@@ -87,12 +87,12 @@ impl Call {
             Before::Nothing => return Ok(Plan::Create),
             Before::File(subject) => subject,
         };
-        let found = edit.find(subject, &edit.old, &edit.new, &cx.cancel)?;
+        let found = edit.find(subject, &edit.old, &cx.cancel)?;
         if found.matches.is_empty() {
             return Err(edit.not_found(subject));
         }
         self.check_count(&found)?;
-        edit.literal_plan(subject, found, &edit.old, &edit.new, &cx.cancel)
+        edit.literal_plan(subject, found, &edit.new, &cx.cancel)
     }
 
     fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {

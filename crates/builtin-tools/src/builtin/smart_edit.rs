@@ -9,7 +9,7 @@ mod correction;
 #[cfg(all(test, feature = "shell", feature = "web"))]
 pub(super) use correction::MODEL_CHARS;
 
-use super::edit::{Before, Edit, NEAREST_BYTES, Plan, Subject, line_list};
+use super::edit::{Before, Edit, Plan, Subject, line_list};
 use super::{Declaration, Spec, ToolEnv};
 use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
 #[cfg(feature = "web")]
@@ -114,14 +114,12 @@ impl Call {
         new: &str,
         cx: &Context,
     ) -> Result<Plan, ToolError> {
-        let found = self.edit.find(subject, old, new, &cx.cancel)?;
+        let found = self.edit.find(subject, old, &cx.cancel)?;
         match found.matches.as_slice() {
             [] => {}
             [place] => {
                 let new = self.placed(subject, place, old, new)?;
-                return self
-                    .edit
-                    .literal_plan(subject, found, old, &new, &cx.cancel);
+                return self.edit.literal_plan(subject, found, &new, &cx.cancel);
             }
             several => {
                 let times = gemini_tools_core::text::counted(several.len(), "time");
@@ -132,7 +130,15 @@ impl Call {
                 )));
             }
         }
-        let Some(text) = self.text(subject)? else {
+        let is_comparable = [old, new]
+            .iter()
+            .all(|text| Edit::is_comparable(subject.current, text));
+        let text = if is_comparable {
+            self.text(subject)?
+        } else {
+            None
+        };
+        let Some(text) = text else {
             return Err(self.edit.not_found(subject));
         };
         match find_place(&text, old, new, &cx.cancel)? {
@@ -171,7 +177,7 @@ impl Call {
         &self,
         Subject { current, encoding }: Subject<'_>,
     ) -> Result<Option<String>, ToolError> {
-        if current.size() > NEAREST_BYTES {
+        if !Edit::is_comparable(current, "") {
             return Ok(None);
         }
         Ok(encoding.decode_fully(&self.edit.whole(current)?))

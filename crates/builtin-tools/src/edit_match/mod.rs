@@ -34,7 +34,7 @@ mod mapped;
 mod normal;
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_workspace::line_endings::with_own_ends;
+use gemini_tools_workspace::line_endings::fitted;
 
 pub(crate) use depth::behind;
 
@@ -182,10 +182,7 @@ fn outcome(text: &str, tier: MatchTier, found: Found) -> Option<Result<EditMatch
         Found::Nothing => None,
         Found::One(mut hit) => {
             hit.tier = tier;
-            let (place, behind) = text[hit.start..].split_at(hit.end - hit.start);
-            if let Some(own) = with_own_ends(place, behind, &hit.replacement) {
-                hit.replacement = own;
-            }
+            hit.replacement = fitted(text, hit.start..hit.end, &hit.replacement);
             Some(Ok(hit))
         }
         Found::Several(starts) => Some(Err(NoMatch::Several(
