@@ -194,6 +194,8 @@ impl Needle {
         reading: Reading,
         cancel: &Cancellation,
     ) -> Result<Option<(usize, usize)>, ToolError> {
+        // A place may begin before a candidate that was none.
+        let floor = from;
         let mut tries = 0_u32;
         loop {
             tries += 1;
@@ -217,7 +219,7 @@ impl Needle {
                         return Ok(None);
                     };
                     if let Some((start, end)) = self.around(text, from + i)
-                        && start >= from
+                        && start >= floor
                     {
                         return Ok(Some((start, end)));
                     }
