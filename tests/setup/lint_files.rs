@@ -395,8 +395,8 @@ fn files_and_directories_of_every_format_are_looked_at_together() {
             "error[manifest]: .gemini/tools/bad.toml:2:20: ",
             "warning[missing-program]: .gemini/tools/good.rb:",
             "warning[no-block]: .gemini/tools/notes.txt: notes: This file has no",
-            "error[name]: more/declared.json:1:3: ",
-            "error[name]: discovered:1:3: ",
+            "error[name]: more/declared.json:1:21: ",
+            "error[name]: discovered:1:21: ",
             "1 tool in 4 files: 3 errors, 2 warnings, ",
         ],
     );

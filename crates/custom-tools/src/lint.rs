@@ -319,7 +319,7 @@ impl Lint {
                     .extend(missing_programs(&definition, path, owner));
                 match definition {
                     Definition::Tool(tool) => {
-                        self.claim_file(tool.declared.name, path, origin, whose)
+                        self.claim_file(tool.declared.name, path, origin, whose);
                     }
                     Definition::Pair(_) => role = FileRole::Pair,
                 }

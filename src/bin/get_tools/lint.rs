@@ -105,14 +105,17 @@ fn of_paths(task: &LintTask, root: &Path, repaired: &mut Vec<String>) -> Result<
     for path in &task.files {
         if path.is_dir() {
             all.take_path(path, home.as_deref(), root);
-            // Others' JSON may lie beside the declarations.
             for file in json_files(path)? {
-                take_document(&mut all, &file, &read(&file)?, task, repaired, true);
+                let text = read(&file)?;
+                // Other JSON, such as a package.json, may lie beside lists of declarations.
+                if text.trim_start().starts_with('[') {
+                    take_document(&mut all, &file, &text, task, repaired);
+                }
             }
         } else if is_tool_file(path)? {
             all.take_path(path, home.as_deref(), root);
         } else {
-            take_document(&mut all, path, &read(path)?, task, repaired, false);
+            take_document(&mut all, path, &read(path)?, task, repaired);
         }
     }
     Ok(all)
@@ -147,20 +150,15 @@ fn is_tool_file(path: &Path) -> Result<bool, String> {
     Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
 }
 
-/// Takes what is to be said of a list of declarations; of one in a directory only if it is one.
+/// Takes what is to be said of a list of declarations.
 fn take_document(
     all: &mut Lint,
     path: &Path,
     text: &str,
     task: &LintTask,
     repaired: &mut Vec<String>,
-    may_be_other: bool,
 ) {
     let linted = lint(text, task.dialect);
-    let is_other = |finding: &Diagnostic| finding.code == "dialect";
-    if may_be_other && linted.findings.iter().any(is_other) {
-        return;
-    }
     all.files += 1;
     all.tools += linted.tools;
     repaired.extend(linted.repaired);
