@@ -210,7 +210,7 @@ fn lint_command() -> Command {
             Arg::new("FILE")
                 .num_args(0..)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Manifests, scripts, directories of them, or JSON with declarations to check instead; - for declarations on standard input"),
+                .help("Manifests, scripts, directories, or JSON with declarations to check instead, - for standard input"),
         )
         .arg(
             Arg::new("dialect")
