@@ -47,7 +47,7 @@ complete -c call_tool -s h -l help -d 'Print help, about the tool where one is n
 complete -c call_tool -l merge -d 'With --undo: keep later edits that don\'t overlap'
 complete -c call_tool -l json -d 'With --history or --undo: print JSON lines'
 complete -c call_tool -l all -d 'With --history: list the changes in all projects'
-complete -c call_tool -l prune-history -d 'Trim the journal to its limits now (normally automatic)'
+complete -c call_tool -l prune-history -d 'Trim the journal now (normally automatic)'
 complete -c call_tool -s V -l version -d 'Print version'
 
 function __call_tool_name

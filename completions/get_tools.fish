@@ -56,6 +56,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Revi
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
+complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d 'A policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand show" -s h -l help -d 'Print help'
