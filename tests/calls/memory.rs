@@ -45,11 +45,15 @@ fn command<'a>(ws: &'a Workspace, line: &str) -> Call<'a> {
 
 /// `serve_tools` with a call of a tool whose arguments are this text.
 fn served<'a>(ws: &'a Workspace, arguments: &str) -> Call<'a> {
+    served_call(ws, "list_directory", arguments)
+}
+
+fn served_call<'a>(ws: &'a Workspace, tool: &str, arguments: &str) -> Call<'a> {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let call = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"list_directory","arguments":{arguments}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
     );
     let call = format!("{hello}\n{begun}\n{call}\n");
     ws.program(&executable("serve_tools"), &[]).input(call)
@@ -438,6 +442,67 @@ fn expressions() -> Vec<Row> {
     ]
 }
 
+/// Explains a line of shell that repeats a text.
+fn explained<'a>(ws: &'a Workspace, text: &str, times: usize, end: &str) -> Call<'a> {
+    command(ws, &format!("{}x{}", text.repeat(times), end.repeat(times))).flags(&["--explain"])
+}
+
+/// Lines of shell.
+fn lines() -> Vec<Row> {
+    let ws = Workspace::new;
+    vec![
+        row(
+            "10,000 expansions within each other",
+            ws(),
+            |ws| explained(ws, "${x:-", 10_000, "}"),
+            "more than 40 levels of nesting",
+        ),
+        row(
+            "10,000 substitutions within each other",
+            ws(),
+            |ws| explained(ws, "$(", 10_000, ")"),
+            "more than 40 levels of nesting",
+        ),
+        row(
+            "800 programs that start each other",
+            ws(),
+            |ws| explained(ws, "npx ", 800, ""),
+            "npx",
+        ),
+        row(
+            "25,000 scripts within each other",
+            ws(),
+            |ws| explained(ws, "eval ", 25_000, ""),
+            "more than 20,000 parts",
+        ),
+        row(
+            "60,000 commands",
+            ws(),
+            |ws| explained(ws, "a;", 60_000, ""),
+            "more than 20,000 parts",
+        ),
+        row(
+            "9,000 commands",
+            ws(),
+            |ws| explained(ws, "xargs ", 9_000, ""),
+            "xargs",
+        ),
+        row(
+            "10,000 expansions within each other, in a server",
+            ws(),
+            |ws| {
+                let line = format!("{}x{}", "${x:-".repeat(10_000), "}".repeat(10_000));
+                served_call(
+                    ws,
+                    "run_shell_command",
+                    &json!({"command": line}).to_string(),
+                )
+            },
+            "isError",
+        ),
+    ]
+}
+
 /// Fails with a table of all rows where one is over the limit.
 fn hold_no_more(rows: Vec<Row>) {
     let mut table = String::new();
@@ -490,4 +555,9 @@ fn no_search_makes_a_call_hold_more_than_64_mib() {
 #[test]
 fn no_expression_makes_a_call_hold_more_than_64_mib() {
     hold_no_more(expressions());
+}
+
+#[test]
+fn no_line_of_shell_makes_a_call_hold_more_than_64_mib() {
+    hold_no_more(lines());
 }

@@ -16,19 +16,23 @@ struct Case {
     script: String,
     roots: Vec<String>,
     unresolved: Vec<String>,
+    not_plain: Option<String>,
 }
 
 fn corpus() -> Vec<Case> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands/corpus.txt");
     let text = fs::read_to_string(path).expect("the corpus");
     let blocks = text.split("\n\n");
-    let cases = blocks.filter(|block| block.lines().any(|l| l.starts_with("=>")));
+    let cases = blocks.filter(|block| {
+        let mut lines = block.lines();
+        lines.any(|line| line.starts_with("=>") || line.starts_with("! "))
+    });
     cases.map(case).collect()
 }
 
 fn case(block: &str) -> Case {
     let mut script = Vec::new();
-    let (mut roots, mut unresolved) = (Vec::new(), Vec::new());
+    let (mut roots, mut unresolved, mut not_plain) = (Vec::new(), Vec::new(), None);
     let parse = |text: &str| serde_json::from_str::<String>(text).expect("a JSON string");
     for line in block.lines() {
         if let Some(text) = line.strip_prefix("json ") {
@@ -40,6 +44,8 @@ fn case(block: &str) -> Case {
             roots.extend(names.map(str::to_owned));
         } else if let Some(text) = line.strip_prefix("? ") {
             unresolved.push(parse(text));
+        } else if let Some(text) = line.strip_prefix("! ") {
+            not_plain = Some(text.to_owned());
         } else {
             panic!("no line of a case: {line}");
         }
@@ -48,6 +54,7 @@ fn case(block: &str) -> Case {
         script: script.join("\n"),
         roots,
         unresolved,
+        not_plain,
     }
 }
 
@@ -58,19 +65,16 @@ fn corpus_yields_exactly_the_commands_that_run() {
     let mut bad = Vec::new();
     for case in cases {
         let analysis = analyse(&case.script);
-        let (roots, unresolved) = (analysis.root_commands(), analysis.unresolved);
-        // A case whose only root is text that holds the separator.
-        let joined = roots
-            .join(", ")
-            .split(", ")
-            .map(str::to_owned)
-            .collect::<Vec<_>>();
-        let roots = joined
-            .into_iter()
-            .filter(|r| !r.is_empty())
-            .collect::<Vec<_>>();
-        if roots != case.roots || unresolved != case.unresolved {
-            bad.push(format!("{}\n=> {roots:?}\n? {unresolved:?}", case.script));
+        let not_plain = analysis.not_plain.as_ref().map(ToString::to_string);
+        let (roots, unresolved) = match not_plain {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => (analysis.root_commands(), analysis.unresolved),
+        };
+        if (&roots, &unresolved, &not_plain) != (&case.roots, &case.unresolved, &case.not_plain) {
+            let script = &case.script;
+            bad.push(format!(
+                "{script:?}\n{roots:?}\n{unresolved:?}\n{not_plain:?}"
+            ));
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n\n"));
@@ -187,7 +191,7 @@ fn confirmation_names_every_command() {
     assert_eq!(details["rootCommand"], "git");
     assert_eq!(
         details["rootCommands"],
-        json!(["git", "env", "rm", "cat", "xargs", "$TOOL"])
+        json!(["git", "env", "rm", "cat", "xargs", "$TOOL", "A="])
     );
     assert_eq!(details["unresolved"], json!(["$TOOL"]));
     let plain = explained(&ws, "ls");
@@ -243,4 +247,49 @@ fn settings_restrict_the_commands_that_may_run() {
             .run();
         assert_eq!(explained.status(), if runs { 0 } else { 3 }, "{command}");
     }
+}
+
+/// Lines that people and models write.
+#[test]
+fn at_least_96_of_100_honest_lines_are_understood() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands/honest.jsonl");
+    let text = fs::read_to_string(path).expect("the lines");
+    let lines = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("a line");
+        line["line"].as_str().expect("a text").to_owned()
+    });
+    let lines: Vec<_> = lines.map(|line| (analyse(&line), line)).collect();
+    let plain = lines
+        .iter()
+        .filter(|(analysis, _)| analysis.understood().is_some())
+        .count();
+    let known = lines
+        .iter()
+        .filter(|(analysis, _)| analysis.unresolved.is_empty())
+        .count();
+    let all = lines.len();
+    println!(
+        "{plain} of {all} honest lines are understood; in {known} of them nothing is unresolved"
+    );
+    let others = lines
+        .iter()
+        .filter(|(analysis, _)| analysis.understood().is_none());
+    let others: Vec<_> = others
+        .map(|(analysis, line)| (line, &analysis.not_plain))
+        .collect();
+    assert!(plain * 100 >= all * 96, "{others:#?}");
+}
+
+#[test]
+fn a_line_is_in_an_answer_once_with_the_construct_that_is_not_plain() {
+    let ws = Workspace::new().home(
+        ".gemini/policies/rules.toml",
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\npriority = 900\n",
+    );
+    let line = format!("make; coproc {}", "x".repeat(50_000));
+    let call = ws.tool("run_shell_command").flags(&["--explain"]);
+    let answer = call.arguments(&json!({ "command": line })).run();
+    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert!(text.contains("`coproc` at column 7"), "{text}");
+    assert!(text.len() < 60_000, "{}", text.len());
 }

@@ -64,10 +64,14 @@ impl Policy {
         let Some(analysis) = analysis else {
             return self.by_default(call, mode, interactive);
         };
-        Verdict {
-            understood: analysis.understood().map(str::to_owned),
-            ..self.check_analysed(call, line, &analysis, mode, interactive)
+        let mut verdict = self.check_analysed(call, line, &analysis, mode, interactive);
+        verdict.understood = analysis.understood().map(str::to_owned);
+        if let Some(not_plain) = &analysis.not_plain
+            && verdict.decision != Decision::Allow
+        {
+            verdict.reason = format!("{} {not_plain} is not plain shell.", verdict.reason);
         }
+        verdict
     }
 
     fn check_analysed(
@@ -82,7 +86,13 @@ impl Policy {
         let commands: Vec<&Command> = analysis.programs().collect();
         let is_nothing = commands.is_empty();
         let single = match commands.as_slice() {
-            [one] if one.text.trim() == line.trim() && analysis.unresolved.is_empty() => Some(*one),
+            [one]
+                if one.text.trim() == line.trim()
+                    && analysis.unresolved.is_empty()
+                    && analysis.texts.is_empty() =>
+            {
+                Some(*one)
+            }
             _ => None,
         };
         let whole = RuleSubject {
@@ -120,11 +130,6 @@ impl Policy {
         }
         if single.is_none() {
             verdict = self.parts(call, analysis, mode, interactive, verdict);
-        }
-        if let Some(not_plain) = &analysis.not_plain
-            && verdict.decision != Decision::Allow
-        {
-            verdict.reason = format!("{} {not_plain} is not plain shell.", verdict.reason);
         }
         if is_dangerous || is_conditional {
             return verdict;

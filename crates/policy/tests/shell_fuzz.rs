@@ -463,6 +463,45 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Lines whose last byte of a letter and a backslash some charset reads as one character.
+const BEYOND_ASCII: &[&str] = &[
+    "echo \"中\\$(evil)$x\"",
+    "echo \"$x\u{ff5e}\\$(evil)\"",
+    "echo \"中\\`evil\\`$x\"",
+    "echo $'中\\x1b\\'; evil; \\''",
+];
+
+#[test]
+fn no_charset_reads_a_printed_line_otherwise() {
+    let place = Place::new();
+    let judge = Judge::with("nothing", "", Mode::Default);
+    let locales = place.path("locales");
+    fs::create_dir_all(&locales).expect("a directory");
+    for charset in ["GBK", "GB18030", "BIG5", "BIG5-HKSCS"] {
+        let mut localedef = Command::new("localedef");
+        localedef.args(["-c", "-f", charset, "-i", "zh_CN"]);
+        // It complains of characters that the charset has not, and makes the locale.
+        let _ = localedef.arg(locales.join(charset)).output();
+        let runs = |line: &str| {
+            let _ = fs::remove_file(place.path("ran"));
+            let mut bash = place.bash(line);
+            bash.env("LOCPATH", &locales).env("LC_ALL", charset);
+            bash.status().expect("bash runs");
+            place.path("ran").exists()
+        };
+        if locales.join(charset).is_dir() && charset == "GBK" {
+            assert!(runs(BEYOND_ASCII[0]), "the locale is not in force");
+        }
+        for line in BEYOND_ASCII {
+            let text = judge.lets_run(line).expect("let run");
+            assert!(
+                !runs(&text),
+                "{charset}: {line:?} runs the program as {text:?}"
+            );
+        }
+    }
+}
+
 /// Programs of these lines that not every machine has.
 const OPTIONAL: &[&str] = &[
     "gcc", "gdb", "git", "gpgtar", "jshell", "json_pp", "make", "node", "npm", "npx", "perl",

@@ -1,104 +1,27 @@
 //! Builtins of bash that evaluate texts, and the forms of them that do not.
 
 use super::plain::is_name;
-use super::words::Word;
+use super::words::{Word, is_among};
 use super::{Walk, wrappers};
 
 /// All builtins of bash.
-const BUILTINS: [&str; 61] = [
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
+const BUILTINS: &str = "\
+    . : [ alias bg bind break builtin caller cd command compgen complete compopt continue \
+    declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history \
+    jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return set \
+    shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait";
 
 /// Settings of `shopt` that change nothing but what patterns find and when a script ends.
-const SETTINGS: [&str; 9] = [
-    "dotglob",
-    "failglob",
-    "globstar",
-    "inherit_errexit",
-    "lastpipe",
-    "nocaseglob",
-    "nocasematch",
-    "nullglob",
-    "xpg_echo",
-];
+const SETTINGS: &str = "\
+    dotglob failglob globstar inherit_errexit lastpipe nocaseglob nocasematch nullglob xpg_echo";
 
 /// Settings of `set -o` that run nothing.
-const OPTIONS: [&str; 10] = [
-    "braceexpand",
-    "errexit",
-    "errtrace",
-    "functrace",
-    "noclobber",
-    "noglob",
-    "nounset",
-    "pipefail",
-    "verbose",
-    "xtrace",
-];
+const OPTIONS: &str = "\
+    braceexpand errexit errtrace functrace noclobber noglob nounset pipefail verbose xtrace";
 
 /// Whether a name is a builtin's.
 pub(super) fn is_known(name: &str) -> bool {
-    BUILTINS.contains(&name)
+    is_among(name, BUILTINS)
 }
 
 /// Adds what a builtin evaluates as unresolved.
@@ -141,7 +64,7 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
         },
         "shopt" => rest.iter().all(|word| {
             let value = word.value.as_deref().unwrap_or_default();
-            matches!(value, "-s" | "-u" | "-q" | "-p") || SETTINGS.contains(&value)
+            matches!(value, "-s" | "-u" | "-q" | "-p") || is_among(value, SETTINGS)
         }),
         "set" => is_plain_set(rest),
         _ => true,
@@ -330,7 +253,7 @@ fn is_plain_set(rest: &[Word]) -> bool {
                 'C' | 'E' | 'T' | 'a' | 'b' | 'e' | 'f' | 'h' | 'm' | 'u' | 'v' | 'x' => {}
                 'o' => {
                     let name = words.next().and_then(|word| word.value.as_deref());
-                    if !name.is_some_and(|name| OPTIONS.contains(&name)) {
+                    if !name.is_some_and(|name| is_among(name, OPTIONS)) {
                         return false;
                     }
                 }

@@ -138,8 +138,9 @@ pub fn analyse(line: &str) -> Analysis {
     let budget = Budget::default();
     let mut analysis = Analysis::default();
     let position = ScriptPosition::default();
-    if line.len() > MAX_LINE || cfg!(windows) {
-        // The shell is PowerShell on Windows, and what is read here is bash.
+    if cfg!(windows) {
+        budget.exceed("PowerShell");
+    } else if line.len() > MAX_LINE {
         budget.exceed("more than 128 KiB");
     } else if let Some(not_plain) = analysis.script(line, position, &budget) {
         return Analysis::not_plain(line, not_plain);

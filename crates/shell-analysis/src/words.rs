@@ -23,6 +23,11 @@ pub(super) struct Word {
     pub(super) is_expanded: bool,
 }
 
+/// Whether a name is in a list of names with blanks between them.
+pub(super) fn is_among(name: &str, list: &str) -> bool {
+    list.split(' ').any(|known| known == name)
+}
+
 /// The escapes of `$'…'`.
 pub(super) fn ansi_c(text: &str) -> Option<String> {
     let mut out: Vec<u8> = Vec::with_capacity(text.len());

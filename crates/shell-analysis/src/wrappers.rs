@@ -4,83 +4,28 @@
 //! line unresolved. What a program of any other name does with its words is not looked into.
 
 use super::options::{Grammar, Parsed, parse};
-use super::words::Word;
+use super::words::{Word, is_among};
 use super::{Input, Walk, base};
 
 /// Variables that change nothing but what programs print, or how fast, and those that bash sets for
 /// scripts.
-const HARMLESS_VARIABLES: [&str; 43] = [
-    "CARGO_INCREMENTAL",
-    "CARGO_TERM_COLOR",
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "DEBIAN_FRONTEND",
-    "DO_NOT_TRACK",
-    "FORCE_COLOR",
-    "GIT_AUTHOR_DATE",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_NAME",
-    "GIT_COMMITTER_DATE",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_TERMINAL_PROMPT",
-    "HOSTNAME",
-    "LANG",
-    "LANGUAGE",
-    "LINES",
-    "LOGNAME",
-    "NODE_ENV",
-    "NODE_NO_WARNINGS",
-    "NO_COLOR",
-    "OMP_NUM_THREADS",
-    "OPTARG",
-    "OPTIND",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONHASHSEED",
-    "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-    "PYTHONUTF8",
-    "RANDOM",
-    "REPLY",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "RUST_TEST_THREADS",
-    "SECONDS",
-    "SOURCE_DATE_EPOCH",
-    "TERM",
-    "TZ",
-    "USER",
-];
+const HARMLESS_VARIABLES: &str = "\
+    CARGO_INCREMENTAL CARGO_TERM_COLOR CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS \
+    DEBIAN_FRONTEND DO_NOT_TRACK FORCE_COLOR GIT_AUTHOR_DATE GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME \
+    GIT_COMMITTER_DATE GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME GIT_TERMINAL_PROMPT HOSTNAME LANG \
+    LANGUAGE LINES LOGNAME NODE_ENV NODE_NO_WARNINGS NO_COLOR OMP_NUM_THREADS OPTARG OPTIND \
+    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PYTHONUTF8 RANDOM \
+    REPLY RUST_BACKTRACE RUST_LOG RUST_TEST_THREADS SECONDS SOURCE_DATE_EPOCH TERM TZ USER";
 
 /// Variables by which bash itself reads or finds something else, but for those that begin with
 /// `BASH`.
-const READ_BY_BASH: [&str; 18] = [
-    "CDPATH",
-    "ENV",
-    "EXECIGNORE",
-    "FCEDIT",
-    "GLOBIGNORE",
-    "HISTFILE",
-    "HOME",
-    "IFS",
-    "INPUTRC",
-    "OLDPWD",
-    "POSIXLY_CORRECT",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS4",
-    "PWD",
-    "SHELLOPTS",
-];
+const READ_BY_BASH: &str = "\
+    CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTFILE HOME IFS INPUTRC OLDPWD POSIXLY_CORRECT \
+    PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD SHELLOPTS";
 
 /// Whether bash reads or finds something else by a variable.
 pub(super) fn is_read_by_bash(name: &str) -> bool {
-    name.starts_with("BASH") || READ_BY_BASH.contains(&name)
+    name.starts_with("BASH") || is_among(name, READ_BY_BASH)
 }
 
 /// Whether no program starts others by a variable. Names in lower case are a script's own, but for
@@ -93,7 +38,7 @@ fn is_harmless(name: &str) -> bool {
                 .iter()
                 .any(|start| name.starts_with(start))
     };
-    HARMLESS_VARIABLES.contains(&name) || name.starts_with("LC_") || is_own(name)
+    is_among(name, HARMLESS_VARIABLES) || name.starts_with("LC_") || is_own(name)
 }
 
 /// Adds what an assignment means. A variable by which programs may start others is a command of its
@@ -112,7 +57,7 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
 pub(super) fn is_known(name: &str) -> bool {
     let program = program(name);
     wrapper_named(program).is_some()
-        || RUNNERS.contains(&program)
+        || is_among(program, RUNNERS)
         || SHELLS.contains(&program)
         || matches!(program, "fd" | "fdfind" | "find" | "git" | "perf" | "ssh")
 }
@@ -187,64 +132,12 @@ const WRAPPERS: [Wrapper; 12] = [
 
 /// Programs that are there to run others, which are not followed. A line with one of them is never
 /// known whole.
-const RUNNERS: [&str; 56] = [
-    "bwrap",
-    "busybox",
-    "caffeinate",
-    "capsh",
-    "catchsegv",
-    "choom",
-    "chronic",
-    "chroot",
-    "chrt",
-    "coproc",
-    "dbus-run-session",
-    "doas",
-    "dumb-init",
-    "eatmydata",
-    "entr",
-    "fakeroot",
-    "faketime",
-    "firejail",
-    "flock",
-    "i386",
-    "ifne",
-    "ionice",
-    "ld.so",
-    "linux32",
-    "linux64",
-    "ltrace",
-    "memusage",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "proxychains4",
-    "runuser",
-    "script",
-    "setarch",
-    "setpriv",
-    "strace",
-    "su",
-    "systemd-inhibit",
-    "systemd-run",
-    "taskset",
-    "tini",
-    "torsocks",
-    "toybox",
-    "tsp",
-    "uclampset",
-    "uname26",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "x86_64",
-    "xvfb-run",
-    "xonsh",
-];
+const RUNNERS: &str = "\
+    bwrap busybox caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session \
+    doas dumb-init eatmydata entr fakeroot faketime firejail flock i386 ifne ionice ld.so \
+    linux32 linux64 ltrace memusage nsenter numactl parallel pkexec prlimit proot proxychains4 \
+    runuser script setarch setpriv strace su systemd-inhibit systemd-run taskset tini torsocks \
+    toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run xonsh";
 
 const SSH: Grammar = Grammar {
     operands: 1,
@@ -255,26 +148,10 @@ const SSH: Grammar = Grammar {
 };
 
 /// Options of many programs whose value is a command.
-const RUN_BY_OPTION: [&str; 18] = [
-    "--cc-cmd",
-    "--checkpoint-action",
-    "--compress-program",
-    "--diff-program",
-    "--header-cmd",
-    "--open-files-in-pager",
-    "--pager",
-    "--post-invoke",
-    "--pre-invoke",
-    "--receive-pack",
-    "--rsh",
-    "--sendmail-cmd",
-    "--smtp-server",
-    "--strip-program",
-    "--to-cmd",
-    "--to-command",
-    "--upload-pack",
-    "--use-compress-program",
-];
+const RUN_BY_OPTION: &str = "\
+    --cc-cmd --checkpoint-action --compress-program --diff-program --header-cmd \
+    --open-files-in-pager --pager --post-invoke --pre-invoke --receive-pack --rsh --sendmail-cmd \
+    --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
 
 const SHELLS: [&str; 19] = [
     "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "hush", "lksh", "oksh",
@@ -359,7 +236,7 @@ fn resolve_command(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
             walk.unresolved(text);
         }
         "unset" => walk.analysis.forgets_functions = true,
-        name if RUNNERS.contains(&name) && !asks_for_help(rest) => walk.unresolved(text),
+        name if is_among(name, RUNNERS) && !asks_for_help(rest) => walk.unresolved(text),
         name => {
             if let Some(wrapper) = wrapper_named(name) {
                 run_wrapped(walk, wrapper, rest, call);
@@ -425,7 +302,7 @@ fn names_program(program: &str, word: &Word) -> bool {
         ],
         _ => &[],
     };
-    RUN_BY_OPTION.contains(&name)
+    is_among(name, RUN_BY_OPTION)
         || name.len() > 2 && shortened.iter().any(|option| option.starts_with(name))
 }
 
@@ -643,24 +520,9 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
 }
 
 /// Long options of bash, which may have one dash.
-const OF_BASH: [&str; 16] = [
-    "debug",
-    "debugger",
-    "dump-po-strings",
-    "dump-strings",
-    "help",
-    "init-file",
-    "login",
-    "noediting",
-    "noprofile",
-    "norc",
-    "posix",
-    "pretty-print",
-    "protected",
-    "rcfile",
-    "restricted",
-    "verbose",
-];
+const OF_BASH: &str = "\
+    debug debugger dump-po-strings dump-strings help init-file login noediting noprofile norc \
+    posix pretty-print protected rcfile restricted verbose";
 
 fn run_shell(walk: &mut Walk<'_>, shell: &str, rest: &[Word], call: Call<'_>) {
     let Some(dialect) = super::meaning::dialect_of(shell) else {
@@ -698,7 +560,7 @@ fn run_arguments(walk: &mut Walk<'_>, rest: &[Word], call: Call<'_>, attached: b
             walk.unresolved(call.text);
         }
         let is_long = value.starts_with("--")
-            || (!has_letters && OF_BASH.contains(&value.trim_start_matches('-')));
+            || (!has_letters && is_among(value.trim_start_matches('-'), OF_BASH));
         words = match value {
             "-" | "--" => {
                 words = &words[1..];
@@ -791,24 +653,10 @@ fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usi
 }
 
 /// Settings of git's that name no program and no address; with a full stop all of a section.
-const PLAIN_SETTINGS: [&str; 16] = [
-    "advice.",
-    "color.",
-    "commit.gpgsign=false",
-    "core.abbrev",
-    "core.autocrlf",
-    "core.filemode",
-    "core.pager=cat",
-    "core.quotepath",
-    "diff.renames",
-    "fetch.prune",
-    "i18n.",
-    "init.defaultbranch",
-    "log.showsignature=false",
-    "protocol.version",
-    "safe.directory",
-    "user.",
-];
+const PLAIN_SETTINGS: &str = "\
+    advice. color. commit.gpgsign=false core.abbrev core.autocrlf core.filemode core.pager=cat \
+    core.quotepath diff.renames fetch.prune i18n. init.defaultbranch log.showsignature=false \
+    protocol.version safe.directory user.";
 
 /// Whether `git` may run other programs than its own.
 fn git_runs_others(rest: &[Word]) -> bool {
@@ -823,7 +671,7 @@ fn git_runs_others(rest: &[Word]) -> bool {
                 let setting = words.next().and_then(|word| word.value.as_deref());
                 let is_plain = |setting: &str| {
                     let setting = setting.to_lowercase();
-                    PLAIN_SETTINGS.iter().any(|plain| {
+                    PLAIN_SETTINGS.split(' ').any(|plain| {
                         let rest = setting.strip_prefix(plain);
                         rest.is_some_and(|rest| {
                             plain.ends_with('.') || rest.is_empty() || rest.starts_with('=')

@@ -173,7 +173,12 @@ fn place_of(workspace: &Workspace, directory: &str) -> Result<WorkspacePath, Too
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let mut text = format!("`{}`", self.command.trim());
+        // The whole line is in the question.
+        let command = self.command.trim();
+        let mut text = match command.char_indices().nth(1_000) {
+            None => format!("`{command}`"),
+            Some((end, _)) => format!("`{}…`", &command[..end]),
+        };
         if let Some(directory) = &self.directory {
             let _ = write!(text, " [in {directory}]");
         }
