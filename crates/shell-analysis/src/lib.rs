@@ -93,7 +93,7 @@ pub struct Analysis {
     pub commands: Vec<Command>,
     /// Source text whose commands can't be known before it runs; the line, where it is not plain.
     pub unresolved: Vec<String>,
-    /// The texts that are no command's words: values of variables, here-documents, words of loops.
+    /// The texts outside of commands: values of variables, here-documents, words of loops.
     pub texts: Vec<String>,
     /// Whether the line, or a script in it, reads or writes files by `<`, `>` and their like.
     pub redirects: bool,

@@ -472,7 +472,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the texts that are no command's words.
+    /// Notes the texts outside of commands.
     fn texts(&mut self, plain: &Plain) {
         let mut words: Vec<&super::plain::Word> = plain.documents.iter().collect();
         visit(&plain.script, &plain.documents, &mut |node| match node {

@@ -369,7 +369,7 @@ fn runs_scripts(first: &Word) -> bool {
     first.value.as_deref().is_none_or(runs)
 }
 
-/// Returns the words of a command of `find`, where the name of a file stands in the place of `{}`.
+/// Returns the words of a command of `find` with the names of files, which are not known, for `{}`.
 fn with_files(words: &[Word]) -> Vec<Word> {
     let runs_scripts = words.first().is_some_and(runs_scripts);
     let with_file = |(i, word): (usize, &Word)| {

@@ -260,7 +260,7 @@ impl NotPlain {
         while !text.is_char_boundary(at) {
             at -= 1;
         }
-        let begins = |c: char| matches!(c, '$' | '`' | '\\' | '\'' | '"');
+        let begins = |c: char| matches!(c, '$' | '@' | '`' | '\\' | '\'' | '"');
         if limit.is_none()
             && let Some(before) = text[..at].chars().next_back().filter(|c| begins(*c))
         {
@@ -272,6 +272,7 @@ impl NotPlain {
         let construct = match (limit, first) {
             (Some(limit), _) => limit.to_owned(),
             (None, None) => "the end".to_owned(),
+            (None, Some('`')) => "a backtick".to_owned(),
             (None, Some(first)) if first.is_control() => "a control character".to_owned(),
             (None, Some(first)) => {
                 let is_same = |c: &char| !c.is_whitespace() && is_word(*c) == is_word(first);
