@@ -447,6 +447,10 @@ fn explained<'a>(ws: &'a Workspace, text: &str, times: usize, end: &str) -> Call
     command(ws, &format!("{}x{}", text.repeat(times), end.repeat(times))).flags(&["--explain"])
 }
 
+/// A rule that denies a command.
+const DENIES: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"rm\"\ndecision = \"deny\"\n\
+    priority = 900\n";
+
 /// Lines of shell.
 fn lines() -> Vec<Row> {
     let ws = Workspace::new;
@@ -482,14 +486,14 @@ fn lines() -> Vec<Row> {
             "more than 20,000 parts",
         ),
         row(
-            "9,000 commands",
+            "9,000 commands within each other",
             ws(),
             |ws| explained(ws, "xargs ", 9_000, ""),
-            "xargs",
+            "more than 20,000 parts",
         ),
         row(
-            "10,000 expansions within each other, in a server",
-            ws(),
+            "10,000 expansions within each other, refused by a server",
+            ws().home(".gemini/policies/rules.toml", DENIES),
             |ws| {
                 let line = format!("{}x{}", "${x:-".repeat(10_000), "}".repeat(10_000));
                 served_call(

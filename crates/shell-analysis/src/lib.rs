@@ -419,7 +419,7 @@ impl Walk<'_> {
         at: usize,
         is_direct: bool,
     ) {
-        if self.budget.take(1, 2 * text.len()).is_none() {
+        if self.budget.take(words.len(), 2 * text.len()).is_none() {
             return;
         }
         let name = words.first().cloned().flatten();
