@@ -340,19 +340,18 @@ impl Policy {
                 }
                 let spellings = known.iter().map(|known| (known.as_str(), known.as_str()));
                 let near = nearest(bare, spellings);
-                let help = match near.first() {
-                    Some(near) => format!("Did you mean {near}?"),
-                    None if rule.tier == Tier::Workspace => {
-                        "Correct the name, or take the rule out; get_tools lists the names."
-                            .to_owned()
-                    }
+                let what = match near.first() {
+                    Some(near) => format!("No tool is called {name:?}. Did you mean {near}?"),
+                    None if rule.tier == Tier::Workspace => format!("No tool is called {name:?}."),
                     None => continue,
                 };
                 let key = format!("rule {number}");
-                let what = format!("No tool is called {name:?}.");
                 let problem = Diagnostic::warning("rule-unknown-tool", "", &key, what);
                 let problem = problem.in_file(file);
-                problems.push(problem.advise("The rule is for no call.", help));
+                problems.push(problem.advise(
+                    "The rule is for no call.",
+                    "Correct the name in the rule; get_tools lists the names.",
+                ));
             }
         }
         problems
