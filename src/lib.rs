@@ -1,12 +1,12 @@
 //! Gemini CLI's tools as a library, and the base of the commands `get_tools` and `call_tool`.
 //!
-//! This crate has no code of its own. The crates below `crates/` have it, each with one job, and
-//! here they have the names by which programs know them. Dependencies point downwards only: a name
+//! The crates below `crates/` have the code, each with one job, and here they have the names by
+//! which programs know them. Dependencies point downwards only: a name
 //! further down knows nothing of those above it.
 //!
 //! | Here | Crate | What it is |
 //! |---|---|---|
-//! | [`start`], [`main!`], [`memory!`] | `gemini-tools-startup` | how the executables start |
+//! | [`start`] | | the start of the executables |
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
 //! | [`serve`] | `gemini-tools-mcp-server` | the tools for MCP clients |
 //! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
@@ -126,7 +126,7 @@ pub use gemini_tools_shell_analysis as commands;
     feature = "run_agent",
     feature = "serve_tools"
 ))]
-pub use gemini_tools_startup::{self as start, main, memory};
+pub mod start;
 #[cfg(feature = "web")]
 pub use gemini_tools_web_tools as web;
 #[cfg(feature = "files")]

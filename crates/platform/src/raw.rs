@@ -53,11 +53,15 @@ pub fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     }
 }
 
-/// Has the system keep how children have ended until they are waited for. A host that ignores
-/// `SIGCHLD` would have it forget that, also in what the host starts.
-pub fn reset_sigchld() {
+/// Gives `SIGPIPE` and `SIGCHLD` their default actions. Rust's standard library ignores the first;
+/// a host that ignores the second has the system forget how children end, also those of the
+/// programs that the host starts.
+pub fn reset_signals() {
     // SAFETY: the default action needs no handler.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+    }
 }
 
 /// Ends the process at once, without running anything of its parent's.

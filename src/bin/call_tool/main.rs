@@ -1,8 +1,6 @@
 //! `call_tool NAME`: runs one call of a tool and prints its answer as JSON; `call_tool
 //! --batch`: runs many.
 
-#![cfg_attr(target_os = "linux", no_main)]
-
 mod batch;
 mod ci;
 mod command;
@@ -35,9 +33,12 @@ use gemini_tools::tool::{
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 
-gemini_tools::main!(run, gemini_tools::VERSION);
+fn main() -> ExitCode {
+    gemini_tools::start::run(run)
+}
 
 fn run() -> u8 {
     // A panic becomes an answer; its text must not reach standard error, which would make

@@ -15,10 +15,11 @@ use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
 use gemini_tools::output::printed;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
-use gemini_tools::start::words;
 use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use gemini_tools::variables;
 use serde_json::Value;
+use std::env::args_os;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The options that say which changes `--history` and `--undo` are about.
@@ -87,7 +88,7 @@ pub(crate) enum CiFormat {
 /// Reads the command line and the environment; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<CallToolOptions, u8> {
     let mut options = CallToolOptions::default();
-    let mut words = words().into_iter().skip(1);
+    let mut words = args_os().skip(1);
     let plain = match (words.next(), words.next()) {
         (Some(name), None) => name
             .into_string()
@@ -245,8 +246,8 @@ fn history(matches: &ArgMatches) -> Option<HistoryOptions> {
 }
 
 fn parse() -> Result<ArgMatches, u8> {
-    command().try_get_matches_from(words()).map_err(|e| {
-        if words().len() == 1 && is_stdout_terminal() {
+    command().try_get_matches_from(args_os()).map_err(|e| {
+        if args_os().len() == 1 && is_stdout_terminal() {
             print(
                 help::tools().as_bytes(),
                 Printed::Text,
@@ -255,7 +256,7 @@ fn parse() -> Result<ArgMatches, u8> {
                     unwritten: 2,
                 },
             )
-        } else if words().len() > 1 && is_without_name(&e) || words().len() == 1 {
+        } else if args_os().len() > 1 && is_without_name(&e) || args_os().len() == 1 {
             usage_error("", &help::name_a_tool())
         } else if e.use_stderr() {
             usage_error("", &unusable(&e))
@@ -314,7 +315,7 @@ fn of_grep(error: &clap::Error) -> Option<String> {
     else {
         return None;
     };
-    let words = words();
+    let words: Vec<OsString> = args_os().collect();
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
     let is_search = names
         .any(|name| builtin::known(name).is_some_and(|known| known.name == "search_file_content"));
@@ -359,7 +360,7 @@ fn of_journal(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::ArgumentConflict {
         return None;
     }
-    let words = words();
+    let words: Vec<OsString> = args_os().collect();
     let is_there = |option: &str| words.iter().any(|word| word == option);
     if is_there("--history") || is_there("--undo") {
         return None;
@@ -380,8 +381,7 @@ fn of_journal(error: &clap::Error) -> Option<String> {
 /// How the argument is typed that an option of the command line was meant as.
 fn without_dashes(option: &str) -> String {
     let key = option.trim_start_matches('-').replace('-', "_");
-    let words: Vec<String> = words()
-        .into_iter()
+    let words: Vec<String> = args_os()
         .filter_map(|word| word.into_string().ok())
         .collect();
     let place = words
@@ -408,15 +408,13 @@ fn without_dashes(option: &str) -> String {
 
 /// Whether the tool that is called knows this argument, where it is a built-in one.
 fn is_argument_of_built_in(key: &str) -> bool {
-    let words = words();
-    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
-    names.any(|name| builtin::knows_argument(name, key))
+    let mut names = args_os().skip(1).filter_map(|word| word.into_string().ok());
+    names.any(|name| builtin::knows_argument(&name, key))
 }
 
 /// Returns true if an unusable command line asks for text.
 fn wants_text() -> bool {
-    let words: Vec<_> = words()
-        .into_iter()
+    let words: Vec<_> = args_os()
         .filter_map(|word| word.into_string().ok())
         .collect();
     let is_text = |form: &str| Form::from_name(form).is_some_and(Form::is_for_people);
@@ -436,7 +434,7 @@ fn wants_text() -> bool {
 /// Answers a command line that can't be used. For a person on a terminal that is a message;
 /// a program gets it in the same form as every other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
-    let status = if words().iter().any(|word| word == propagate::FLAG) {
+    let status = if args_os().any(|word| word == propagate::FLAG) {
         propagate::OURS
     } else {
         2

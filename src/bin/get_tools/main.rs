@@ -3,8 +3,6 @@
 //! lint`: what is wrong with custom tools, those of MCP servers, or declarations; `get_tools
 //! init` and `get_tools doctor`: setting up; `get_tools completions`: for shells.
 
-#![cfg_attr(target_os = "linux", no_main)]
-
 mod command;
 mod complete;
 mod completions;
@@ -24,12 +22,15 @@ mod table;
 mod trust;
 
 use options::Task;
+use std::process::ExitCode;
 
-gemini_tools::main!(run, gemini_tools::VERSION);
+fn main() -> ExitCode {
+    gemini_tools::start::run(run)
+}
 
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
-    if gemini_tools::start::words().len() <= 1 {
+    if std::env::args_os().len() <= 1 {
         return list::run(&list::ListOptions {
             format: format::Format::of_stdout(),
             ..list::ListOptions::default()

@@ -15,8 +15,9 @@ use gemini_tools::dialect::Dialect;
 use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::Asks;
 use gemini_tools::output::printed;
-use gemini_tools::start::{usage_message, words};
+use gemini_tools::start::usage_message;
 use gemini_tools::workspace::pattern::PatternSet;
+use std::env::args_os;
 use std::path::PathBuf;
 
 /// What is asked for.
@@ -54,11 +55,10 @@ pub(crate) fn parse() -> Result<Task, u8> {
     if let Some(task) = complete() {
         return Ok(task);
     }
-    let matches = match command().try_get_matches_from(words()) {
+    let matches = match command().try_get_matches_from(args_os()) {
         Ok(matches) => matches,
         Err(e) => {
-            let words: Vec<String> = words()
-                .into_iter()
+            let words: Vec<String> = args_os()
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
@@ -97,7 +97,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
 /// `get_tools complete [--describe] [--] [NAME]`: for the completions of shells, which ask for it
 /// at each tab, and for nothing else, so that no help lists it.
 fn complete() -> Option<Task> {
-    let mut words = words().into_iter().skip(1);
+    let mut words = args_os().skip(1);
     if words.next()? != "complete" {
         return None;
     }

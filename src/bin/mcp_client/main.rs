@@ -4,8 +4,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-gemini_tools::memory!();
-
 const USAGE: &str = "\
 Usage: mcp_client --connect VERSION
 
@@ -17,12 +15,16 @@ hand.
 ";
 
 fn main() -> ExitCode {
+    gemini_tools::start::run(run)
+}
+
+fn run() -> u8 {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         // Another version has other messages.
         ["--connect", version] if version == gemini_tools::network::protocol() => {
-            ExitCode::from(gemini_tools::network_helper::run())
+            gemini_tools::network_helper::run()
         }
         ["-h" | "--help"] => print(&mut std::io::stdout(), USAGE, 0),
         ["-V" | "--version"] => print(
@@ -34,8 +36,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn print(to: &mut dyn Write, text: &str, status: u8) -> ExitCode {
+fn print(to: &mut dyn Write, text: &str, status: u8) -> u8 {
     // Without a reader, it is not missed.
     let _ = to.write_all(text.as_bytes());
-    ExitCode::from(status)
+    status
 }

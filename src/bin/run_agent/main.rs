@@ -1,7 +1,5 @@
 //! `run_agent`: has a model do what a prompt says, with the tools of two commands.
 
-#![cfg_attr(target_os = "linux", no_main)]
-
 mod command;
 mod input;
 mod options;
@@ -16,6 +14,7 @@ use gemini_tools::agent::session::AgentSession;
 use gemini_tools::process::signals::Signals;
 use gemini_tools::tool::Cancellation;
 use std::io::Write;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,9 @@ use std::time::Duration;
 /// it for one.
 const REFUSED: u8 = 3;
 
-gemini_tools::main!(run, gemini_tools::VERSION);
+fn main() -> ExitCode {
+    gemini_tools::start::run(run)
+}
 
 fn run() -> u8 {
     let options = match options::options() {

@@ -3,8 +3,9 @@
 use crate::command::command;
 use clap::ArgMatches;
 use gemini_tools::output::printed;
-use gemini_tools::start::{usage_message, words};
+use gemini_tools::start::usage_message;
 use gemini_tools::tool::ApprovalMode;
+use std::env::args_os;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -125,7 +126,7 @@ pub(crate) fn options() -> Result<RunAgentOptions, u8> {
 }
 
 fn parse() -> Result<ArgMatches, u8> {
-    command().try_get_matches_from(words()).map_err(|e| {
+    command().try_get_matches_from(args_os()).map_err(|e| {
         if e.use_stderr() {
             // Where standard error is gone, there is no reader.
             let message = usage_message("run_agent", &e.to_string());

@@ -6,10 +6,11 @@ mod options;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-gemini_tools::memory!();
-
 fn main() -> ExitCode {
-    gemini_tools::version::set(gemini_tools::VERSION);
+    gemini_tools::start::run(run)
+}
+
+fn run() -> u8 {
     match options::options() {
         Ok(options) => {
             if options.http.is_none() && std::io::stdin().is_terminal() {
@@ -22,7 +23,6 @@ fn main() -> ExitCode {
         }
         Err(status) => status,
     }
-    .into()
 }
 
 /// Prints a message for a person; standard output is the protocol's.

@@ -1,26 +1,17 @@
-//! This process: what it sees to before it does anything, who has started it, and its end.
+//! This process: its preparation, its caller and its end.
 
 pub use crate::raw::without_sigpipe;
 
 use crate::raw;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fd::OwnedFd;
 use rustix::process::{Pid, getppid};
-use rustix::stdio::{stderr, stdin, stdout};
 
-/// Opens the standard streams that are closed, so that no file gets their numbers, has the system
-/// keep how children end, and closes what others could see of this process. Whether all streams
-/// are there.
-pub fn prepare() -> bool {
-    for stream in [stdin(), stdout(), stderr()] {
-        if is_closed(stream) && !open_null() {
-            return false;
-        }
-    }
-    raw::reset_sigchld();
+/// Prepares this process: a reader of its output that goes away ends it, as is usual on Unix; the
+/// system keeps how its children end, also where the caller ignores `SIGCHLD`; and no other process
+/// of an ordinary user can look into it.
+pub fn prepare() {
+    raw::reset_signals();
     close_to_others();
-    true
 }
 
 /// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
@@ -61,15 +52,4 @@ pub fn leave_terminal() {
 /// Ends this process at once, whatever its threads do.
 pub fn exit(status: u8) -> ! {
     raw::exit(status.into())
-}
-
-fn is_closed(stream: BorrowedFd<'_>) -> bool {
-    rustix::io::fcntl_getfd(stream) == Err(Errno::BADF)
-}
-
-/// Opens the null device under the lowest free number and leaves it open.
-fn open_null() -> bool {
-    rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())
-        .map(std::mem::forget)
-        .is_ok()
 }
