@@ -352,7 +352,7 @@ fn the_form_for_hosts_cuts_and_keeps_a_long_answer_as_the_json_does() {
 
 #[test]
 fn the_form_for_hosts_says_which_media_it_does_not_show() {
-    let pixels = [&b"\x89PNG\r\n\x1a\n"[..], &[0; 214_000]].concat();
+    let pixels = [&b"\x89PNG\r\n\x1a\n"[..], &vec![0; 214_000]].concat();
     let ws = project().file("pixel.png", pixels).file(
         "wide.txt",
         format!("{}\n", "漢字かな".repeat(10)).repeat(1000),

@@ -1156,7 +1156,7 @@ fn what_differs_in_its_name_alone_is_one_finding() {
             json!({"name": name, "description": "d", "parameters":
                 {"type": "object", "properties": {"x": {"type": "string", "description": "d"}}}})
         };
-        let list = Value::from_iter(faulty.iter().map(tool));
+        let list = faulty.iter().map(tool).collect::<Value>();
         with_program(&format!(
             "#!/bin/sh\n[ $# -gt 0 ] || {{ echo '{list}'; exit; }}\ncat >/dev/null\nexit 1\n"
         ))

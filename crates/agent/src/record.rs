@@ -155,7 +155,7 @@ pub enum CallProgress {
     /// The call had begun; whether it had an effect is not known.
     Unknown,
     /// The call was over.
-    Done(CallOutcome),
+    Done(Box<CallOutcome>),
 }
 
 impl SessionRecord {
@@ -394,7 +394,7 @@ impl Reader {
                 };
                 self.set(&id, next);
             }
-            Line::Done { id, outcome } => self.set(&id, CallProgress::Done(outcome)),
+            Line::Done { id, outcome } => self.set(&id, CallProgress::Done(Box::new(outcome))),
             Line::History {
                 contents,
                 prompt_tokens,
@@ -496,7 +496,7 @@ mod tests {
         assert_eq!(
             progress,
             [
-                CallProgress::Done(CallOutcome::default()),
+                CallProgress::Done(Box::default()),
                 CallProgress::Unknown,
                 CallProgress::Repeatable,
                 CallProgress::Waiting,

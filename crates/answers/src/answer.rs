@@ -601,7 +601,7 @@ fn host_line(part: &Part) -> Option<String> {
             let bytes = data.data.trim_end_matches('=').len() * 3 / 4;
             let size = match bytes {
                 ..1000 => format!("{bytes} bytes"),
-                ..1_000_000 => format!("{} KB", bytes / 1000),
+                1000..1_000_000 => format!("{} KB", bytes / 1000),
                 _ => format!("{:.1} MB", bytes as f64 / 1e6),
             };
             let mime = data.mime_type.split_whitespace().collect::<String>();

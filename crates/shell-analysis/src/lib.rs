@@ -320,7 +320,7 @@ impl Command {
                         Some(word) if word == wanted => return true,
                         Some(word) if !word.starts_with('-') && !takes_value => return false,
                         word => {
-                            takes_value = word.is_some_and(|w| w.starts_with('-') && w.len() == 2)
+                            takes_value = word.is_some_and(|w| w.starts_with('-') && w.len() == 2);
                         }
                     }
                 }

@@ -41,7 +41,7 @@ pub(super) fn mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str>) 
     let has_option = |option: &&str| match option.strip_prefix("--") {
         Some(wanted) => {
             let begins = |name: &&str| name.starts_with(wanted) || wanted.starts_with(*name);
-            names.iter().any(|name| !name.is_empty() && begins(&name))
+            names.iter().any(|name| !name.is_empty() && begins(name))
                 || wanted.chars().next().is_some_and(has_letter)
         }
         None => option[1..]
@@ -66,7 +66,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | ',' | '\'' | '"'))
         .flat_map(move |part| {
             let slash = is_path(part);
-            part.split(move |c: char| !is_word(c) && !(slash && c == '/'))
+            part.split(move |c: char| !(is_word(c) || slash && c == '/'))
         })
         .filter(|part| !part.is_empty())
 }

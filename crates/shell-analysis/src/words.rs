@@ -2,6 +2,10 @@
 
 /// One word of a command.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about one word that hold in any combination"
+)]
 pub(super) struct Word {
     /// The text without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,

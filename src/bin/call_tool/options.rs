@@ -97,14 +97,13 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
         _ => None,
     };
     let is_as_by_host = plain.is_some();
-    match plain {
+    if let Some(name) = plain {
         // The host gives the name and nothing else: then nothing is parsed.
-        Some(name) => options.name = name,
-        None => {
-            options.take(&parse()?);
-            if let Some(conflict) = options.conflict() {
-                return Err(usage_error(&options.name, &conflict));
-            }
+        options.name = name;
+    } else {
+        options.take(&parse()?);
+        if let Some(conflict) = options.conflict() {
+            return Err(usage_error(&options.name, &conflict));
         }
     }
     // A line of the user's file is for hosts.

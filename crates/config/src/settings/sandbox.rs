@@ -62,7 +62,8 @@ impl SandboxSettings {
         let mut strictest = Mode::Off;
         for Variable { name, value, .. } in chosen {
             let mode = value.to_str().and_then(Mode::from_name);
-            let mode = mode.ok_or_else(|| not_understood(&format!("{name} is {value:?}"), ""))?;
+            let mode = mode
+                .ok_or_else(|| not_understood(&format!("{name} is \"{}\"", value.display()), ""))?;
             strictest = strictest.max(mode);
         }
         if !chosen.is_empty() {
@@ -118,9 +119,8 @@ fn mode_of_host(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
     match value {
         Value::Bool(false) | Value::Null => Ok(Mode::Off),
         // Gemini CLI's own container is around us already.
-        Value::Bool(true) if is_contained => Ok(Mode::Off),
+        Value::Bool(true) | Value::String(_) if is_contained => Ok(Mode::Off),
         Value::Bool(true) => Ok(Mode::WorkspaceWrite),
-        Value::String(_) if is_contained => Ok(Mode::Off),
         Value::String(name) => Err(not_understood(
             &format!("tools.sandbox is {name:?}"),
             ", a sandbox of Gemini CLI's own that this process does not run in",

@@ -162,6 +162,10 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in_and_the_hosts_own_key_is_taken_out() {
+        #[derive(serde::Deserialize)]
+        struct Params {
+            n: u32,
+        }
         let schema = super::Schema::from_value(json!({"type": "object",
             "additionalProperties": false, "properties": {
             "n": {"type": "integer", "default": 3}, "s": {"type": "string"},
@@ -172,10 +176,6 @@ mod tests {
             json!(filled.expect("valid")),
             json!({"n": 3, "o": {"d": "x"}})
         );
-        #[derive(serde::Deserialize)]
-        struct Params {
-            n: u32,
-        }
         let parsed = Args::default().parse::<Params>(&schema);
         assert_eq!(parsed.expect("a default").n, 3);
         let odd = Args::from_value(json!({"other": 1})).expect("object");

@@ -63,10 +63,8 @@ fn by_host(setup: &Setup<'_>) -> Option<(String, String)> {
         .filter(|file| setup.home.map(env_file::of_user).as_ref() != Some(file))?;
     let whose = FileOwner::of(&file, setup.home, setup.root);
     let text = whose.read(&file).ok()??;
-    let lines = env_file::variables(&text).into_iter();
-    let (name, value) = lines
-        .filter(|(name, _)| *name == OUTPUT || *name == host_name(OUTPUT))
-        .next_back()?;
+    let mut lines = env_file::variables(&text).into_iter();
+    let (name, value) = lines.rfind(|(name, _)| *name == OUTPUT || *name == host_name(OUTPUT))?;
     let variable = Variable {
         name,
         value: value.into(),

@@ -265,12 +265,12 @@ fn allowed_by(file: &Path) -> Vec<AllowedName> {
             continue;
         }
         let counts_in_plan_mode = has("plan");
-        let named: Vec<&str> = match rule.get("toolName") {
+        let tools: Vec<&str> = match rule.get("toolName") {
             Some(toml::Value::Array(list)) => list.iter().filter_map(|n| n.as_str()).collect(),
             Some(name) => name.as_str().into_iter().collect(),
             None => vec!["*"],
         };
-        names.extend(named.into_iter().map(|name| AllowedName {
+        names.extend(tools.into_iter().map(|name| AllowedName {
             name: name.to_owned(),
             counts_in_plan_mode,
         }));
