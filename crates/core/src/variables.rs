@@ -35,7 +35,7 @@ pub const NAMES: [&str; 13] = [
     "GEMINI_TOOLS_TIMEOUT",
 ];
 
-/// Those of [`NAMES`] without which more may run.
+/// The variables of [`NAMES`] that restrict what may run.
 pub const RESTRICTING: [&str; 3] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_POLICY",

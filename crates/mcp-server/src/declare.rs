@@ -19,9 +19,9 @@ const READS_MEMORY: &str = "gemini-cli-mcp-client";
 /// The properties of a client by which tools are left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Audience {
-    /// Its user can be asked about a call.
+    /// True if a user can be asked about a call.
     pub(super) can_ask: bool,
-    /// Its models read what `save_memory` has written.
+    /// True if its models read the file that `save_memory` writes.
     pub(super) reads_memory: bool,
 }
 

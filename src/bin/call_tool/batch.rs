@@ -101,7 +101,7 @@ impl Own {
     }
 }
 
-/// Returns the `id` of a call of which only the beginning is there, if it stands in that.
+/// Returns the `id` of a call from the beginning of its line, if it stands there.
 fn leading_id(beginning: &[u8]) -> Option<String> {
     struct Beginning<'a>(&'a mut Option<String>);
 

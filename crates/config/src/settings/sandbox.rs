@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// sandbox counts in the user's file only.
 ///
 /// `tools.sandbox` is Gemini CLI's: the container that it runs in. Where it asks for one and this
-/// process is in none, commands are kept in ours or don't run. Our modes are no values of it:
+/// process runs in no container, commands are kept in our sandbox or don't run. It takes none of our modes:
 /// Gemini CLI 0.61 ends with status 44 at them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {

@@ -492,7 +492,7 @@ pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
             ))
             .with_hint("Unset it, or give a number such as 300.")
         })?;
-        // Zero is no limit.
+        // Zero means unlimited.
         let length = |limit: &Duration| (limit.is_zero(), *limit);
         strictest = strictest.into_iter().chain([limit]).min_by_key(length);
     }
