@@ -551,3 +551,23 @@ fn our_modes_under_the_hosts_key_of_the_sandbox_stop_every_call() {
         }
     }
 }
+
+#[test]
+fn what_looks_harmless_is_judged_as_the_kernel_and_git_take_it() {
+    let ws = Workspace::new().file("x", "x").outside("d/x", "x");
+    let ws = ws.outside("x", "x").link("l", "../out/d");
+    let decision = |tool: &str, arguments: Value, flags: &[&str]| {
+        let call = ws.tool(tool).arguments(&arguments);
+        let answer = call.flags(&[&["--explain"], flags].concat()).run();
+        answer.json()["policy"]["decision"].clone()
+    };
+    for (line, wanted) in [("cat x", "allow"), ("cat l/../x", "ask_user")] {
+        let arguments = json!({ "command": line });
+        assert_eq!(decision("run_shell_command", arguments, &[]), wanted);
+    }
+    for (path, wanted) in [("y", "allow"), (".git/config", "deny")] {
+        let arguments = json!({"file_path": path, "content": ""});
+        let mode = ["--approval-mode", "auto_edit"];
+        assert_eq!(decision("write_file", arguments, &mode), wanted);
+    }
+}
