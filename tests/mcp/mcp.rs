@@ -667,15 +667,16 @@ fn a_server_gets_no_credentials_but_those_it_is_given() {
         .env("GEMINI_API_KEY", "secret-1")
         .env("WANTED", "w")
         .env("SOME_PASSWORD", "secret-2")
-        .env("HARMLESS", "h")
+        .env("SENTRY_DSN", "secret-3")
+        .env("LC_ALL", "C.UTF-8")
         .env("INNOCENT", "ghp_012345678901234567890123456789012345")
         .run();
     let environment: Value = serde_json::from_str(&answer.output()).expect("JSON");
     assert_eq!(environment["OWN_TOKEN"], "w");
     assert_eq!(environment["PLAIN"], "p$NOT_SET");
-    assert_eq!(environment["HARMLESS"], "h");
+    assert_eq!(environment["LC_ALL"], "C.UTF-8");
     assert_eq!(environment["GEMINI_CLI"], "1");
-    for name in ["GEMINI_API_KEY", "SOME_PASSWORD", "INNOCENT"] {
+    for name in ["GEMINI_API_KEY", "SOME_PASSWORD", "SENTRY_DSN", "INNOCENT"] {
         assert_eq!(environment[name], Value::Null, "{name}");
     }
     s.all_gone();

@@ -1,21 +1,115 @@
 //! What the environment of a server holds.
 //!
-//! A server gets ours without what looks like a credential, and what its configuration names. A
-//! tool that needs a key is given it there: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. Gemini
-//! CLI 0.61 does the same; 0.8 passes everything on.
+//! A server gets what programs need to find their files, each other and the network, and what its
+//! configuration names: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. No list of the names of
+//! credentials is ever complete, so that the variables that are handed on are listed. The official
+//! SDKs do the same with fewer; Gemini CLI 0.61 leaves out what looks like a credential, and 0.8
+//! passes everything on.
 
 use gemini_tools_core::secrets::is_secret;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+/// Variables that are handed on.
+const NAMES: [&str; 32] = [
+    "ALL_PROXY",
+    "COLORTERM",
+    "CURL_CA_BUNDLE",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "FORCE_COLOR",
+    "FTP_PROXY",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "NO_COLOR",
+    "NO_PROXY",
+    "PATH",
+    "PNPM_HOME",
+    "REQUESTS_CA_BUNDLE",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
+
+/// Beginnings of the names of others, for languages, directories and the programs that run servers.
+const PREFIXES: [&str; 16] = [
+    "ASDF_",
+    "BUN_",
+    "CARGO_",
+    "CONDA_",
+    "DENO_",
+    "LC_",
+    "MISE_",
+    "NIX_",
+    "NODE_",
+    "NPM_CONFIG_",
+    "NVM_",
+    "PYTHON",
+    "RUSTUP_",
+    "UV_",
+    "VOLTA_",
+    "XDG_",
+];
+
 /// Returns the environment of a server that is configured with `own`.
 pub(super) fn of_server(own: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
-        .filter(|(name, value)| !is_secret(&name.to_string_lossy(), &value.to_string_lossy()))
+        .filter(|(name, value)| {
+            let name = name.to_string_lossy();
+            is_handed_on(&name) && !is_secret(&name, &value.to_string_lossy())
+        })
         .collect();
     all.insert("GEMINI_CLI".into(), "1".into());
     for (name, value) in own {
         all.insert(name.into(), value.into());
     }
     all
+}
+
+fn is_handed_on(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_handed_on;
+
+    #[test]
+    fn what_programs_need_is_handed_on_and_nothing_else() {
+        for name in [
+            "PATH",
+            "LC_ALL",
+            "XDG_CACHE_HOME",
+            "npm_config_cache",
+            "https_proxy",
+        ] {
+            assert!(is_handed_on(name), "{name}");
+        }
+        for name in [
+            "MYSQL_PWD",
+            "BORG_PASSPHRASE",
+            "SMTP_PASS",
+            "AZURE_DEVOPS_EXT_PAT",
+            "CI_JOB_JWT",
+            "SENTRY_DSN",
+        ] {
+            assert!(!is_handed_on(name), "{name}");
+        }
+    }
 }

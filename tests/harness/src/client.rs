@@ -15,8 +15,8 @@ use crate::{Workspace, executable, marked_processes};
 /// How long anything may take.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A variable that every process of a test has in its environment.
-const MARK: &str = "SERVE_TEST_MARK";
+/// A variable that every process of a test has in its environment: MCP servers get those of XDG.
+const MARK: &str = "XDG_SERVE_TEST_MARK";
 
 /// The token of a server over HTTP.
 pub const TOKEN: &str = "a-token-of-the-tests";

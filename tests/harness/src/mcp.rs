@@ -15,8 +15,8 @@ pub const SERVER: &str = include_str!("mcp/server.py");
 /// How long the last processes may take to go.
 pub const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
-/// A variable that every process of a test has in its environment.
-pub const MARK: &str = "MCP_TEST_MARK";
+/// A variable that every process of a test has in its environment: MCP servers get those of XDG.
+pub const MARK: &str = "XDG_MCP_TEST_MARK";
 
 /// A workspace with servers in the user's settings; what they note is in `out`.
 pub struct Servers {
