@@ -35,8 +35,10 @@ use rmcp::transport::Transport;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::Notify;
 
 /// How much output that is not a message is put up with, in bytes.
 const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -49,6 +51,9 @@ const TAIL_BYTES: usize = 2000;
 
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
+
+/// How many of our answers may wait for a server to read them before nothing more is read from it.
+const MAX_UNSENT: usize = 64;
 
 /// What a server has said beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
@@ -146,12 +151,46 @@ async fn keep_tail(mut errors: Reader, aside: Aside) {
 
 type Writer = Arc<tokio::sync::Mutex<Option<runtime::Writer>>>;
 
+/// The number of our answers that a server has not taken in.
+#[derive(Default)]
+struct Unsent {
+    count: AtomicUsize,
+    changed: Notify,
+}
+
+impl Unsent {
+    /// Waits until few enough are left.
+    async fn room(&self) {
+        while self.count.load(Ordering::Relaxed) >= MAX_UNSENT {
+            self.changed.notified().await;
+        }
+    }
+}
+
+/// An answer that counts until it is dropped.
+struct Counted(Arc<Unsent>);
+
+impl Counted {
+    fn new(unsent: &Arc<Unsent>) -> Self {
+        unsent.count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(unsent))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.changed.notify_one();
+    }
+}
+
 /// Messages as lines, both ways.
 pub(super) struct Stdio {
     reader: BufReader<Reader>,
     /// What has come of the line that is being read: a reading that is given up loses nothing.
     line: Vec<u8>,
     writer: Writer,
+    unsent: Arc<Unsent>,
     aside: Aside,
     garbage_bytes: usize,
     garbage_lines: usize,
@@ -164,6 +203,7 @@ impl Stdio {
             reader: BufReader::with_capacity(CHUNK_BYTES, runtime::reader(output)?),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
+            unsent: Arc::default(),
             aside,
             garbage_bytes: 0,
             garbage_lines: 0,
@@ -223,7 +263,13 @@ impl Transport<RoleClient> for Stdio {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
+        let is_answer = matches!(
+            item,
+            TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_)
+        );
+        let counted = is_answer.then(|| Counted::new(&self.unsent));
         async move {
+            let _counted = counted;
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut writer = writer.lock().await;
@@ -233,6 +279,7 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.unsent.room().await;
         while self.read_line().await {
             let line = self.line.trim_ascii();
             if let Err(e) = json::check(line) {
@@ -257,5 +304,43 @@ impl Transport<RoleClient> for Stdio {
     async fn close(&mut self) -> io::Result<()> {
         self.writer.lock().await.take();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Aside, MAX_UNSENT, Stdio};
+    use rmcp::RoleClient;
+    use rmcp::model::{ClientResult, JsonRpcMessage, RequestId};
+    use rmcp::service::TxJsonRpcMessage;
+    use rmcp::transport::Transport;
+    use std::io::Write;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn no_more_is_read_from_a_server_that_reads_no_answers() {
+        let (_server_reads, input) = std::io::pipe().expect("a pipe");
+        let (output, mut server_writes) = std::io::pipe().expect("a pipe");
+        let mut stdio =
+            Stdio::new(input.into(), output.into(), Aside::default()).expect("a transport");
+        for id in 0..2 {
+            writeln!(
+                server_writes,
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#
+            )
+            .expect("written");
+        }
+        let answer = || -> TxJsonRpcMessage<RoleClient> {
+            JsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(0))
+        };
+        let mut waiting = Vec::new();
+        for _ in 0..MAX_UNSENT {
+            waiting.push(stdio.send(answer()));
+        }
+        let brief = Duration::from_millis(300);
+        assert!(timeout(brief, stdio.receive()).await.is_err());
+        drop(waiting.pop());
+        assert!(stdio.receive().await.is_some());
     }
 }
