@@ -13,8 +13,15 @@ const UNFORESEEN: u8 = 70;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-/// Runs the main function of an executable and returns its exit status. A panic becomes status 70.
+/// Runs the main function of a command and returns its exit status. A panic becomes status 70. A
+/// reader of its output that goes away ends it quietly, as is usual for Unix tools.
 pub fn run(main: fn() -> u8) -> ExitCode {
+    own::end_by_sigpipe();
+    serve(main)
+}
+
+/// Does as [`run`] for a process with several peers, which goes on when one of them goes away.
+pub fn serve(main: fn() -> u8) -> ExitCode {
     // Pages are taken apart in a fork of a process that may have threads.
     #[cfg(target_env = "musl")]
     dlmalloc::enable_alloc_after_fork();

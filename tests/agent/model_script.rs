@@ -135,7 +135,7 @@ fn faults_of_a_script_are_met_as_those_of_the_api() {
             "- calls: [{name: no_such_tool, expect: {error_type: tool_not_registered}}]\n- text: Done.",
             0,
             "Done.\n",
-            "",
+            "1 expectation met",
         ),
         (
             "- {calls: [{name: glob, args: {pattern: '*'}}], repeat: 5}",

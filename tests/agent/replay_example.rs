@@ -57,7 +57,7 @@ fn the_example_passes_and_its_recording_is_what_the_pair_answers() {
     let answer = test(&ws, &[], &[]);
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert_eq!(answer.text(), SAID.repeat(2));
-    assert_eq!(answer.errors(), "");
+    assert_eq!(answer.errors(), "run_agent: 3 expectations met\n");
     // Made again, it is the same.
     let recorded = fs::read(ws.path("run.jsonl")).expect("the recording");
     assert_eq!(test(&ws, &["--update"], &["run.jsonl"]).status(), 0);

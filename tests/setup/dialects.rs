@@ -367,7 +367,7 @@ fn options_that_say_another_form_are_refused() {
     let ws = Workspace::new();
     for args in [
         &["read_file", "absolute_path=a", "--from", "openai"][..],
-        &["--from", "openai", "--output", "text"],
+        &["--from", "openai", "--output", "response"],
         &["--from", "openai", "--id", "x"],
         &["--from", "openai", "--stream"],
         &["--from", "openai", "--explain"],

@@ -388,7 +388,7 @@ fn job(ws: &Workspace, script: &str) -> Answer {
 const TODO: &str =
     "call_tool search_file_content pattern='\\b(TODO|FIXME)\\b' include='src/**' --fail-on-match";
 
-const SECRET: &str = "call_tool search_file_content case_sensitive:=true names_only:=true no_ignore:=true --fail-on-match \
+const SECRET: &str = "call_tool search_file_content case_sensitive=true names_only=true no_ignore=true --fail-on-match \
     -t pattern='AKIA[0-9A-Z]{16}|gh[pousr]_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY-----'";
 
 #[test]

@@ -26,6 +26,7 @@ pub use system::{
 use crate::supervisor::Confine;
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
 use std::ptr;
@@ -53,15 +54,10 @@ pub fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     }
 }
 
-/// Gives `SIGPIPE` and `SIGCHLD` their default actions. Rust's standard library ignores the first;
-/// a host that ignores the second has the system forget how children end, also those of the
-/// programs that the host starts.
-pub fn reset_signals() {
+/// Gives a signal its default action.
+pub fn reset_signal(signal: Signal) {
     // SAFETY: the default action needs no handler.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-    }
+    unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
 }
 
 /// Ends the process at once, without running anything of its parent's.

@@ -269,7 +269,7 @@ fn parse() -> Result<ArgMatches, u8> {
 fn is_without_name(error: &clap::Error) -> bool {
     let missing = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::MissingRequiredArgument
-        && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().any(|one| one.contains("NAME")))
+        && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().all(|one| one.contains("NAME")))
 }
 
 /// The options of `grep` and `rg` that a search has an argument for, or does without being asked.

@@ -15,7 +15,7 @@ hand.
 ";
 
 fn main() -> ExitCode {
-    gemini_tools::start::run(run)
+    gemini_tools::start::serve(run)
 }
 
 fn run() -> u8 {

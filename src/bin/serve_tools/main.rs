@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    gemini_tools::start::run(run)
+    gemini_tools::start::serve(run)
 }
 
 fn run() -> u8 {

@@ -201,8 +201,10 @@ impl Answer {
     /// Asserts that a text has all these pieces in it.
     #[track_caller]
     pub fn must_say(&self, text: &str, pieces: &[&str]) {
+        // A terminal's lines are wrapped between words.
+        let unwrapped = text.replace("\r\n", " ");
         for piece in pieces {
-            if !text.contains(piece) {
+            if !text.contains(piece) && !unwrapped.contains(piece) {
                 self.fail(&format!("{piece:?} is missing in {text:?}"));
             }
         }

@@ -27,7 +27,7 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 const NEAREST_BYTES: u64 = 1024 * 1024;
 
 /// Maximum bytes of a text that near misses are looked for.
-const NEAREST_TEXT_BYTES: usize = 128 * 1024;
+const NEAREST_TEXT_BYTES: usize = 64 * 1024;
 
 /// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;

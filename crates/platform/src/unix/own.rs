@@ -4,14 +4,18 @@ pub use crate::raw::without_sigpipe;
 
 use crate::raw;
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, getppid};
+use rustix::process::{Pid, Signal, getppid};
 
-/// Prepares this process: a reader of its output that goes away ends it, as is usual on Unix; the
-/// system keeps how its children end, also where the caller ignores `SIGCHLD`; and no other process
-/// of an ordinary user can look into it.
+/// Prepares this process: the system keeps how its children end, also where the caller ignores
+/// `SIGCHLD`; and no other process of an ordinary user can look into it.
 pub fn prepare() {
-    raw::reset_signals();
+    raw::reset_signal(Signal::CHILD);
     close_to_others();
+}
+
+/// Has `SIGPIPE` end this process, which Rust's standard library ignores.
+pub fn end_by_sigpipe() {
+    raw::reset_signal(Signal::PIPE);
 }
 
 /// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
@@ -39,7 +43,7 @@ pub fn caller() -> Option<OwnedFd> {
 /// The signal that says that the terminal is gone, where this process gets it: under `nohup` it
 /// does not.
 pub fn hangup() -> Option<i32> {
-    let signal = rustix::process::Signal::HUP.as_raw();
+    let signal = Signal::HUP.as_raw();
     (!raw::is_ignored(signal)).then_some(signal)
 }
 
