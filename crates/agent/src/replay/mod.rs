@@ -9,7 +9,7 @@
 //! The answers go in where bytes of the API would (`gemini-tools-gemini-api`), so a refusal, a
 //! stream that is cut and text that is not JSON take the way that they take in earnest.
 //!
-//! [`lines`] is the form of a recording, [`places`] makes it one for every machine, [`secrets`] keeps
+//! [`lines`] is the form of a recording, [`places`] makes it one for every machine, `secrets` of `gemini-tools-core` keeps
 //! credentials out of it, [`script`] and [`session_file`] read the two other sources, and [`compare`]
 //! says what has changed.
 
