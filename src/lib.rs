@@ -101,7 +101,7 @@ pub use gemini_tools_journal as journal;
 pub use gemini_tools_lint::{self as lint, ci};
 #[cfg(feature = "mcp")]
 pub use gemini_tools_mcp as mcp;
-#[cfg(feature = "serve_tools")]
+#[cfg(feature = "serve")]
 pub use gemini_tools_mcp_server as serve;
 #[cfg(feature = "mcp_client")]
 pub use gemini_tools_network_helper as network_helper;

@@ -3,7 +3,8 @@
 use super::ask::{self, ByClient, Pending};
 use super::content;
 use super::rounds::{Answers, Open};
-use super::server::{Project, Server, given_up};
+use super::running::{Started, given_up};
+use super::server::{Project, Server};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::session::{CallOptions, SharedPrompt};
 use gemini_tools_core::text::visible;
@@ -92,30 +93,47 @@ impl From<CallToolResult> for Done {
     }
 }
 
-/// Makes a call.
+/// Makes a call of a session.
 pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
     context: &RequestContext<RoleServer>,
 ) -> Done {
     let started = server.start();
+    let (asked, questions) = call.asking.channel();
+    let server = Arc::clone(server);
+    let work = move |cx| make(&server, &call, cx, asked);
+    attend(started, questions, context, work)
+        .await
+        .unwrap_or_else(Done::from)
+}
+
+/// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
+///
+/// # Errors
+///
+/// Returns the result to answer with if the call has crashed or was given up.
+pub(super) async fn attend<T: Send + 'static>(
+    started: Started,
+    questions: Option<mpsc::Receiver<Pending>>,
+    context: &RequestContext<RoleServer>,
+    work: impl FnOnce(Context) -> T + Send + 'static,
+) -> Result<T, CallToolResult> {
     // Where the client waits for the result no more, the call ends.
     let _ending = CancelOnDrop(started.cancel.clone());
     let cancel = started.cancel.clone();
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
-    let (asked, questions) = call.asking.channel();
-    let work = {
-        let (server, live) = (
-            Arc::clone(server),
-            token.is_some().then(|| Arc::clone(&live)),
-        );
-        tokio::task::spawn_blocking(move || {
-            let done = make(&server, &call, &started.cancel, live, asked);
-            drop(started);
-            done
-        })
-    };
+    let mut cx = Context::new(cancel.clone(), false);
+    if token.is_some() {
+        let live = Arc::clone(&live);
+        cx = cx.with_live_output(move |output| live.add(output));
+    }
+    let work = tokio::task::spawn_blocking(move || {
+        let done = work(cx);
+        drop(started);
+        done
+    });
     let mut running = RunningCall {
         context,
         cancel,
@@ -126,26 +144,22 @@ pub(super) async fn run(
     };
     let done = running.until(work).await;
     running.report().await;
-    let done = match done {
-        Ok(done) => done,
-        // Its thread is left behind.
-        Err(error) => return content::refused(&error).into(),
-    };
-    done.unwrap_or_else(|e| {
-        let error = ToolError::new(
+    let crashed = |e| {
+        ToolError::new(
             ErrorKind::UnhandledException,
             format!("The call has crashed (internal error): {e}."),
-        );
-        content::refused(&error).into()
-    })
+        )
+    };
+    // The thread of a call that is given up is left behind.
+    let done = done.and_then(|done| done.map_err(crashed));
+    done.map_err(|error| content::refused(&error))
 }
 
 /// The call itself, which takes as long as it takes.
 fn make(
     server: &Server,
     call: &Call,
-    cancel: &Cancellation,
-    live: Option<Arc<Live>>,
+    mut cx: Context,
     asked: Option<mpsc::Sender<Pending>>,
 ) -> Done {
     let project = match server.project(&call.roots) {
@@ -156,11 +170,7 @@ fn make(
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
     let limit = session.tool_env().settings.limit_chars();
-    let mut cx = Context::new(cancel.clone(), false);
     cx.limit_chars = limit;
-    if let Some(live) = live {
-        cx = cx.with_live_output(move |output| live.add(output));
-    }
     let options = CallOptions {
         person: person.as_ref(),
         ..CallOptions::default()
@@ -182,12 +192,9 @@ fn make(
         };
     }
     answer.limit(limit, Some(&session.tool_env().workspace));
-    let mut result = content::result(&answer, !session.is_registered(&call.name));
-    if !call.structures {
-        result.structured_content = None;
-    }
+    let is_foreign = !session.is_registered(&call.name);
     Done {
-        response: result.into(),
+        response: content::result(&answer, is_foreign, call.structures).into(),
         changed: call
             .told
             .is_some_and(|told| !project.is_known_as(told))

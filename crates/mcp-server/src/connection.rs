@@ -4,7 +4,8 @@ use super::call::{self, Asking, Call};
 use super::changes::{Before, LastNotified};
 use super::declare::Audience;
 use super::rounds::{self, Answers};
-use super::server::{Project, Server, given_up};
+use super::running::given_up;
+use super::server::{Project, Server};
 use super::{ask, changes, content, declare, resources, roots};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
@@ -195,7 +196,7 @@ fn internal(error: &ToolError) -> ErrorData {
 }
 
 /// Refuses a cursor for a list of one page, which is none of ours.
-fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+pub(super) fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(cursor) => Err(resources::no_page(&cursor)),
         None => Ok(()),
@@ -204,7 +205,7 @@ fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
 
 /// The answer to a request for what is not declared here. The SDK answers some with an empty
 /// result.
-fn no_method(method: &str) -> ErrorData {
+pub(super) fn no_method(method: &str) -> ErrorData {
     let message = format!("There is no method {method:?} here.");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
@@ -216,6 +217,16 @@ const KNOWN: [&str; 4] = [
     "resources/read",
     "resources/list",
 ];
+
+/// Returns the error of a request that the SDK could not read, or does not know.
+pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
+    let method = &request.method;
+    if KNOWN.contains(&method.as_str()) {
+        let message = format!("The parameters of {method} can't be used.");
+        return ErrorData::invalid_params(message, None);
+    }
+    no_method(method)
+}
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
@@ -237,12 +248,7 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
-        if KNOWN.contains(&method.as_str()) {
-            let message = format!("The parameters of {method} can't be used.");
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        Err(no_method(&method))
+        Err(unknown_request(&request))
     }
 
     async fn list_prompts(

@@ -17,9 +17,17 @@ pub(super) fn structures(client: Option<&str>) -> bool {
     !client.is_some_and(is_one)
 }
 
-/// The result of a call. `is_foreign` is whether an MCP server has given it, whose structured
-/// content is by its own schema.
-pub(super) fn result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
+/// Returns the result of a call. `is_foreign` is true if an MCP server has given it, whose
+/// structured content is by its own schema; `structures` is true if the client gets any.
+pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structures: bool) -> CallToolResult {
+    let mut result = whole_result(answer, is_foreign);
+    if !structures {
+        result.structured_content = None;
+    }
+    result
+}
+
+fn whole_result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
     let result = match (&answer.outcome, answer.failure()) {
         (_, Some((message, kind))) => return failure(&message, kind),
         (Err(e), None) => return refused(e),
@@ -125,7 +133,7 @@ mod tests {
             id: None,
             outcome,
         };
-        serde_json::to_value(result(&answer, is_foreign)).expect("JSON")
+        serde_json::to_value(result(&answer, is_foreign, true)).expect("JSON")
     }
 
     fn parts(parts: Value) -> ToolResult {

@@ -1,6 +1,7 @@
 //! Our tools as the protocol declares them.
 
 use super::server::Project;
+use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{Cancellation, Tool};
 use gemini_tools_dialects::Hints;
 use gemini_tools_mcp::McpDeclaration;
@@ -47,14 +48,24 @@ pub(super) fn declared(
         reads_memory,
     } = audience;
     let shown = session.shown(can_ask).into_iter();
-    let mut tools: Vec<_> = shown
-        .filter(|tool| reads_memory || tool.name() != MEMORY)
-        .map(ours)
-        .collect();
+    let ours = shown.filter(|tool| reads_memory || tool.name() != MEMORY);
     let servers = session.shown_of_servers(can_ask, cancel);
-    tools.extend(servers.iter().filter_map(of_server));
-    tools.sort_by(|a, b| a.name.cmp(&b.name));
-    tools
+    sorted(ours, &servers)
+}
+
+/// Returns all tools of a registry, sorted by name.
+pub(super) fn of_registry(registry: &ToolRegistry) -> Vec<model::Tool> {
+    sorted(registry.iter(), &[])
+}
+
+fn sorted<'a>(
+    tools: impl Iterator<Item = &'a dyn Tool>,
+    servers: &[McpDeclaration],
+) -> Vec<model::Tool> {
+    let mut declared: Vec<_> = tools.map(ours).collect();
+    declared.extend(servers.iter().filter_map(of_server));
+    declared.sort_by(|a, b| a.name.cmp(&b.name));
+    declared
 }
 
 /// A number that is another one where the declarations are others.

@@ -1,17 +1,17 @@
-//! What all clients share: the projects that are open, and the calls that run.
+//! What the clients of a session share: the projects that are open.
 
 use super::ServeOptions;
+use super::running::{Running, Started};
 use super::watch::WatchedFiles;
 use gemini_tools_approval::session::{Session, with_time_limit};
 use gemini_tools_config::settings::{Settings, home};
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Cancellation, GracePeriod, TICK, ToolError};
+use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::flush::FlushBehind;
 use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Maximum open projects: with more, those that are not in use are closed.
@@ -22,7 +22,7 @@ pub(super) struct Server {
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
-    running: Arc<Running>,
+    pub(super) running: Arc<Running>,
     flush_behind: Arc<FlushBehind>,
 }
 
@@ -157,82 +157,15 @@ impl Server {
         })
     }
 
-    /// A new call, which counts as running until the guard is dropped. Its time begins.
+    /// Starts a call, whose time begins.
     pub(super) fn start(&self) -> Started {
         let cancel = with_time_limit(&Cancellation::default());
-        let id = self.running.next.fetch_add(1, Ordering::Relaxed);
-        self.running
-            .change(|calls| drop(calls.insert(id, cancel.clone())));
-        Started {
-            id,
-            cancel,
-            running: Arc::clone(&self.running),
-        }
+        self.running.start(cancel)
     }
 
-    /// Tells all calls to end.
-    pub(super) fn cancel_all(&self) {
-        let calls = self
-            .running
-            .calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        calls.values().for_each(Cancellation::cancel);
-    }
-
-    /// Tells all calls to end, waits for that, and closes all projects.
+    /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
-        self.cancel_all();
-        let mut grace: HashMap<u64, GracePeriod> = HashMap::new();
-        // One that says nothing ends with the process, what it has started with its supervisor.
-        while self
-            .running
-            .any(|id, cancel| !grace.entry(id).or_default().is_over(cancel))
-        {
-            tokio::time::sleep(TICK).await;
-        }
+        self.running.end().await;
         self.projects().clear();
-    }
-}
-
-/// Waits until a call that has been interrupted has to be given up.
-pub(super) async fn given_up(cancel: Cancellation) -> ToolError {
-    let mut grace = GracePeriod::default();
-    while !grace.is_over(&cancel) {
-        tokio::time::sleep(TICK).await;
-    }
-    cancel.give_up()
-}
-
-#[derive(Default)]
-struct Running {
-    next: AtomicU64,
-    calls: Mutex<HashMap<u64, Cancellation>>,
-}
-
-impl Running {
-    fn change(&self, f: impl FnOnce(&mut HashMap<u64, Cancellation>)) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        f(&mut calls);
-    }
-
-    /// Whether this is so for one of them; all are asked.
-    fn any(&self, mut f: impl FnMut(u64, &Cancellation) -> bool) -> bool {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let so: Vec<bool> = calls.iter().map(|(id, cancel)| f(*id, cancel)).collect();
-        so.contains(&true)
-    }
-}
-
-/// A call that runs.
-pub(super) struct Started {
-    id: u64,
-    pub(super) cancel: Cancellation,
-    running: Arc<Running>,
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        self.running.change(|calls| drop(calls.remove(&self.id)));
     }
 }

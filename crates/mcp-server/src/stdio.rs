@@ -5,20 +5,19 @@
 //! ever. Here every line is answered. Threads read and write, because standard streams may be
 //! anything: pipes, sockets, terminals, files.
 
-use super::connection::Connection;
-use super::server::Server;
+use super::running::Running;
 use super::{MAX_CALLS, fault};
 use gemini_tools_answers::output::write_stdout;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_platform::event::{PollFd, PollFlags, poll};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_platform::stdio::stdin;
-use rmcp::RoleServer;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,11 +38,13 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long calls that have been told to end may take, and the last answers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves the client on the standard streams until its input ends. Gives the exit status.
-pub(super) async fn serve(server: &Arc<Server>) -> u8 {
-    let log = server.options.log;
-    let connection = Connection::new(Arc::clone(server), true);
-    let (stdio, written) = Stdio::start(Arc::clone(server));
+/// Serves the client on the standard streams until its input ends. Returns the exit status.
+pub(super) async fn serve(
+    connection: impl ServerHandler,
+    running: Arc<Running>,
+    log: &dyn Fn(&str),
+) -> u8 {
+    let (stdio, written) = Stdio::start(running);
     let status = match connection.serve(stdio).await {
         Ok(running) => {
             let _ = running.waiting().await;
@@ -78,7 +79,7 @@ type Pending = Arc<Mutex<HashSet<RequestId>>>;
 
 /// The standard streams as the SDK sees them.
 struct Stdio {
-    server: Arc<Server>,
+    running: Arc<Running>,
     incoming: mpsc::Receiver<Incoming>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: Pending,
@@ -93,7 +94,7 @@ struct Stdio {
 
 impl Stdio {
     /// Also gives what fires when all is written, or when it can't be.
-    fn start(server: Arc<Server>) -> (Self, oneshot::Receiver<()>) {
+    fn start(running: Arc<Running>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
@@ -103,7 +104,7 @@ impl Stdio {
             let _ = done.send(());
         });
         let stdio = Self {
-            server,
+            running,
             incoming,
             outgoing: Some(outgoing),
             pending: Arc::default(),
@@ -214,7 +215,7 @@ impl Stdio {
                     () = std::future::ready(()), if is_gone && !is_last => break,
                 }
             }
-            self.server.cancel_all();
+            self.running.cancel_all();
         }
     }
 }

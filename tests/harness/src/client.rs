@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -34,9 +35,14 @@ pub struct Server {
 
 impl Server {
     pub fn start(ws: &Workspace, args: &[&str]) -> Self {
+        Self::start_program(ws, &executable("serve_tools"), args)
+    }
+
+    /// Starts another program than `serve_tools`.
+    pub fn start_program(ws: &Workspace, program: &Path, args: &[&str]) -> Self {
         let mark = ws.root().display().to_string();
         let call = ws
-            .program(&executable("serve_tools"), args)
+            .program(program, args)
             .env(MARK, &mark)
             .env("GEMINI_TOOLS_SERVE_TOKEN", TOKEN);
         let mut command = call.command();

@@ -1,0 +1,172 @@
+//! What the client of a program sees that serves a registry of its own.
+
+use super::connection::{no_method, only_page, unknown_request};
+use super::running::Running;
+use super::{call, content, declare};
+use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::tool::Cancellation;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a server tells its clients about itself.
+#[derive(Debug, Clone)]
+pub struct ServerInfo {
+    /// The name, for programs.
+    pub name: String,
+    /// The version, in any form.
+    pub version: String,
+    /// The name for people; `None` if it is `name`.
+    pub title: Option<String>,
+    /// Advice on the tools that a client may give to its model.
+    pub instructions: Option<String>,
+}
+
+impl ServerInfo {
+    /// Returns a name and a version, without a title and without instructions.
+    pub fn new(name: &str, version: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            title: None,
+            instructions: None,
+        }
+    }
+
+    /// Adds a name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: &str) -> Self {
+        self.title = Some(title.to_owned());
+        self
+    }
+
+    /// Adds advice on the tools that a client may give to its model.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: &str) -> Self {
+        self.instructions = Some(instructions.to_owned());
+        self
+    }
+}
+
+/// The connection of the one client.
+pub(super) struct RegistryConnection {
+    registry: Arc<ToolRegistry>,
+    info: ServerInfo,
+    running: Arc<Running>,
+}
+
+impl RegistryConnection {
+    pub(super) fn new(registry: ToolRegistry, info: ServerInfo) -> Self {
+        Self {
+            registry: Arc::new(registry),
+            info,
+            running: Arc::default(),
+        }
+    }
+
+    /// Returns the calls that run.
+    pub(super) fn running(&self) -> Arc<Running> {
+        Arc::clone(&self.running)
+    }
+}
+
+impl ServerHandler for RegistryConnection {
+    fn get_info(&self) -> ServerConfig {
+        let ServerInfo {
+            name,
+            version,
+            title,
+            instructions,
+        } = &self.info;
+        let mut own = Implementation::new(name, version);
+        own.title.clone_from(title);
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let config = ServerConfig::new(capabilities).with_server_info(own);
+        match instructions {
+            Some(instructions) => config.with_instructions(instructions),
+            None => config,
+        }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unknown_request(&request))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(no_method("resources/list"))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(no_method("resources/templates/list"))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        only_page(request)?;
+        let registry = Arc::clone(&self.registry);
+        // Its sources may take a while.
+        let tools = tokio::task::spawn_blocking(move || declare::of_registry(&registry)).await;
+        let tools = tools.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let client = context.client_info();
+        let structures = content::structures(client.as_ref().map(|client| client.name.as_str()));
+        let registry = Arc::clone(&self.registry);
+        let started = self.running.start(Cancellation::default());
+        let work = move |cx| {
+            let args = Value::Object(request.arguments.unwrap_or_default());
+            let answer = Answer {
+                name: &request.name,
+                id: None,
+                outcome: registry.execute(&request.name, args, &cx),
+            };
+            content::result(&answer, false, structures)
+        };
+        let result = call::attend(started, None, &context, work).await;
+        Ok(result.unwrap_or_else(|refused| refused).into())
+    }
+}

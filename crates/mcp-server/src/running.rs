@@ -1,0 +1,74 @@
+//! The calls that run, of all clients.
+
+use gemini_tools_core::tool::{Cancellation, GracePeriod, TICK, ToolError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The cancellations of all calls that run.
+#[derive(Default)]
+pub(super) struct Running {
+    next: AtomicU64,
+    calls: Mutex<HashMap<u64, Cancellation>>,
+}
+
+impl Running {
+    /// Adds a call, which counts as running until the guard is dropped.
+    pub(super) fn start(self: &Arc<Self>, cancel: Cancellation) -> Started {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.calls().insert(id, cancel.clone());
+        Started {
+            id,
+            cancel,
+            running: Arc::clone(self),
+        }
+    }
+
+    /// Tells all calls to end.
+    pub(super) fn cancel_all(&self) {
+        self.calls().values().for_each(Cancellation::cancel);
+    }
+
+    /// Tells all calls to end, and waits until they have, or have to be given up.
+    pub(super) async fn end(&self) {
+        self.cancel_all();
+        let mut grace: HashMap<u64, GracePeriod> = HashMap::new();
+        // One that says nothing ends with the process, what it has started with its supervisor.
+        while self.any(|id, cancel| !grace.entry(id).or_default().is_over(cancel)) {
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// Returns true if `f` is true of any call. Does not short-circuit.
+    fn any(&self, mut f: impl FnMut(u64, &Cancellation) -> bool) -> bool {
+        let calls = self.calls();
+        let so: Vec<bool> = calls.iter().map(|(id, cancel)| f(*id, cancel)).collect();
+        so.contains(&true)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Cancellation>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that runs.
+pub(super) struct Started {
+    id: u64,
+    pub(super) cancel: Cancellation,
+    running: Arc<Running>,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.running.calls().remove(&self.id);
+    }
+}
+
+/// Waits until a call that has been interrupted has to be given up.
+pub(super) async fn given_up(cancel: Cancellation) -> ToolError {
+    let mut grace = GracePeriod::default();
+    while !grace.is_over(&cancel) {
+        tokio::time::sleep(TICK).await;
+    }
+    cancel.give_up()
+}
