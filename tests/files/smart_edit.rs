@@ -115,6 +115,23 @@ fn bytes_that_are_only_quoted_stay_as_they_are() {
 }
 
 #[test]
+fn blanks_at_the_end_of_a_file_without_a_last_line_end_are_as_on_other_lines() {
+    let before = "one\nlast  ";
+    for (old, new, after) in [
+        ("last\n", "new", "one\nnew"),
+        ("last\n", "new\n", "one\nnew"),
+        ("last \n", "new  \n", "one\nnew  "),
+        ("last\n", "last\nnew\n", "one\nlast  \nnew"),
+        ("one \nlast\n", "1\nlast\n", "1\nlast  "),
+        ("last\n", "", "one\n"),
+    ] {
+        becomes(before, old, new, after);
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        becomes(crlf(before), old, new, crlf(after));
+    }
+}
+
+#[test]
 fn other_encodings_are_kept() {
     let utf16 = |text: &str| -> Vec<u8> {
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());

@@ -15,7 +15,27 @@ const MAX_TRIMMED_LINES: usize = 4;
 /// After this, what is kept of the file is found more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
+/// Finds the place by the forms of the texts. The last line of the file counts as ended, so that
+/// blanks at its end are treated as those of every other line.
 pub(super) fn find(text: &str, old: &str, new: &str, level: Level) -> Found {
+    if text.ends_with('\n') {
+        return find_in_lines(text, old, new, level);
+    }
+    let added = line_end(text, 0..text.len());
+    let mut found = find_in_lines(&[text, added].concat(), old, new, level);
+    if let Found::One(place) = &mut found
+        && place.end > text.len()
+    {
+        place.end = text.len();
+        if place.replacement.ends_with(added) {
+            let kept = place.replacement.len() - added.len();
+            place.replacement.truncate(kept);
+        }
+    }
+    found
+}
+
+fn find_in_lines(text: &str, old: &str, new: &str, level: Level) -> Found {
     let file = normalized(text, level);
     let (old_form, new_form) = (normalized(old, level), normalized(new, level));
     let forms = Forms {
