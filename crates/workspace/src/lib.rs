@@ -637,12 +637,17 @@ pub fn system_error(errno: Errno, path: &str) -> ToolError {
     }
 }
 
-/// An error of reading or writing an open file.
+/// Returns the error of a file that can't be read or written, with the reason: that of the
+/// operating system, or the one that `error` states.
 pub fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
-    let errno = error
-        .raw_os_error()
-        .map_or(Errno::IO, Errno::from_raw_os_error);
-    system_error(errno, &path.display().to_string())
+    let path = path.display();
+    match error.raw_os_error() {
+        Some(number) => system_error(Errno::from_raw_os_error(number), &path.to_string()),
+        None => ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!("{path} can't be used: {error}."),
+        ),
+    }
 }
 
 fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
@@ -695,8 +700,14 @@ fn normalize(path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Workspace, normalize};
+    use super::{Workspace, io_error, normalize};
     use std::path::Path;
+
+    #[test]
+    fn an_error_without_a_number_keeps_its_reason() {
+        let error = io_error(&std::io::Error::other("a thread failed"), Path::new("/a"));
+        assert_eq!(error.message, "/a can't be used: a thread failed.");
+    }
 
     #[test]
     fn a_first_root_is_no_directory_that_a_command_has_chosen() {

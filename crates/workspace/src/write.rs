@@ -293,13 +293,14 @@ impl Target {
         u64::try_from(others).unwrap_or(0)
     }
 
-    /// The present file once more, for reading while the new one is written.
+    /// Returns the present file once more, for reading while the new one is written.
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is none, or what the system says.
+    /// Returns `ENOENT` if there is no file, or the operating system's error if the file can't be
+    /// opened again.
     pub fn reopened(&self) -> io::Result<OpenFile> {
-        let current = self.current.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let current = self.current.as_ref().ok_or(Errno::NOENT)?;
         Ok(OpenFile {
             file: current.file.try_clone()?,
             stat: current.stat,
