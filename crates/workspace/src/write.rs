@@ -20,11 +20,11 @@ use gemini_tools_platform::fs::{Access, AtFlags, FileType, FlockOperation, Mode,
 use gemini_tools_platform::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How long a call waits for another one that edits the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
@@ -403,7 +403,7 @@ fn publish(
         }
     }
     // No nameless files here, or no way to name one: the file has a name from the start.
-    remove_litter(&entry.dir);
+    remove_litter(&entry.dir, SystemTime::now());
     let temporary = temporary_name();
     #[cfg(target_os = "linux")]
     let _sweeper = super::commit_child::Sweeper::of(entry.dir.as_fd(), &temporary);
@@ -839,34 +839,58 @@ fn nameless_file(_dir: &OwnedFd, _replaces: bool) -> Option<Result<File, Errno>>
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";
 
+/// The age from which a temporary file is litter. A younger one may be that of a call that still
+/// runs, also in another container.
+const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
+
 fn temporary_name() -> String {
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| d.subsec_nanos());
-    format!("{TEMPORARY_PREFIX}{}-{nanos:08x}.tmp", std::process::id())
+    let number = RandomState::new().hash_one(SystemTime::now());
+    format!("{TEMPORARY_PREFIX}{number:016x}.tmp")
 }
 
-/// Whether there is no process of this id.
-fn is_dead(pid: i32) -> bool {
-    let pid = gemini_tools_platform::process::Pid::from_raw(pid);
-    pid.is_some_and(|pid| {
-        gemini_tools_platform::process::test_kill_process(pid) == Err(Errno::SRCH)
-    })
-}
-
-/// Removes temporary files of calls that were killed, where files can't be nameless.
-fn remove_litter(dir: &OwnedFd) {
+/// Removes temporary files that calls have left behind, where files can't be nameless.
+fn remove_litter(dir: &OwnedFd, now: SystemTime) {
+    let oldest = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .saturating_sub(LITTER_AGE);
     let Ok(entries) = gemini_tools_platform::fs::Dir::read_from(dir) else {
         return;
     };
     for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy();
-        let dead = name
-            .strip_prefix(TEMPORARY_PREFIX)
-            .and_then(|rest| rest.split_once('-'))
-            .is_some_and(|(pid, _)| pid.parse().is_ok_and(is_dead));
-        if dead {
-            let _ = gemini_tools_platform::fs::unlinkat(dir, entry.file_name(), AtFlags::empty());
+        let name = entry.file_name();
+        let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+            && name.to_bytes().ends_with(b".tmp");
+        // The time of the last rename too: an old file has this name while it is replaced.
+        let is_old = || {
+            gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))
+        };
+        if is_temporary && is_old() {
+            let _ = gemini_tools_platform::fs::unlinkat(dir, name, AtFlags::empty());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LITTER_AGE, OwnedFd, SystemTime, remove_litter, temporary_name};
+    use std::fs::{self, File};
+    use std::time::Duration;
+
+    #[test]
+    fn only_temporary_files_older_than_an_hour_are_litter() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let fd = OwnedFd::from(File::open(dir.path()).expect("it opens"));
+        let temporary = temporary_name();
+        for name in [temporary.as_str(), "a.tmp", ".gemini-tools-x"] {
+            fs::write(dir.path().join(name), "x").expect("written");
+        }
+        let count = || fs::read_dir(dir.path()).expect("it").count();
+        remove_litter(&fd, SystemTime::now());
+        assert_eq!(count(), 3);
+        remove_litter(&fd, SystemTime::now() + LITTER_AGE + Duration::from_secs(2));
+        assert_eq!(count(), 2);
+        assert!(!dir.path().join(temporary).exists());
     }
 }
