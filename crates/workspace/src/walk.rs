@@ -789,13 +789,15 @@ impl Shared<'_> {
 
     /// Takes one from the budget for ignored entries.
     fn may_count_ignored(&self) -> bool {
-        let left = self.ignored_left.load(Ordering::Relaxed);
-        if left == 0 {
+        let take = |left: usize| left.checked_sub(1);
+        let left = &self.ignored_left;
+        let is_left = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok();
+        if !is_left {
             lock(self.met).report.more_ignored = true;
-            return false;
         }
-        self.ignored_left.store(left - 1, Ordering::Relaxed);
-        true
+        is_left
     }
 }
 
