@@ -341,6 +341,28 @@ fn binary_files_are_not_shown() {
 }
 
 #[test]
+fn binary_files_of_every_size_are_counted() {
+    for size in [100, 3 << 20] {
+        let blob = format!("needle\0{}", "x\n".repeat(size / 2));
+        let ws = Workspace::new().file("blob", blob);
+        let answer = search(&ws, &json!({"pattern": "needle"}));
+        answer.must_say(&answer.output(), &["1 binary file with matches not shown"]);
+    }
+}
+
+#[test]
+fn a_line_too_long_for_look_around_is_named() {
+    let long = format!("a\nneedle{}\n", "x".repeat(2 << 20));
+    let ws = Workspace::new()
+        .file("long.txt", long)
+        .file("short.txt", "needlex\n");
+    let answer = search(&ws, &json!({"pattern": "needle(?=x)"}));
+    assert_eq!(matches(&answer), ["short.txt:1"]);
+    let reason = "(1 file could not be read: long.txt: line 2 is longer than";
+    answer.must_say(&answer.output(), &[reason]);
+}
+
+#[test]
 fn huge_sparse_file_does_not_hold_a_search_up() {
     let ws = Workspace::new()
         .sparse("zeros", 5 << 30)

@@ -841,8 +841,8 @@ impl<'a> Searcher<'a> {
         let start = &buffer[..filled];
         let foreign = self.foreign(start);
         if foreign.is_none() && has_zero_byte(start) {
-            // Large and no text: what is in it would not be shown.
-            return Ok(None);
+            // Large and no text: its lines would not be shown, and its beginning tells enough.
+            return self.search_text(start, Some(start), start);
         }
         let sample = whole_lines(start).to_vec();
         if let Some(encoding) = foreign {
@@ -979,7 +979,8 @@ impl<'a> Searcher<'a> {
         };
         if matches!(self.matching.query.engine, Engine::Backtracking(_)) {
             let reason = format!(
-                "a line is longer than {BUFFER_BYTES} bytes, too long for look-around and back-references"
+                "line {} is longer than {BUFFER_BYTES} bytes, too long for look-around and back-references",
+                found.number
             );
             return Err(Failure::Read(std::io::Error::other(reason)));
         }

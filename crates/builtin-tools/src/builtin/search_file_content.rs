@@ -302,6 +302,10 @@ struct Collected {
     /// Binary files with matches, which are not shown, and how many there are.
     binary: Vec<Vec<u8>>,
     binaries: usize,
+    /// The number of files that could not be read.
+    unreadable: usize,
+    /// The first of them by name, with the reason.
+    unreadable_example: Option<(Vec<u8>, String)>,
 }
 
 impl Collected {
@@ -316,6 +320,16 @@ impl Collected {
             cut: false,
             binary: Vec::new(),
             binaries: 0,
+            unreadable: 0,
+            unreadable_example: None,
+        }
+    }
+
+    fn leave_out(&mut self, name: Vec<u8>, reason: &std::io::Error) {
+        self.unreadable += 1;
+        let example = &mut self.unreadable_example;
+        if example.as_ref().is_none_or(|(first, _)| name < *first) {
+            *example = Some((name, reason.to_string()));
         }
     }
 
@@ -381,7 +395,6 @@ struct Finder<'a> {
     prefix: Vec<u8>,
     searcher: Searcher<'a>,
     kept: &'a Mutex<Collected>,
-    unreadable: u64,
     /// Whether there was a file to search.
     has_searched: bool,
     failed: Option<ToolError>,
@@ -408,7 +421,6 @@ impl<'a> Finder<'a> {
             prefix,
             searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted, cancel),
             kept,
-            unreadable: 0,
             has_searched: false,
             failed: None,
         }
@@ -423,16 +435,13 @@ impl<'a> Finder<'a> {
             Ok(file) => file,
             // It vanished, or became a link, meanwhile.
             Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
-            Err(_) => {
-                self.unreadable += 1;
-                return;
-            }
+            Err(e) => return self.kept().leave_out(name(self), &e),
         };
         match self.searcher.search(&mut file) {
             Ok(None) => {}
             Ok(Some(hits)) => self.kept().add(name(self), hits),
             // One file that can't be read does not spoil the search of many.
-            Err(Failure::Read(_)) if !self.call.single => self.unreadable += 1,
+            Err(Failure::Read(e)) if !self.call.single => self.kept().leave_out(name(self), &e),
             Err(e) => self.failed = Some(e.into_error()),
         }
     }
@@ -539,11 +548,10 @@ impl ToolInvocation for Call {
         if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
             return Err(e);
         }
-        let unreadable = finders.iter().map(|f| f.unreadable).sum();
         let has_searched = self.single || finders.iter().any(|f| f.has_searched);
         drop(finders);
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let result = self.answer(kept, unreadable, &reports, cx);
+        let result = self.answer(kept, &reports, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -552,13 +560,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn answer(
-        &self,
-        mut kept: Collected,
-        unreadable: u64,
-        reports: &[WalkReport],
-        cx: &Context,
-    ) -> ToolResult {
+    fn answer(&self, mut kept: Collected, reports: &[WalkReport], cx: &Context) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
         let mut cut = kept.cut;
@@ -638,9 +640,11 @@ impl Call {
             let files = super::counted(kept.binaries, "binary file");
             note(format!("{files} with matches not shown."));
         }
-        if unreadable > 0 {
-            let files = super::counted(unreadable as usize, "file");
-            note(format!("{files} could not be read."));
+        if let Some((name, reason)) = &kept.unreadable_example {
+            let files = super::counted(kept.unreadable, "file");
+            text.push_str(&format!("\n({files} could not be read: "));
+            text.push_name(name);
+            text.push_str(&format!(": {reason})"));
         }
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
@@ -654,7 +658,7 @@ impl Call {
             result = result.with_data("binaryFiles", names);
         }
         let directories: usize = reports.iter().map(|r| r.unreadable).sum();
-        let unread = unreadable + directories as u64;
+        let unread = kept.unreadable + directories;
         if unread > 0 {
             result = result.with_data("unreadable", unread);
         }
