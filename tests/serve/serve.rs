@@ -3,6 +3,7 @@
 //! Clients of others are in `serve_real.rs`.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
 
 use rustix::process::Signal;
@@ -577,25 +578,84 @@ fn a_change_below_the_tools_of_a_trusted_project_ends_its_trust_at_the_next_call
     }
 }
 
+/// A server that a client of this name has greeted.
+fn greeted_by(ws: &Workspace, client: &str, variables: &[(&str, &str)]) -> Server {
+    let mut server = Server::start_with(ws, &[], variables);
+    let mut greeting = greeting("2025-11-25", &json!({}));
+    greeting["clientInfo"]["name"] = client.into();
+    server.ask("initialize", &greeting);
+    server.notify("notifications/initialized", &json!({}));
+    server
+}
+
 #[test]
-fn memories_are_for_clients_that_read_them() {
-    let ws = Workspace::new();
-    for (name, expected) in [
-        ("gemini-cli-mcp-client-gemini-tools", true),
-        ("qwen-cli-mcp-client-gemini-tools", false),
-        ("codex-mcp-client", false),
-        ("claude-code", false),
-        ("another", false),
+fn memories_are_kept_where_the_client_reads_them() {
+    for (client, is_declared, at_home, variable, elsewhere) in [
+        (
+            "gemini-cli-mcp-client-gemini-tools",
+            true,
+            ".gemini/GEMINI.md",
+            "GEMINI_CLI_HOME",
+            ".gemini/GEMINI.md",
+        ),
+        (
+            "claude-code",
+            true,
+            ".claude/CLAUDE.md",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE.md",
+        ),
+        (
+            "codex-mcp-client",
+            true,
+            ".codex/AGENTS.md",
+            "CODEX_HOME",
+            "AGENTS.md",
+        ),
+        (
+            "qwen-cli-mcp-client-gemini-tools",
+            true,
+            ".qwen/QWEN.md",
+            "QWEN_HOME",
+            "QWEN.md",
+        ),
+        (
+            "another",
+            false,
+            ".gemini/GEMINI.md",
+            "GEMINI_CLI_HOME",
+            ".gemini/GEMINI.md",
+        ),
     ] {
-        let mut server = Server::start(&ws, &[]);
-        let mut greeting = greeting("2025-11-25", &json!({}));
-        greeting["clientInfo"]["name"] = name.into();
-        server.ask("initialize", &greeting);
-        server.notify("notifications/initialized", &json!({}));
-        let listed = server.ask("tools/list", &json!({}));
-        let tools = listed["result"]["tools"].as_array().expect("a list");
-        let is_there = tools.iter().any(|tool| tool["name"] == "save_memory");
-        assert_eq!(is_there, expected, "{name}");
+        let ws = Workspace::new();
+        let outside = ws.outside_path("elsewhere");
+        let home = ws.root().join("home");
+        for (variables, file) in [
+            (vec![], home.join(at_home)),
+            (
+                vec![(variable, outside.as_str())],
+                Path::new(&outside).join(elsewhere),
+            ),
+        ] {
+            let mut server = greeted_by(&ws, client, &variables);
+            let listed = server.ask("tools/list", &json!({}));
+            let tools = listed["result"]["tools"].as_array().expect("a list");
+            let is_there = tools.iter().any(|tool| tool["name"] == "save_memory");
+            assert_eq!(is_there, is_declared, "{client}");
+            let saved = server.call("save_memory", &json!({"fact": "Likes tea."}));
+            assert!(
+                text(&saved).contains(&format!("(in {})", file.display())),
+                "{client}: {saved}"
+            );
+            let kept = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{client}: {e}"));
+            assert!(kept.contains("- Likes tea.\n"), "{client}: {kept}");
+            let undone = ws.call_tool(&["--undo"]);
+            let undone = variables
+                .iter()
+                .fold(undone, |call, (name, value)| call.env(name, value));
+            assert_eq!(undone.unwatched().run().status(), 0, "{client}");
+            assert!(!file.exists(), "{client}");
+        }
     }
 }
 

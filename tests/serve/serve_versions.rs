@@ -189,6 +189,30 @@ fn question(answer: &Value) -> (String, Value) {
     (name.clone(), request.clone())
 }
 
+#[test]
+fn each_client_of_one_server_has_its_own_memory_file() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &[]);
+    let mut ask = |client: &str, method: &str, params: &Value| {
+        let mut params = alone(&json!({}), params);
+        params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = client.into();
+        server.ask(method, &params)
+    };
+    for (client, file) in [
+        ("codex-mcp-client", ".codex/AGENTS.md"),
+        ("another", ".gemini/GEMINI.md"),
+        ("claude-code", ".claude/CLAUDE.md"),
+    ] {
+        let listed = ask(client, "tools/list", &json!({})).to_string();
+        let is_declared = listed.contains("\"save_memory\"");
+        assert_eq!(is_declared, client != "another", "{client}");
+        let call = json!({"name": "save_memory", "arguments": {"fact": client}});
+        ask(client, "tools/call", &call);
+        let kept = fs::read_to_string(ws.root().join("home").join(file)).expect("a file");
+        assert_eq!(kept, format!("## Gemini Added Memories\n- {client}\n"));
+    }
+}
+
 /// Plays the rounds of calls with one way to ask.
 fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     let client = capabilities(true);

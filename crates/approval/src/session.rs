@@ -4,7 +4,7 @@ use crate::approval::{
     ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
 };
 use gemini_tools_answers::answer::to_line;
-use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
+use gemini_tools_builtin_tools::builtin::{self, MemoryHost, ToolEnv};
 use gemini_tools_config::settings::{Settings, UndoSettings, home};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::Judged;
@@ -138,15 +138,10 @@ impl Session {
             home.as_deref(),
         )?);
         let journal = journal(&workspace, &settings.undo);
-        let mut registry = ToolRegistry::default();
         let tool_env = ToolEnv::new(workspace).with_settings(settings);
-        builtin::register(&mut registry, &tool_env)?;
-        for source in custom::sources(&tool_env) {
-            registry.add_source(source);
-        }
         Ok(Self {
+            registry: registry(&tool_env)?,
             tool_env,
-            registry,
             mcp: OnceLock::new(),
             gate: Gate::new(policy, rules.approval),
             journal,
@@ -167,6 +162,17 @@ impl Session {
         // They have not been asked for yet.
         let _ = session.mcp.set(None);
         Ok(session)
+    }
+
+    /// Returns the same session, with facts kept in the memory file of this host.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    pub fn with_memory_host(mut self, host: &'static MemoryHost) -> Result<Self, ToolError> {
+        self.tool_env = self.tool_env.with_memory_host(host);
+        self.registry = registry(&self.tool_env)?;
+        Ok(self)
     }
 
     /// What the tools work with.
@@ -463,6 +469,16 @@ impl Session {
         }
         Ok(result)
     }
+}
+
+/// Returns the built-in tools, and the user's own where they are looked for.
+fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
+    let mut registry = ToolRegistry::default();
+    builtin::register(&mut registry, tool_env)?;
+    for source in custom::sources(tool_env) {
+        registry.add_source(source);
+    }
+    Ok(registry)
 }
 
 /// Has what tools change kept, where the user wants that.

@@ -135,7 +135,7 @@ pub struct Entry<'a> {
     /// The bytes of a path that is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<Vec<u8>>,
-    /// Whether it is the user's memory file, outside of the project.
+    /// True for a memory file of the user, outside of the project.
     #[serde(default, skip_serializing_if = "is_false")]
     pub memory: bool,
     /// What was there; `None` where there was no file.

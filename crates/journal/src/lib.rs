@@ -48,7 +48,7 @@
 //! let log = History::load(&home)?;
 //! let history = log.history();
 //! let chosen = history.chosen(&Filter::default());
-//! let undo = Undo { workspace: &workspace, memory: None, merges: false, is_explained: false, cancel };
+//! let undo = Undo { workspace: &workspace, memory: Vec::new(), merges: false, is_explained: false, cancel };
 //! let outcomes = undo.take_back(&home, &history, &chosen);
 //! assert_eq!(outcomes[0].undone, chosen);
 //! assert_eq!(std::fs::read_to_string(root.join("a.txt"))?, "one\n");

@@ -40,8 +40,8 @@ const ATTEMPTS: usize = 20;
 pub struct Undo<'a> {
     /// Where, with the journal as its keeper.
     pub workspace: &'a Workspace,
-    /// The user's memory file, which may lie outside of it.
-    pub memory: Option<PathBuf>,
+    /// The user's memory files, which may lie outside of it.
+    pub memory: Vec<PathBuf>,
     /// Whether files that were changed since are merged.
     pub merges: bool,
     /// Whether only to say what would be done.
@@ -157,7 +157,7 @@ struct Run<'a> {
 
 /// A file and the way to it.
 struct Found<'a> {
-    /// Set for the user's memory file.
+    /// Set for a memory file of the user.
     own: Option<Workspace>,
     shared: &'a Workspace,
     place: WorkspacePath,
@@ -202,10 +202,10 @@ impl Run<'_> {
         last.map_or_else(FileOutcome::default, |e| refuse(&e))
     }
 
-    /// Finds the file as a tool would, and the memory file where it is that.
+    /// Finds the file as a tool would, and a memory file where it is that.
     fn find(&self, path: &Path, is_memory: bool) -> Result<Found<'_>, ToolError> {
         let shared = self.undo.workspace;
-        if is_memory && self.undo.memory.as_deref() == Some(path) {
+        if is_memory && self.undo.memory.iter().any(|file| file == path) {
             let (own, place) = Workspace::for_user_file(path)?;
             return Ok(Found {
                 own: Some(own),

@@ -7,6 +7,7 @@ use super::running::{Started, given_up};
 use super::server::{Project, Server};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::session::{CallOptions, SharedPrompt};
+use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use rmcp::RoleServer;
@@ -26,6 +27,8 @@ pub(super) struct Call {
     pub(super) args: Value,
     /// The workspace's roots.
     pub(super) roots: Arc<Vec<PathBuf>>,
+    /// The host by whose memory file facts are kept, where it is known.
+    pub(super) memory_host: Option<&'static MemoryHost>,
     /// How the client's user is asked where rules want it.
     pub(super) asking: Asking,
     /// Whether no other client works in the same project.
@@ -162,7 +165,7 @@ fn make(
     mut cx: Context,
     asked: Option<mpsc::Sender<Pending>>,
 ) -> Done {
-    let project = match server.project(&call.roots) {
+    let project = match server.project(&call.roots, call.memory_host) {
         Ok(project) => project,
         Err(e) => return content::refused(&e).into(),
     };

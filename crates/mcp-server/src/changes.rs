@@ -69,7 +69,10 @@ pub(super) struct Before(Mutex<Option<u64>>);
 impl Before {
     /// Looks, which is not worth a thread of its own.
     pub(super) fn look(&self, server: &Server) {
-        let state = server.project(&[]).ok().map(|project| project.state());
+        let state = server
+            .project(&[], None)
+            .ok()
+            .map(|project| project.state());
         let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another client may be about to listen.
         *before = before.or(state);
@@ -132,7 +135,7 @@ async fn look(server: &Arc<Server>, audience: Audience, known: Option<Look>) -> 
         let started = server.start();
         let mut tries = 0;
         loop {
-            let project = server.project(&[]).ok()?;
+            let project = server.project(&[], audience.memory_host).ok()?;
             let state = project.state();
             let is_known = |look: &Look| project.is_known_as(look.tools);
             let tools = known.filter(is_known).map_or_else(

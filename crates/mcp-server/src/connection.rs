@@ -162,12 +162,15 @@ impl Connection {
         work: impl FnOnce(&Project, &Context) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let roots = roots.map_err(|e| internal(&e))?;
+        let memory_host = self.audience(context).memory_host;
         let server = Arc::clone(&self.server);
         let started = server.start();
         let cancel = started.cancel.clone();
         let done = tokio::task::spawn_blocking(move || {
             let cx = Context::new(started.cancel.clone(), false);
-            let project = server.project(&roots).map_err(|e| internal(&e))?;
+            let project = server
+                .project(&roots, memory_host)
+                .map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
             for note in project.session.take_notes() {
                 (server.options.log)(&visible(&note));
@@ -323,6 +326,7 @@ impl ServerHandler for Connection {
             name: request.name.into_owned(),
             args: Value::Object(request.arguments.unwrap_or_default()),
             roots,
+            memory_host: self.audience(&context).memory_host,
             asking: self.asking(&context, said),
             is_alone: self.is_alone,
             structures: content::structures(client.as_ref().map(|client| client.name.as_str())),

@@ -1,6 +1,7 @@
 //! Our tools as the protocol declares them.
 
 use super::server::Project;
+use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{Cancellation, Tool};
 use gemini_tools_dialects::Hints;
@@ -11,19 +12,16 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The tool that writes into `~/.gemini/GEMINI.md`.
+/// The tool that writes into a host's memory file.
 const MEMORY: &str = "save_memory";
 
-/// The beginning of the names of clients that read that file.
-const READS_MEMORY: &str = "gemini-cli-mcp-client";
-
-/// The properties of a client by which tools are left out.
+/// The properties of a client on which its tools depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Audience {
     /// True if a user can be asked about a call.
     pub(super) can_ask: bool,
-    /// True if its models read the file that `save_memory` writes.
-    pub(super) reads_memory: bool,
+    /// The host by whose memory file facts are kept; `None` where that is not known.
+    pub(super) memory_host: Option<&'static MemoryHost>,
 }
 
 impl Audience {
@@ -31,7 +29,7 @@ impl Audience {
     pub(super) fn new(client: Option<&str>, can_ask: bool) -> Self {
         Self {
             can_ask,
-            reads_memory: client.is_some_and(|name| name.starts_with(READS_MEMORY)),
+            memory_host: client.and_then(MemoryHost::of_client),
         }
     }
 }
@@ -45,10 +43,10 @@ pub(super) fn declared(
     let session = &project.session;
     let Audience {
         can_ask,
-        reads_memory,
+        memory_host,
     } = audience;
     let shown = session.shown(can_ask).into_iter();
-    let ours = shown.filter(|tool| reads_memory || tool.name() != MEMORY);
+    let ours = shown.filter(|tool| memory_host.is_some() || tool.name() != MEMORY);
     let servers = session.shown_of_servers(can_ask, cancel);
     sorted(ours, &servers)
 }

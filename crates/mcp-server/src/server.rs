@@ -4,6 +4,7 @@ use super::ServeOptions;
 use super::running::{Running, Started};
 use super::watch::WatchedFiles;
 use gemini_tools_approval::session::{Session, with_time_limit};
+use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_config::settings::{Settings, home};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -21,10 +22,13 @@ pub(super) struct Server {
     pub(super) options: ServeOptions,
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
-    projects: Mutex<HashMap<Vec<PathBuf>, Arc<Project>>>,
+    projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) running: Arc<Running>,
     flush_behind: Arc<FlushBehind>,
 }
+
+/// The host by whose memory file facts are kept, and the roots.
+type Key = (&'static MemoryHost, Vec<PathBuf>);
 
 /// A project as it was when it was opened.
 pub(super) struct Project {
@@ -92,35 +96,41 @@ impl Server {
         self.options.roots.is_empty() && !is_remote
     }
 
-    fn projects(&self) -> MutexGuard<'_, HashMap<Vec<PathBuf>, Arc<Project>>> {
+    fn projects(&self) -> MutexGuard<'_, HashMap<Key, Arc<Project>>> {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The project of these roots, or of ours where there are none. It is opened anew where
-    /// what decides about it has changed.
-    pub(super) fn project(&self, roots: &[PathBuf]) -> Result<Arc<Project>, ToolError> {
+    /// Returns the project of these roots, or of ours where there are none, for clients of this host. It is opened anew
+    /// where what decides about it has changed.
+    pub(super) fn project(
+        &self,
+        roots: &[PathBuf],
+        memory_host: Option<&'static MemoryHost>,
+    ) -> Result<Arc<Project>, ToolError> {
         let roots = if roots.is_empty() { &self.roots } else { roots };
-        let open = self.projects().get(roots).cloned();
+        let host = memory_host.unwrap_or_else(MemoryHost::gemini_cli);
+        let key = (host, roots.to_vec());
+        let open = self.projects().get(&key).cloned();
         if let Some(open) = open
             && open.is_current()
         {
             return Ok(open);
         }
-        let new = Arc::new(self.open(roots)?);
+        let new = Arc::new(self.open(roots, host)?);
         let mut projects = self.projects();
         let mut closed = Vec::new();
         if projects.len() >= MAX_PROJECTS {
             let idle = |_: &_, project: &mut Arc<_>| Arc::strong_count(project) == 1;
             closed.extend(projects.extract_if(idle).map(|(_, project)| project));
         }
-        closed.extend(projects.insert(roots.to_vec(), Arc::clone(&new)));
+        closed.extend(projects.insert(key, Arc::clone(&new)));
         // Their MCP servers take a moment to end, in which other calls are not to wait.
         drop(projects);
         drop(closed);
         Ok(new)
     }
 
-    fn open(&self, roots: &[PathBuf]) -> Result<Project, ToolError> {
+    fn open(&self, roots: &[PathBuf], host: &'static MemoryHost) -> Result<Project, ToolError> {
         let ServeOptions {
             rules,
             with_servers,
@@ -143,7 +153,7 @@ impl Server {
         let watched = WatchedFiles::new(home.as_deref(), root, &settings, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
-        let session = open(root, more, rules)?;
+        let session = open(root, more, rules)?.with_memory_host(host)?;
         let workspace = &session.tool_env().workspace;
         workspace.flush_behind(Arc::clone(&self.flush_behind));
         for problem in session.problems() {

@@ -3,7 +3,7 @@
 use crate::command::PRUNE;
 use crate::options::CallToolOptions;
 use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
-use gemini_tools::builtin::memory_file;
+use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
 use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Kept, Undo, prune};
 use gemini_tools::session::Session;
@@ -305,7 +305,7 @@ impl Shown<'_> {
         let tool_env = self.session.tool_env();
         let undo = Undo {
             workspace: &tool_env.workspace,
-            memory: memory_file(&tool_env.workspace, &tool_env.settings).ok(),
+            memory: memory_files(&tool_env.workspace, &tool_env.settings),
             merges: wanted.merges,
             is_explained: options.explain,
             cancel: cancel.clone(),

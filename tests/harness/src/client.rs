@@ -35,16 +35,28 @@ pub struct Server {
 
 impl Server {
     pub fn start(ws: &Workspace, args: &[&str]) -> Self {
-        Self::start_program(ws, &executable("serve_tools"), args)
+        Self::launch(ws, &executable("serve_tools"), args, &[])
     }
 
     /// Starts another program than `serve_tools`.
     pub fn start_program(ws: &Workspace, program: &Path, args: &[&str]) -> Self {
+        Self::launch(ws, program, args, &[])
+    }
+
+    /// Starts one with these variables in its environment.
+    pub fn start_with(ws: &Workspace, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::launch(ws, &executable("serve_tools"), args, variables)
+    }
+
+    fn launch(ws: &Workspace, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mark = ws.root().display().to_string();
         let call = ws
             .program(program, args)
             .env(MARK, &mark)
             .env("GEMINI_TOOLS_SERVE_TOKEN", TOKEN);
+        let call = variables
+            .iter()
+            .fold(call, |call, (name, value)| call.env(name, value));
         let mut command = call.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let is_http = args.contains(&"--http");

@@ -16,6 +16,7 @@ mod google_web_search;
 mod list_background_processes;
 mod list_directory;
 mod memory;
+mod memory_hosts;
 mod nearest;
 mod needle;
 #[cfg(all(test, feature = "shell", feature = "web"))]
@@ -43,8 +44,9 @@ mod write_file;
 #[cfg(feature = "shell")]
 pub use confinement::sandbox;
 pub use list_directory::push_collation_key;
+pub use memory_hosts::MemoryHost;
 #[cfg(feature = "settings")]
-pub use save_memory::memory_file;
+pub use save_memory::memory_files;
 
 #[cfg(feature = "settings")]
 use gemini_tools_config::settings::Settings;
@@ -74,6 +76,8 @@ pub struct ToolEnv {
     /// What the user and the project want.
     #[cfg(feature = "settings")]
     pub settings: Arc<Settings>,
+    /// The MCP client whose memory file `save_memory` writes; `None` for Gemini CLI's where no client is known.
+    pub memory_host: Option<&'static MemoryHost>,
     /// What reaches the network for them.
     #[cfg(feature = "web")]
     pub network: Arc<dyn Network>,
@@ -87,6 +91,7 @@ impl ToolEnv {
             workspace,
             #[cfg(feature = "settings")]
             settings: Arc::default(),
+            memory_host: None,
             #[cfg(feature = "web")]
             network: Arc::new(Helper::default()),
         }
@@ -97,6 +102,13 @@ impl ToolEnv {
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<Settings>) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Returns the same tools, with facts kept in the memory file of this host.
+    #[must_use]
+    pub fn with_memory_host(mut self, host: &'static MemoryHost) -> Self {
+        self.memory_host = Some(host);
         self
     }
 

@@ -1,11 +1,12 @@
 //! `save_memory`: a fact for later sessions, in the user's own memory file.
 //!
-//! The file is `GEMINI.md` in `.gemini` of the user's home directory, or the one that
-//! `context.fileName` names; where in it a fact goes is [`super::memory`]'s,
-//! what it looks like is [`super::fact`]'s. It is the only file outside of the project that a tool writes to.
+//! The file is that of the host ([`super::memory_hosts`]): for Gemini CLI `GEMINI.md` in `.gemini` of the user's home
+//! directory, or the one that `context.fileName` names. Where in it a fact goes is [`super::memory`]'s, what it looks
+//! like is [`super::fact`]'s. It is the only file outside of the project that a tool writes to.
 
 use super::fact::Fact;
 use super::memory::insertion;
+use super::memory_hosts::MemoryHost;
 use super::{Declaration, Spec, ToolEnv};
 #[cfg(feature = "settings")]
 use gemini_tools_config::settings::Settings;
@@ -33,9 +34,6 @@ pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Maximum characters of a fact that the answer repeats.
 const SHOWN_CHARS: usize = 300;
-
-/// The file's name where the settings don't say.
-const DEFAULT_NAME: &str = "GEMINI.md";
 
 /// Between two attempts, when another process was faster.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -75,6 +73,8 @@ struct Call {
     workspace: Arc<Workspace>,
     /// As the user knows it: links are followed when the call runs.
     path: PathBuf,
+    /// Set for a file that depends on the MCP client: the answer names it. All others are in Gemini CLI's words.
+    is_named: bool,
     fact: Fact,
 }
 
@@ -98,33 +98,44 @@ fn build(
     let name = tool_env.settings.context_file_name.as_deref();
     #[cfg(not(feature = "settings"))]
     let name = None;
-    let path = path_of(workspace, name).map_err(failure)?;
+    let host = tool_env.memory_host;
+    let path =
+        path_of(workspace, host.unwrap_or_else(MemoryHost::gemini_cli), name).map_err(failure)?;
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
         path,
+        is_named: host.is_some(),
         fact,
     }))
 }
 
-/// The memory file, by the home directory and the settings.
+/// Returns the memory files of all hosts, by the home directory and the settings.
+#[cfg(feature = "settings")]
+pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
+    let name = settings.context_file_name.as_deref();
+    MemoryHost::all()
+        .filter_map(|host| path_of(workspace, host, name).ok())
+        .collect()
+}
+
+/// Returns a host's memory file. `name` is that of Gemini CLI's where the settings say.
 ///
 /// # Errors
 ///
-/// `memory_tool_execution_error` where there is no home directory, or the settings name a path.
-#[cfg(feature = "settings")]
-pub fn memory_file(workspace: &Workspace, settings: &Settings) -> Result<PathBuf, ToolError> {
-    path_of(workspace, settings.context_file_name.as_deref())
-}
-
-fn path_of(workspace: &Workspace, name: Option<&str>) -> Result<PathBuf, ToolError> {
-    let home = workspace.home().ok_or_else(|| {
+/// `memory_tool_execution_error` if the directory is not known, or `name` is a path.
+fn path_of(
+    workspace: &Workspace,
+    host: &MemoryHost,
+    name: Option<&str>,
+) -> Result<PathBuf, ToolError> {
+    let directory = host.directory(workspace.home()).ok_or_else(|| {
         ToolError::new(
             ErrorKind::MemoryToolExecutionError,
             "There is no home directory to keep memories in.",
         )
-        .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
+        .with_hint(format!("Set {} to an absolute path.", host.variables()))
     })?;
-    let name = name.unwrap_or(DEFAULT_NAME);
+    let name = name.filter(|_| host.is_gemini_cli()).unwrap_or(host.file);
     if !is_file_name(name) {
         return Err(ToolError::new(
             ErrorKind::MemoryToolExecutionError,
@@ -132,7 +143,7 @@ fn path_of(workspace: &Workspace, name: Option<&str>) -> Result<PathBuf, ToolErr
         )
         .with_hint("It must be a name without directories, such as \"GEMINI.md\"."));
     }
-    Ok(home.join(".gemini").join(name))
+    Ok(directory.join(name))
 }
 
 /// Whether a name stays in its directory.
@@ -195,10 +206,9 @@ impl Call {
         } else {
             match detect(old, true) {
                 ContentKind::Text(encoding) if encoding.unit() == 1 => return Ok(()),
-                ContentKind::Text(encoding) => format!(
-                    "encoded in {}, which Gemini CLI does not read",
-                    encoding.name()
-                ),
+                ContentKind::Text(encoding) => {
+                    format!("encoded in {}, which hosts don't read", encoding.name())
+                }
                 ContentKind::Binary => "not a text file".to_owned(),
             }
         };
@@ -286,6 +296,9 @@ impl ToolInvocation for Call {
         } else {
             format!("Known already, so nothing was changed: \"{quoted}\"")
         };
+        if self.is_named {
+            message = format!("{message} (in {})", show_path(&self.path));
+        }
         if let Some(others) = others {
             message.push_str(". ");
             message.push_str(&others);

@@ -79,6 +79,7 @@ fn build(
         workspace,
         settings,
         network,
+        ..
     }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
