@@ -358,7 +358,7 @@ fn the_inspector_lists_and_calls_every_tool() {
     };
     let listed = inspect(&["--method", "tools/list"]);
     let mut declared = called();
-    // It reads no memory file of Gemini CLI.
+    // No memory file of it is known.
     assert!(declared.remove("save_memory"));
     assert_eq!(names_in(&listed["tools"]), declared);
     let mut pid = String::new();

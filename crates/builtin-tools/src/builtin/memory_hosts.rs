@@ -55,6 +55,7 @@ impl MemoryHost {
         &HOSTS[0]
     }
 
+    #[cfg(feature = "settings")]
     pub(super) fn all() -> impl Iterator<Item = &'static Self> {
         HOSTS.iter()
     }
