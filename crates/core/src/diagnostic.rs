@@ -89,7 +89,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// The key in the file or in the declaration; empty if the whole is meant.
-    #[serde(default, alias = "place", skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
 }
 
@@ -135,7 +135,6 @@ pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
     /// Which check found it; stays the same from version to version.
-    #[serde(alias = "rule")]
     pub code: Cow<'static, str>,
     /// Where it is. Boxed, because results hold diagnostics.
     #[serde(flatten)]

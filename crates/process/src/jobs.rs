@@ -36,7 +36,6 @@ pub struct JobRecord {
     /// The session of all of them that have not left it.
     pub session: i32,
     /// Who watches over them.
-    #[serde(alias = "warden")]
     pub supervisor: Option<Identity>,
     /// Which run of the machine the ids belong to.
     pub boot_id: String,
