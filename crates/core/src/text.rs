@@ -3,6 +3,7 @@
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
@@ -247,20 +248,15 @@ pub fn without_controls(text: &str) -> String {
     out
 }
 
-/// `1 file`, `2 files`.
-pub fn counted(n: usize, noun: &str) -> String {
-    let plural = match noun {
-        "match" => "matches",
-        "entry" => "entries",
-        "directory" => "directories",
-        "process" => "processes",
-        _ => "",
+/// Returns a number with its noun: `1 file`, `2 files`, `2 entries`, `2 matches`.
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+    let (stem, ending) = match noun.strip_suffix('y') {
+        _ if n == N::from(1) => (noun, ""),
+        Some(stem) => (stem, "ies"),
+        None if noun.ends_with("ch") || noun.ends_with("ss") => (noun, "es"),
+        None => (noun, "s"),
     };
-    match (n, plural) {
-        (1, _) => format!("1 {noun}"),
-        (n, "") => format!("{n} {noun}s"),
-        (n, plural) => format!("{n} {plural}"),
-    }
+    format!("{n} {stem}{ending}")
 }
 
 /// The first sentence of a description, on one line.

@@ -1,5 +1,7 @@
 //! What in a file is nearest to a text that was not found, and how it differs.
 
+use crate::edit_match::{plain, unescape};
+
 /// Candidates that a message shows.
 const SHOWN: usize = 3;
 
@@ -150,35 +152,9 @@ fn squeeze(text: &str) -> String {
 }
 
 fn plain_punctuation(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\'' | '`' | '‘' | '’' | '“' | '”' | '«' | '»' => '"',
-            '–' | '—' | '‐' | '‑' | '−' => '-',
-            '\u{a0}' => ' ',
-            other => other,
-        })
-        .collect()
-}
-
-/// Takes one level of backslash escapes off.
-fn unescape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (c, chars.clone().next()) {
-            ('\\', Some(next @ ('n' | 't' | 'r' | '"' | '\'' | '`' | '\\' | '\n'))) => {
-                chars.next();
-                out.push(match next {
-                    'n' => '\n',
-                    't' => '\t',
-                    'r' => '\r',
-                    other => other,
-                });
-            }
-            _ => out.push(c),
-        }
-    }
-    out
+    let plain = text.chars().filter_map(plain);
+    // All quotes are alike.
+    plain.map(|c| if c == '\'' { '"' } else { c }).collect()
 }
 
 fn all(text: &str) -> String {
@@ -198,6 +174,7 @@ mod tests {
             ("return(x)", 3, "case"),
             ("fn a() {\\n\\tlet x", 1, "escaping"),
             ("foo(\"bar\")", 5, "quotes"),
+            ("foo(„bar″)", 5, "quotes"),
             ("last lime of all", 6, "alike"),
             ("fn a() {\n  let x = \"one\";\n  Return(x)", 1, "whitespace"),
         ];

@@ -37,6 +37,7 @@ use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::line_endings::fitted;
 
 pub(crate) use depth::behind;
+pub(crate) use normal::{plain, unescape};
 
 /// How far a text was from what is in the file. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

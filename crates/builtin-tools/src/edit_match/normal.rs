@@ -68,22 +68,20 @@ fn next_combines(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -> 
 }
 
 fn push_look_alike(out: &mut Vec<Mapped>, cluster: &str, start: usize, end: usize) {
-    for c in cluster.nfkc() {
-        let plain = match c {
-            // Not visible.
-            '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => continue,
-            '‘' | '’' | '‚' | '‛' | '′' | '`' | '´' | 'ʼ' => '\'',
-            '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
-            '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' | '﹘' => '-',
-            c if c.is_whitespace() && c != '\t' => ' ',
-            c => c,
-        };
-        out.push(Mapped {
-            c: plain,
-            start,
-            end,
-        });
-    }
+    let plain = cluster.nfkc().filter_map(plain);
+    out.extend(plain.map(|c| Mapped { c, start, end }));
+}
+
+/// Returns the plain character that a character looks like; `None` if it is not visible.
+pub(crate) fn plain(c: char) -> Option<char> {
+    Some(match c {
+        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => return None,
+        '‘' | '’' | '‚' | '‛' | '′' | '`' | '´' | 'ʼ' => '\'',
+        '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' | '﹘' => '-',
+        c if c.is_whitespace() && !matches!(c, '\t' | '\n') => ' ',
+        c => c,
+    })
 }
 
 /// The normal form of one line as a text.
@@ -120,7 +118,8 @@ pub(super) fn unescaped(old: &str, new: &str) -> Option<(String, String)> {
     Some((plain_old, plain_new))
 }
 
-fn unescape(text: &str) -> String {
+/// Takes one level of backslash escapes off.
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -10,6 +10,7 @@ use super::equal::{digest, is_multiple, order, same};
 use super::pattern::regex;
 use super::reference::find;
 use super::schema::describe;
+use crate::text::counted;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -482,7 +483,7 @@ impl<'a> Checker<'a> {
             return Err(format!(
                 "{} must hold at most {}, not {}.",
                 self.name(),
-                counted(first.len() as u64, "element"),
+                counted(first.len(), "element"),
                 items.len()
             ));
         }
@@ -736,15 +737,6 @@ impl<'a> Checker<'a> {
         if let Some(schema) = schema.as_object() {
             self.see(schema, value, evaluated, false);
         }
-    }
-}
-
-/// A number and its noun: `1 element`, `2 elements`.
-fn counted(number: u64, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {noun}s"),
     }
 }
 
