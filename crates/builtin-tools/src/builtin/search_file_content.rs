@@ -352,6 +352,20 @@ impl Collected {
         self.prune();
     }
 
+    /// Says which files are not shown or were not searched.
+    fn push_left_out(&self, text: &mut NamedText) {
+        if self.binaries > 0 {
+            let files = super::counted(self.binaries, "binary file");
+            text.push_str(&format!("\n({files} with matches not shown.)"));
+        }
+        if let Some((name, reason)) = &self.unreadable_example {
+            let files = super::counted(self.unreadable, "file");
+            text.push_str(&format!("\n({files} could not be read: "));
+            text.push_name(name);
+            text.push_str(&format!(": {reason})"));
+        }
+    }
+
     /// What may be shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
         match self.form {
@@ -572,7 +586,7 @@ impl Call {
         let spans = |line: &str| searcher.spans(line).unwrap_or_default();
         let (mut matches, mut shown_files) = (0, 0);
         let mut locations = Vec::new();
-        for file in kept.files {
+        for file in std::mem::take(&mut kept.files) {
             if matches >= most || body.text.len() > room {
                 cut = true;
                 break;
@@ -636,16 +650,7 @@ impl Call {
                 "{modules}; name it in 'include' or 'path' to search it."
             ));
         }
-        if kept.binaries > 0 {
-            let files = super::counted(kept.binaries, "binary file");
-            note(format!("{files} with matches not shown."));
-        }
-        if let Some((name, reason)) = &kept.unreadable_example {
-            let files = super::counted(kept.unreadable, "file");
-            text.push_str(&format!("\n({files} could not be read: "));
-            text.push_name(name);
-            text.push_str(&format!(": {reason})"));
-        }
+        kept.push_left_out(&mut text);
         super::push_unreadable(&mut text, reports);
         let summary = format!("Found {}", super::counted(matches as usize, "match"));
         let mut result = ToolResult::named(text)
