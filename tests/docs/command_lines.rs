@@ -212,12 +212,14 @@ fn with_changes(shell: Shell, text: &str) -> String {
         Shell::Zsh => {
             let start = text.find("--undo=[").expect("the option");
             let (before, after) = text.split_at(start);
+            // No tool is named beside it.
+            let before = before.strip_suffix(')').expect("what it excludes");
             let end = "if [ \"$funcstack[1]\"";
             let function = format!(
                 "_call_tool_changes() {{\n    compadd -V changes -- ${{(f)\"$({CHANGES})\"}}\n}}\n\n"
             );
             let after = after.replacen("::ID:_default", "::ID:_call_tool_changes", 1);
-            format!("{before}{}", after.replacen(end, &format!("{function}{end}"), 1))
+            format!("{before} : *){}", after.replacen(end, &format!("{function}{end}"), 1))
         }
         _ => {
             let from = " -l undo ";

@@ -362,7 +362,8 @@ fn the_inspector_lists_and_calls_every_tool() {
     assert!(declared.remove("save_memory"));
     assert_eq!(names_in(&listed["tools"]), declared);
     let mut pid = String::new();
-    for (name, args, expected) in calls() {
+    let declared = |(name, ..): &(&str, Value, Expected)| *name != "save_memory";
+    for (name, args, expected) in calls().into_iter().filter(declared) {
         let pairs: Vec<String> = args
             .as_object()
             .expect("an object")
@@ -384,5 +385,4 @@ fn the_inspector_lists_and_calls_every_tool() {
         }
     }
     check_files(&ws);
-    check_memory(&ws);
 }
