@@ -22,14 +22,22 @@ pub fn run(main: fn() -> u8) -> ExitCode {
 
 /// Does as [`run`] for a process with several peers, which goes on when one of them goes away.
 pub fn serve(main: fn() -> u8) -> ExitCode {
-    // Pages are taken apart in a fork of a process that may have threads.
     #[cfg(target_env = "musl")]
-    dlmalloc::enable_alloc_after_fork();
+    allow_forks();
     own::prepare();
     version::set(crate::VERSION);
     catch_unwind(AssertUnwindSafe(main))
         .unwrap_or(UNFORESEEN)
         .into()
+}
+
+/// Lets a fork of a process with threads allocate: pages are taken apart in one.
+#[cfg(target_env = "musl")]
+#[expect(unsafe_code, reason = "dlmalloc asks for a promise")]
+fn allow_forks() {
+    // SAFETY: it registers what happens around a fork; no allocation is under way, because no other
+    // thread has been started yet.
+    unsafe { dlmalloc::enable_alloc_after_fork() };
 }
 
 /// Returns a message of the command-line parser with the program's name in the place of `error`.
