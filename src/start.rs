@@ -8,11 +8,6 @@ use std::process::ExitCode;
 /// Exit status of a failure that no code foresaw (`EX_SOFTWARE` of `sysexits.h`).
 const UNFORESEEN: u8 = 70;
 
-// musl's own takes one lock for all threads, and twice the time for 2,000 calls of `--batch`.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
-
 /// Runs the main function of a command and returns its exit status. A panic becomes status 70. A
 /// reader of its output that goes away ends it quietly, as is usual for Unix tools.
 pub fn run(main: fn() -> u8) -> ExitCode {
@@ -22,22 +17,11 @@ pub fn run(main: fn() -> u8) -> ExitCode {
 
 /// Does as [`run`] for a process with several peers, which goes on when one of them goes away.
 pub fn serve(main: fn() -> u8) -> ExitCode {
-    #[cfg(target_env = "musl")]
-    allow_forks();
     own::prepare();
     version::set(crate::VERSION);
     catch_unwind(AssertUnwindSafe(main))
         .unwrap_or(UNFORESEEN)
         .into()
-}
-
-/// Lets a fork of a process with threads allocate: pages are taken apart in one.
-#[cfg(target_env = "musl")]
-#[expect(unsafe_code, reason = "dlmalloc asks for a promise")]
-fn allow_forks() {
-    // SAFETY: it registers what happens around a fork; no allocation is under way, because no other
-    // thread has been started yet.
-    unsafe { dlmalloc::enable_alloc_after_fork() };
 }
 
 /// Returns a message of the command-line parser with the program's name in the place of `error`.
