@@ -18,7 +18,7 @@ const USAGE = `Usage: scripts/policy [--only PREFIX] [--cases FILE] [--verbose]
 Has the policy engine of Gemini CLI ${VERSION} decide each case of
 tests/policy/cases.jsonl. A case expects what both decide, or says in "theirs"
 what Gemini CLI decides and in "why" which reason of
-docs/policy-and-gemini-cli.md that is. Where Gemini CLI has another name for
+docs/compatibility.md that is. Where Gemini CLI has another name for
 what is called, "as" has the question in its names. Anything else fails. That
 we decide as expected is checked by cargo test.
 

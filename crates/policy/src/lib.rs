@@ -4,7 +4,7 @@
 //! settings, and from answers of a person. They are held against a call from the highest
 //! [`Tier`] and priority down, and the first that fits decides; where none does, what the
 //! tool does to the world decides. A line of shell is judged as a whole and command by
-//! command, and the strictest judgement counts. `docs/policy-and-gemini-cli.md` tells where
+//! command, and the strictest judgement counts. `docs/compatibility.md` tells where
 //! this differs from Gemini CLI.
 //!
 //! Nothing is parsed or compiled where there are no rules.
