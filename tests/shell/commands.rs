@@ -269,7 +269,7 @@ fn at_least_96_of_100_honest_lines_are_understood() {
         .filter(|(analysis, _)| analysis.unresolved.is_empty())
         .count();
     let all = lines.len();
-    // `scripts/shell-lines` shows it.
+    // `evals/shell-lines` shows it.
     let _ = writeln!(
         std::io::stdout(),
         "{plain} of {all} honest lines are understood; in {known} of them nothing is unresolved"

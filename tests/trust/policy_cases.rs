@@ -1,4 +1,4 @@
-//! The corpus of tests/policy: what is decided of each call. `scripts/policy` asks the real Gemini CLI the same.
+//! The corpus of tests/policy: what is decided of each call. `evals/policy` asks the real Gemini CLI the same.
 
 use std::fs;
 use std::path::PathBuf;

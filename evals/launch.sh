@@ -1,10 +1,12 @@
-#!/bin/sh
-# Plays the same turns of a model to run_agent and to the real Gemini CLI, and compares what they ask.
-# The work is done by e2e.d/agents.mjs; this file only makes sure that there is something to run it with.
-set -u
+# Sourced by the scripts beside it, whose name is that of a directory NAME.d: runs NAME.d/main.mjs with node.
+# A missing node is no failure except where CI is true.
+# shellcheck shell=sh
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P) || exit 1
+name=${0##*/}
 
 skip() {
-    echo "skipped: $1; the comparison needs node 20 or newer, with npm"
+    echo "skipped: $1; evals/$name needs node 20 or newer, with npm"
     if [ "${CI:-}" = true ]; then
         echo "skipping is not allowed where CI=true" >&2
         exit 1
@@ -17,5 +19,4 @@ major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null) || skip "node
 [ "$major" -ge 20 ] 2>/dev/null || skip "node is too old ($(node --version))"
 command -v npm >/dev/null 2>&1 || skip "npm was not found"
 
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P) || exit 1
-exec node "$here/e2e.d/agents.mjs" "$@"
+exec node "$here/$name.d/main.mjs" "$@"

@@ -4,14 +4,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { placeIn } from './agent_scenarios.mjs';
-import { policyArguments } from './approval.mjs';
-import { endStrays, run } from './child.mjs';
-import { startGeminiApi } from './gemini_api.mjs';
-import { environment, RUN_LIMIT_MS, runHost } from './host.mjs';
-import { makePlayground } from './playground.mjs';
-import { conversation, DISCOVERED } from './records.mjs';
-import { VERTEX_WITH_TOKEN } from './ways_in.mjs';
+import { placeIn } from './scenarios.mjs';
+import { policyArguments } from '../../scripts/e2e.d/approval.mjs';
+import { endStrays, run } from '../../scripts/e2e.d/child.mjs';
+import { startGeminiApi } from '../../scripts/e2e.d/gemini_api.mjs';
+import { environment, RUN_LIMIT_MS, runHost } from '../../scripts/e2e.d/host.mjs';
+import { makePlayground } from '../../scripts/e2e.d/playground.mjs';
+import { conversation, DISCOVERED } from '../../scripts/e2e.d/records.mjs';
+import { VERTEX_WITH_TOKEN } from '../../scripts/e2e.d/ways_in.mjs';
 
 export const PROMPT = 'Play the script.';
 

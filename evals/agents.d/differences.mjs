@@ -1,6 +1,6 @@
 // The intended differences between the requests of run_agent and of Gemini CLI; docs/compatibility.md has their reasons.
 
-import { DISCOVERED } from './records.mjs';
+import { DISCOVERED } from '../../scripts/e2e.d/records.mjs';
 
 const OLD = '0.8.2';
 const NEW = '0.61.0';

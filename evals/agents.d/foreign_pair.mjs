@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { writeFile } from './playground.mjs';
-import { declarationsOf } from './records.mjs';
+import { writeFile } from '../../scripts/e2e.d/playground.mjs';
+import { declarationsOf } from '../../scripts/e2e.d/records.mjs';
 
 const HANDED_OVER = 'handed-over';
 

@@ -1,4 +1,4 @@
-// Owns the command line, the runs and the table of scripts/tokens.
+// Owns the command line, the runs and the table of evals/tokens.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -7,11 +7,11 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { ending, run } from '../e2e.d/child.mjs';
-import { startGeminiApi } from '../e2e.d/gemini_api.mjs';
-import { cacheDirectory, install, runHost } from '../e2e.d/host.mjs';
-import { makePlayground } from '../e2e.d/playground.mjs';
-import { answersTo } from '../e2e.d/records.mjs';
+import { ending, run } from '../../scripts/e2e.d/child.mjs';
+import { startGeminiApi } from '../../scripts/e2e.d/gemini_api.mjs';
+import { cacheDirectory, install, runHost } from '../../scripts/e2e.d/host.mjs';
+import { makePlayground } from '../../scripts/e2e.d/playground.mjs';
+import { answersTo } from '../../scripts/e2e.d/records.mjs';
 import { calls, projectFiles } from './calls.mjs';
 
 const VERSION = '0.61.0';
@@ -22,7 +22,7 @@ const INSTALL_LIMIT_MS = 15 * 60_000;
 /** How many calls one session of Gemini CLI makes. */
 const CALLS_PER_SESSION = 10;
 
-const USAGE = `Usage: scripts/tokens [--call-tool PATH] [--calls] [--text DIR]
+const USAGE = `Usage: evals/tokens [--call-tool PATH] [--calls] [--text DIR]
 
 Makes forty calls with the tools of the real Gemini CLI ${VERSION}, and with
 call_tool, in the same project, and counts the tokens of what a model gets to

@@ -1,4 +1,4 @@
-// Owns the command line, the order of things and the exit status of scripts/agents.
+// Owns the command line, the order of things and the exit status of evals/agents.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -6,20 +6,20 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { DIFFERENCES, justified } from './agent_differences.mjs';
-import { modelFor, ourHost, play, theirHost } from './agent_hosts.mjs';
-import { checkReplays } from './agent_replay.mjs';
-import { SCENARIOS } from './agent_scenarios.mjs';
-import { differencesBetween, structureOf } from './agent_structure.mjs';
-import { ending, inOwnDirectory, run } from './child.mjs';
+import { DIFFERENCES, justified } from './differences.mjs';
+import { modelFor, ourHost, play, theirHost } from './hosts.mjs';
+import { checkReplays } from './replay.mjs';
+import { SCENARIOS } from './scenarios.mjs';
+import { differencesBetween, structureOf } from './structure.mjs';
+import { ending, inOwnDirectory, run } from '../../scripts/e2e.d/child.mjs';
 import { checkForeignPair } from './foreign_pair.mjs';
-import { install, knowsPolicies } from './host.mjs';
-import { filesOf, makePlayground } from './playground.mjs';
-import { declarationsOf } from './records.mjs';
-import { Report } from './report.mjs';
-import { API_KEY, WAYS_IN } from './ways_in.mjs';
+import { install, knowsPolicies } from '../../scripts/e2e.d/host.mjs';
+import { filesOf, makePlayground } from '../../scripts/e2e.d/playground.mjs';
+import { declarationsOf } from '../../scripts/e2e.d/records.mjs';
+import { Report } from '../../scripts/e2e.d/report.mjs';
+import { API_KEY, WAYS_IN } from '../../scripts/e2e.d/ways_in.mjs';
 
-const USAGE = `Usage: scripts/agents [--run-agent PATH] [--cli VERSION]... [--transport NAME]...
+const USAGE = `Usage: evals/agents [--run-agent PATH] [--cli VERSION]... [--transport NAME]...
                       [--only SCENARIO]... [--keep]
 
 Plays the same turns of a model to run_agent and to the real Gemini CLI, both

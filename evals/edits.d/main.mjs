@@ -1,4 +1,4 @@
-// Owns the command line of scripts/edits: which tools edit which cases, and what counts as right.
+// Owns the command line of evals/edits: which tools edit which cases, and what counts as right.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -11,7 +11,7 @@ import { hasTool, makeHome, OURS, PEERS, startOurs, startPeer } from './tools.mj
 
 const CASES = fileURLToPath(new URL('../../tests/edits/cases.jsonl', import.meta.url));
 
-const USAGE = `Usage: scripts/edits [--call-tool PATH] [--kind K]... [--tool T]... [--json FILE]
+const USAGE = `Usage: evals/edits [--call-tool PATH] [--kind K]... [--tool T]... [--json FILE]
 
 Has edit tools apply the edits of tests/edits/cases.jsonl, whose strings are
 wrong in the ways of language models, and counts what was applied correctly,
@@ -27,7 +27,7 @@ Gemini CLI, with correction by a model off, and our own.
                     and, where it is wrong, what it left in the file
   --cases FILE      other cases (default: tests/edits/cases.jsonl)
 
-The cases are made by scripts/edits.d/make.py and described in
+The cases are made by evals/edits.d/make.py and described in
 tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and
 are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
 `;
@@ -123,6 +123,6 @@ try {
   await main();
 } catch (error) {
   const isUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
-  console.error(`scripts/edits: ${isUsage ? error.message : (error.stack ?? error)}`);
+  console.error(`evals/edits: ${isUsage ? error.message : (error.stack ?? error)}`);
   process.exitCode = 2;
 }

@@ -1,4 +1,4 @@
-// Owns the command line of scripts/policy: which cases the real engine decides, and whether that is what they say.
+// Owns the command line of evals/policy: which cases the real engine decides, and whether that is what they say.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -8,12 +8,12 @@ import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { install } from '../e2e.d/host.mjs';
+import { install } from '../../scripts/e2e.d/host.mjs';
 
 const VERSION = '0.61.0';
 const CASES = fileURLToPath(new URL('../../tests/policy/cases.jsonl', import.meta.url));
 
-const USAGE = `Usage: scripts/policy [--only PREFIX] [--cases FILE] [--verbose]
+const USAGE = `Usage: evals/policy [--only PREFIX] [--cases FILE] [--verbose]
 
 Has the policy engine of Gemini CLI ${VERSION} decide each case of
 tests/policy/cases.jsonl. A case expects what both decide, or says in "theirs"

@@ -3,9 +3,9 @@
 
 import crypto from 'node:crypto';
 
-import { declarationsOf, DISCOVERED, requestIn } from './records.mjs';
-import { shapeOf } from './shapes.mjs';
-import { PROMPT } from './agent_hosts.mjs';
+import { declarationsOf, DISCOVERED, requestIn } from '../../scripts/e2e.d/records.mjs';
+import { shapeOf } from '../../scripts/e2e.d/shapes.mjs';
+import { PROMPT } from './hosts.mjs';
 
 /** Headers that a client library writes for itself. */
 const LEFT_OUT = ['accept', 'accept-encoding', 'accept-language', 'sec-fetch-mode'];

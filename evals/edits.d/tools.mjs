@@ -6,8 +6,8 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { run } from '../e2e.d/child.mjs';
-import { install } from '../e2e.d/host.mjs';
+import { run } from '../../scripts/e2e.d/child.mjs';
+import { install } from '../../scripts/e2e.d/host.mjs';
 
 const CALL_LIMIT_MS = 20_000;
 

@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { PROMPT } from './agent_hosts.mjs';
-import { placeIn, SCENARIOS } from './agent_scenarios.mjs';
-import { endStrays, run } from './child.mjs';
-import { startGeminiApi } from './gemini_api.mjs';
-import { environment, RUN_LIMIT_MS } from './host.mjs';
-import { filesOf, makePlayground, writeFile } from './playground.mjs';
-import { API_KEY } from './ways_in.mjs';
+import { PROMPT } from './hosts.mjs';
+import { placeIn, SCENARIOS } from './scenarios.mjs';
+import { endStrays, run } from '../../scripts/e2e.d/child.mjs';
+import { startGeminiApi } from '../../scripts/e2e.d/gemini_api.mjs';
+import { environment, RUN_LIMIT_MS } from '../../scripts/e2e.d/host.mjs';
+import { filesOf, makePlayground, writeFile } from '../../scripts/e2e.d/playground.mjs';
+import { API_KEY } from '../../scripts/e2e.d/ways_in.mjs';
 
 const MODEL = 'gemini-2.5-pro';
 
