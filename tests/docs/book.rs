@@ -220,7 +220,7 @@ fn tests_that_pages_name_are_there() {
             count += 1;
         }
     }
-    assert!(count > 30, "{count}");
+    assert!(count > 20, "{count}");
 }
 
 /// The files and directories below a directory of the checkout, itself too, by their paths from there.
@@ -277,7 +277,7 @@ fn paths_of_the_checkout_that_pages_name_are_there() {
             }
         }
     }
-    assert!(count > 100, "{count}");
+    assert!(count > 20, "{count}");
 }
 
 #[test]
