@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::io::{self, Write};
 
-/// What a request is sent as.
+/// The body of a request.
 #[derive(Debug, Default)]
 pub(super) struct Body<'a> {
-    /// All but the messages.
+    /// The JSON of everything but the messages.
     own: Vec<u8>,
     /// The messages, and how much of the rest comes before each.
     messages: Vec<(usize, &'a [u8])>,

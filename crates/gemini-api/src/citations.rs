@@ -28,7 +28,7 @@ pub fn cited(response: &GenerateContentResponse) -> String {
     text
 }
 
-/// One line for each source.
+/// Returns one line for each source.
 fn source_list(grounding: &GroundingMetadata) -> String {
     let lines: Vec<String> = grounding
         .grounding_chunks
@@ -88,7 +88,7 @@ fn places(
     found
 }
 
-/// Where the text of a part begins in the whole text, and how long it is, in bytes.
+/// Returns the offset of a part's text in the whole text, and its length, in bytes.
 fn part_at(parts: &[Part], index: usize) -> Option<(usize, usize)> {
     let length = |part: &Part| match (part.thought, &part.text) {
         (Some(true), _) | (_, None) => 0,

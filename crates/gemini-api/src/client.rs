@@ -23,7 +23,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// How long the API may take. A model may think for minutes before it says anything.
+/// Time limits of the API. A model may think for minutes before it says anything.
 const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(15),
     first_byte: Duration::from_secs(300),
@@ -42,7 +42,7 @@ const MAX_ERROR_BYTES: usize = 256 * 1024;
 /// Pieces in which a stream is read.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// How often it is looked whether the call has ended, in a wait.
+/// Interval at which a wait checks for the end of the call.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Asks models, in one of the three ways. One request at a time; a connection is kept for the
@@ -56,12 +56,12 @@ pub struct GeminiClient {
     prompt: String,
 }
 
-/// Where answers come from.
+/// The source of answers.
 enum Way {
     Api(Box<Api>),
     Played {
         player: Player,
-        /// Whether it is waited as long as an answer asks for.
+        /// True if a wait is as long as the answer asks for.
         waits: bool,
     },
 }
@@ -93,7 +93,7 @@ impl std::fmt::Debug for GeminiClient {
     }
 }
 
-/// One attempt to have a model answer.
+/// An attempt to have a model answer.
 #[derive(Debug, Clone)]
 pub struct Attempt<'a> {
     /// The request as statistics count it.
@@ -144,7 +144,7 @@ impl Used {
     }
 }
 
-/// What Code Assist wants around a request.
+/// Code Assist's wrapper of a request.
 #[derive(Serialize)]
 struct Enveloped<'a, Q> {
     model: &'a str,
@@ -222,7 +222,7 @@ impl GeminiClient {
         self
     }
 
-    /// Whether a player gives the answers.
+    /// Returns true if a player gives the answers.
     pub fn is_played(&self) -> bool {
         matches!(self.way, Way::Played { .. })
     }
@@ -545,7 +545,7 @@ impl Way {
 }
 
 impl Api {
-    /// Whether requests and responses are in the wrapper of Code Assist.
+    /// Returns true if requests and responses are in the wrapper of Code Assist.
     fn is_wrapped(&self) -> bool {
         matches!(self.credentials, Credentials::CodeAssist { .. })
     }
@@ -676,7 +676,7 @@ fn refused(answer: &mut Answer<'_>, model: &str) -> ApiError {
     ApiError::from_answer(answer.status, retry_after, &body, model)
 }
 
-/// One response, without the wrapper of Code Assist.
+/// Parses a response and takes Code Assist's wrapper off.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let unreadable = |e: json::JsonError| ApiError::unreadable(&e.to_string(), data);
     let mut value: Value = json::read(data).map_err(unreadable)?;

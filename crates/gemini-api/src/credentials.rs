@@ -1,4 +1,4 @@
-//! Who asks, and where: the three ways to be let in.
+//! Credentials and base addresses: the three authentication methods.
 //!
 //! All come from the environment and from the user's own files only (`~/.gemini/.env`,
 //! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`, gcloud's, and what
@@ -88,7 +88,7 @@ pub enum Credentials {
     },
 }
 
-/// Where variables come from: the process's environment, and behind it the user's file.
+/// The process's environment, with the user's file as the fallback.
 pub(super) struct Variables<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     file: Vec<(String, String)>,
@@ -124,9 +124,9 @@ impl Variables<'_> {
 }
 
 impl Credentials {
-    /// What the environment and the files below `home` give: the way that the user's settings
-    /// choose (`security.auth.selectedType`), else the first that is set, in the order of Gemini
-    /// CLI. `None` where there is none at all.
+    /// Finds the credential in the environment and the files below `home`: by the method that the
+    /// user's settings choose (`security.auth.selectedType`), else the first that is set, in the
+    /// order of Gemini CLI. `None` where there is none at all.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use url::{Host, Url};
 
-/// Where refresh tokens and assertions are exchanged.
+/// Address at which refresh tokens and assertions are exchanged.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 
 /// The metadata server, by the address that every machine of Google's has it at.
@@ -26,19 +26,19 @@ const METADATA: &str = "169.254.169.254";
 /// Variables that only Google's serverless platforms set.
 const PLATFORMS: [&str; 3] = ["K_SERVICE", "FUNCTION_TARGET", "GAE_ENV"];
 
-/// Where Linux has the name of the machine's maker.
+/// File in which Linux has the name of the machine's maker.
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 
 /// The variable that names a file.
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
-/// How long tokens of an impersonated account last where the file does not say.
+/// Lifetime of an impersonated account's tokens if the file does not name one.
 const LIFETIME_SECS: u64 = 3600;
 
-/// How long a program may take where the file does not say.
+/// Time limit of a program if the file does not name one.
 const PROGRAM_MS: u64 = 30_000;
 
-/// What was found.
+/// Application Default Credentials.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) source: TokenSource,
@@ -121,7 +121,8 @@ struct Executable {
     output_file: Option<PathBuf>,
 }
 
-/// Where refresh tokens are exchanged: Google's server unless a variable names another.
+/// Returns the address at which refresh tokens are exchanged: Google's server unless a variable
+/// names another.
 pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
     vars.base("GEMINI_TOOLS_TOKEN_URL", TOKEN_URL)
 }

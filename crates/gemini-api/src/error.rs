@@ -1,4 +1,4 @@
-//! What the API says no with, and what to do about it.
+//! Errors of the API, and what to do about each.
 
 use super::recorded::without;
 use super::retry::{json_duration, retry_after};
@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime};
 /// Maximum characters shown of an answer that is not JSON.
 const SHOWN_CHARS: usize = 200;
 
-/// What a message begins with where no answer came.
+/// Beginning of a message if no answer came.
 const UNREACHED: &str = "The Gemini API was not reached: ";
 
 /// The reason that Code Assist gives where it does not serve a client or an account any more.
 pub(super) const UNSUPPORTED_CLIENT: &str = "UNSUPPORTED_CLIENT";
 
-/// What sort of no it is.
+/// The kind of an API error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiErrorKind {
     /// There is no credential.
@@ -51,22 +51,22 @@ pub enum ApiErrorKind {
     OutOfTime,
 }
 
-/// Why there is no answer of a model.
+/// The reason why a model gave no answer.
 ///
 /// The message names status and the API's own words; nothing in it is a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// What sort of no it is.
+    /// Kind of the error.
     pub kind: ApiErrorKind,
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
-    /// One sentence.
+    /// The error in one sentence.
     pub message: String,
-    /// What to do.
+    /// Advice to the user.
     pub hint: Option<String>,
     /// When the API wants to be asked again.
     pub retry_after: Option<Duration>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub(super) is_transient: bool,
 }
 
@@ -147,7 +147,7 @@ impl ApiError {
         own
     }
 
-    /// Why no answer came, without what every such message begins and ends with.
+    /// Returns the reason without the beginning and the end that all such messages share.
     pub(super) fn reason(&self) -> &str {
         let why = self
             .message
@@ -184,7 +184,7 @@ impl ApiError {
         )
     }
 
-    /// Whether another request by the same credential may be answered.
+    /// Returns true if another request by the same credential may be answered.
     pub fn is_worth_asking_again(&self) -> bool {
         matches!(
             self.kind,
@@ -306,7 +306,7 @@ impl ApiError {
         own
     }
 
-    /// The same error after parts of the stream were used: it must not be tried again.
+    /// Marks the error as final, because parts of the stream were used.
     #[must_use]
     pub(super) fn after_use(mut self) -> Self {
         if self.kind == ApiErrorKind::Network {

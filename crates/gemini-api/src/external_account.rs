@@ -30,20 +30,20 @@ pub(super) const ALLOW: &str = "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES";
 /// Maximum bytes of another provider's answer that are read.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What such a file says.
+/// The content of an external account's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalAccount {
     /// The provider, as the Security Token Service knows it.
     pub audience: String,
     /// The kind of the provider's tokens.
     pub subject_token_type: String,
-    /// Where they are exchanged.
+    /// Address at which subject tokens are exchanged.
     pub token_url: Url,
-    /// Where they come from.
+    /// Source of the subject tokens.
     pub source: SubjectSource,
     /// The service account to act as: the address that gives its tokens.
     pub impersonation_url: Option<Url>,
-    /// How long its tokens are asked for.
+    /// Lifetime that is requested for the impersonated account's tokens.
     pub impersonation_lifetime: Duration,
     /// An application's id and secret, where the exchange wants them.
     pub client: Option<(String, Secret)>,
@@ -51,7 +51,7 @@ pub struct ExternalAccount {
     pub workforce_project: Option<String>,
 }
 
-/// Where another provider's token is.
+/// The place of another provider's token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubjectSource {
     /// In a file.
@@ -65,20 +65,20 @@ pub enum SubjectSource {
     Address {
         /// The address.
         url: Url,
-        /// What it wants to be asked with.
+        /// Headers of the request.
         headers: Vec<(String, String)>,
         /// The key that has the token, where the answer is JSON.
         field: Option<String>,
     },
-    /// What a program prints.
+    /// The output of a program.
     Program {
         /// The program and its arguments, as a shell would part them.
         command: String,
-        /// How long it may take.
+        /// Time limit of the program.
         limit: Duration,
         /// A file with an earlier answer.
         output_file: Option<PathBuf>,
-        /// Whether the user has allowed that it runs.
+        /// True if the user has allowed the program to run.
         is_allowed: bool,
     },
 }
@@ -219,7 +219,7 @@ impl ExternalAccount {
     }
 }
 
-/// What is behind an address.
+/// Fetches a text from an address.
 fn text_behind(
     url: &Url,
     headers: &[(String, String)],

@@ -15,12 +15,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Gemini CLI, as Google knows it.
 const CLIENT_ID: &str = "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com";
 
-/// What Gemini CLI publishes in its source with its id. It is not a secret: an application that
-/// users install can't keep one (RFC 8252, section 8.5). It is in two parts because services that
-/// look for leaked secrets can't know that.
+/// The client secret that Gemini CLI publishes in its source with its id. It is not a secret: an
+/// application that users install can't keep one (RFC 8252, section 8.5). It is in two parts
+/// because services that look for leaked secrets can't know that.
 const CLIENT_SECRET: &str = concat!("GOCSPX", "-4uHgMPm-1o7Sk-geV6Cu5clXFsxl");
 
-/// Where Gemini CLI keeps its log-in in the system's keyring, and has no use for the file.
+/// Variable that makes Gemini CLI keep its log-in in the system's keyring instead of the file.
 const IN_KEYRING: &str = "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE";
 
 /// The log-in in a file of this text; `None` where it has ended and can't be renewed.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// What the model may use.
+/// A tool that the model may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestTool {
@@ -17,7 +17,7 @@ pub enum RequestTool {
     UrlContext {},
 }
 
-/// How much the model thinks.
+/// The amount of thinking.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingConfig {
@@ -27,11 +27,11 @@ pub struct ThinkingConfig {
     /// For later models, in words: `HIGH`, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
-    /// Whether thoughts are told.
+    /// True if the answer includes thoughts.
     pub include_thoughts: bool,
 }
 
-/// How the model answers.
+/// Settings for generating an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerationConfig {
@@ -59,7 +59,7 @@ pub struct GenerationConfig {
 }
 
 impl GenerationConfig {
-    /// What Gemini CLI asks for: always the likeliest answer.
+    /// Returns Gemini CLI's settings, which always take the likeliest answer.
     pub fn deterministic() -> Self {
         Self {
             temperature: Some(0.0),
@@ -69,22 +69,22 @@ impl GenerationConfig {
     }
 }
 
-/// What is asked of the model.
+/// A request to a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerateContentRequest {
     /// The conversation so far.
     pub contents: Vec<Content>,
-    /// What the model is told before.
+    /// System instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<Content>,
-    /// What the model may use.
+    /// Tools that the model may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RequestTool>,
-    /// Whether the model must use it, as the API has it.
+    /// Rules for the use of tools, in the API's form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<Value>,
-    /// How the model answers.
+    /// Settings for generating the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_config: Option<GenerationConfig>,
     /// Everything else, `safetySettings` for example, as the API has it.
@@ -92,26 +92,26 @@ pub struct GenerateContentRequest {
     pub other: Map<String, Value>,
 }
 
-/// The same by reference, for a conversation that is asked again and again as it grows.
+/// A request by reference, for a conversation that is sent again as it grows.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BorrowedRequest<'a> {
     /// The conversation so far: each a [`Content`] as JSON, which is sent as it is.
     pub contents: Vec<&'a RawValue>,
-    /// What the model is told before.
+    /// System instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<&'a Content>,
-    /// What the model may use.
+    /// Tools that the model may use.
     #[serde(skip_serializing_if = "<[RequestTool]>::is_empty")]
     pub tools: &'a [RequestTool],
-    /// How the model answers.
+    /// Settings for generating the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_config: Option<&'a GenerationConfig>,
 }
 
-/// What a model can be asked.
+/// A request that can be sent to a model.
 pub trait ModelRequest: Serialize {
-    /// What of it is JSON already, in the order in which it is serialized.
+    /// Returns the fields that are JSON already, in the order in which they are serialized.
     fn written(&self) -> &[&RawValue] {
         &[]
     }
@@ -125,7 +125,7 @@ impl ModelRequest for BorrowedRequest<'_> {
     }
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -164,7 +164,7 @@ impl FinishReason {
         }
     }
 
-    /// Whether the answer was held back because of what it says.
+    /// Returns true if the answer was held back because of its content.
     pub fn is_blocked(&self) -> bool {
         matches!(
             self,
@@ -232,7 +232,7 @@ pub struct GroundingChunk {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Segment {
-    /// Which part of the answer.
+    /// Index of the answer's part.
     pub part_index: usize,
     /// First byte.
     pub start_index: usize,
@@ -242,7 +242,7 @@ pub struct Segment {
     pub text: String,
 }
 
-/// Which sources a stretch of the answer rests on.
+/// The sources of a stretch of the answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroundingSupport {
@@ -257,17 +257,17 @@ pub struct GroundingSupport {
     pub other: Map<String, Value>,
 }
 
-/// What an answer rests on.
+/// The sources of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroundingMetadata {
-    /// What was searched for.
+    /// Queries of the search.
     #[serde(default, deserialize_with = "null_is_default")]
     pub web_search_queries: Vec<String>,
     /// The sources.
     #[serde(default, deserialize_with = "null_is_default")]
     pub grounding_chunks: Vec<GroundingChunk>,
-    /// Which source belongs where.
+    /// Stretches of the answer with their sources.
     #[serde(default, deserialize_with = "null_is_default")]
     pub grounding_supports: Vec<GroundingSupport>,
     /// Everything else, as it came.
@@ -275,7 +275,7 @@ pub struct GroundingMetadata {
     pub other: Map<String, Value>,
 }
 
-/// What became of a page that the API was to read.
+/// The outcome of reading a page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UrlMetadata {
@@ -287,32 +287,32 @@ pub struct UrlMetadata {
     pub url_retrieval_status: String,
 }
 
-/// What became of the pages that the API was to read.
+/// The outcomes of reading pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UrlContextMetadata {
-    /// One for each page.
+    /// Outcome for each page.
     #[serde(default, deserialize_with = "null_is_default")]
     pub url_metadata: Vec<UrlMetadata>,
 }
 
-/// One answer of the model.
+/// An answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
-    /// What the model says; missing where it was held back.
+    /// Content of the answer; missing if it was held back.
     #[serde(default)]
     pub content: Option<Content>,
-    /// Why the model stopped; missing as long as it has not.
+    /// The reason why the model stopped; missing until it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
     /// The API's words for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_message: Option<String>,
-    /// What the answer rests on.
+    /// Sources of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounding_metadata: Option<GroundingMetadata>,
-    /// What became of pages.
+    /// Outcomes of reading pages.
     #[serde(
         default,
         alias = "url_context_metadata",
@@ -324,11 +324,11 @@ pub struct Candidate {
     pub other: Map<String, Value>,
 }
 
-/// What the API says about the question.
+/// The API's judgement of the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptFeedback {
-    /// Why there is no answer at all.
+    /// The reason why there is no answer at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason: Option<String>,
     /// The API's words for that.
@@ -339,7 +339,7 @@ pub struct PromptFeedback {
     pub other: Map<String, Value>,
 }
 
-/// What an answer cost, in tokens.
+/// The cost of an answer, in tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageMetadata {
@@ -353,7 +353,7 @@ pub struct UsageMetadata {
     pub thoughts_token_count: u64,
     /// Tokens of what the API's own tools brought.
     pub tool_use_prompt_token_count: u64,
-    /// All together.
+    /// Sum of all counts.
     pub total_token_count: u64,
     /// Everything else, as it came.
     #[serde(flatten)]
@@ -367,13 +367,13 @@ pub struct GenerateContentResponse {
     /// The model's answers; one, unless more were asked for.
     #[serde(default, deserialize_with = "null_is_default")]
     pub candidates: Vec<Candidate>,
-    /// What the API says about the question.
+    /// The API's judgement of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_feedback: Option<PromptFeedback>,
-    /// What it cost.
+    /// Cost of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_metadata: Option<UsageMetadata>,
-    /// Which model has answered.
+    /// Name of the model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_version: Option<String>,
     /// Everything else, as it came.
@@ -399,12 +399,12 @@ impl GenerateContentResponse {
             .collect()
     }
 
-    /// Why the model stopped.
+    /// Returns the reason why the model stopped.
     pub fn finish_reason(&self) -> Option<&FinishReason> {
         self.candidates.first()?.finish_reason.as_ref()
     }
 
-    /// Why there is no answer, where question or answer was held back.
+    /// Returns the reason why the prompt or the answer was held back.
     pub fn refusal(&self) -> Option<String> {
         let feedback = self.prompt_feedback.as_ref();
         if let Some(reason) = feedback.and_then(|f| f.block_reason.as_deref()) {

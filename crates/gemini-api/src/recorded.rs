@@ -12,13 +12,13 @@ use gemini_tools_guarded_http::{self as net, NetError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What is shown in the place of a credential.
+/// Text that is shown in the place of a credential.
 const HIDDEN: &str = "***";
 
 /// The longest text that is too short for a credential.
 const NO_SECRET_BYTES: usize = 3;
 
-/// What the API is asked for.
+/// A method of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ApiMethod {
@@ -41,11 +41,11 @@ impl ApiMethod {
     }
 }
 
-/// One answer to one request, a failed one too.
+/// A recorded answer to a request, or its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedAnswer {
-    /// What was asked for.
+    /// Method of the request.
     pub method: ApiMethod,
     /// The HTTP status; `None` where no answer came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct RecordedAnswer {
     /// The content of all that is not a stream: a document, or a text that is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// Why there is no more of it, where the connection broke.
+    /// The reason why the answer ends early, if the connection broke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -134,7 +134,7 @@ fn data_lines(bytes: &mut Vec<u8>, data: &str) {
     }
 }
 
-/// What a document stands for: a text is itself.
+/// Returns the text of a document: a text is itself.
 fn content(document: &Value) -> String {
     match document {
         Value::String(text) => text.clone(),
@@ -168,7 +168,7 @@ pub(super) struct Answer<'a> {
     pub(super) retry_after: Option<String>,
     pub(super) content_type: Option<String>,
     body: Body<'a>,
-    /// What was read, where it is recorded.
+    /// Bytes that were read, if they are recorded.
     kept: Option<Vec<u8>>,
     failure: Option<String>,
 }
@@ -253,7 +253,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What is to be recorded of it, without this credential.
+    /// Returns the record of an answer, without this credential.
     pub(super) fn recorded(
         self,
         method: ApiMethod,
@@ -283,7 +283,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// What is to be recorded where no answer came.
+/// Returns the record of a request without an answer.
 pub(super) fn no_answer(method: ApiMethod, error: &NetError, secret: &str) -> RecordedAnswer {
     RecordedAnswer {
         status: None,

@@ -1,4 +1,4 @@
-//! How often a request is sent again, and when.
+//! The number and the times of retries.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 /// When a request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often in all.
+    /// Number of attempts in all.
     pub attempts: u32,
     /// The first wait; each further one is twice as long, and each is shortened by chance by
     /// up to a half, so that many clients don't come back at the same moment.
@@ -26,7 +26,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is
+    /// Returns the wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is
     /// what the server wants.
     pub(super) fn wait(&self, failed: u32, asked: Option<Duration>) -> Option<Duration> {
         if failed >= self.attempts {
@@ -50,7 +50,7 @@ fn chance() -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What `Retry-After` asks for: seconds, or a date.
+/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(secs) = value.parse::<f64>() {

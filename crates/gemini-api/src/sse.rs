@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Maximum bytes of one event that are collected.
 const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// What makes a stream unusable.
+/// The reason why a stream can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SseError {
     /// An event without end.
@@ -83,8 +83,8 @@ impl Events {
         Ok(())
     }
 
-    /// What is left at the end of the stream: an event without its blank line, which the API
-    /// may leave out at the very end.
+    /// Takes the rest of the stream: an event without its blank line, which the API may leave out
+    /// at the very end.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         if !self.line.is_empty()
             && let Some((_, data)) = self.end_line()

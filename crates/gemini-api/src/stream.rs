@@ -39,7 +39,7 @@ const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 pub struct ResponseStream {
     events: Events,
     is_wrapped: bool,
-    /// Whether a response said that the answer is complete.
+    /// True once a response said that the answer is complete.
     is_finished: bool,
     is_stopped: bool,
     bytes: usize,

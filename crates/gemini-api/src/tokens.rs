@@ -29,13 +29,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-/// What tokens are for: all of Google Cloud, within what the account may do.
+/// Scope of the tokens: all of Google Cloud, within the account's permissions.
 pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// A token is not used in its last moments: a request may take a while.
 const MARGIN: Duration = Duration::from_secs(225);
 
-/// How long assertions and tokens of impersonated accounts are asked for.
+/// Lifetime of assertions and of tokens of impersonated accounts.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Maximum bytes of an answer that are read.
@@ -57,7 +57,7 @@ pub(super) struct Issued {
     pub(super) end: Option<SystemTime>,
 }
 
-/// What access tokens are made from.
+/// The source of access tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSource {
     /// A refresh token.
@@ -68,9 +68,9 @@ pub enum TokenSource {
         client_secret: Secret,
         /// The refresh token.
         refresh_token: Secret,
-        /// Where it is exchanged.
+        /// Address at which the refresh token is exchanged.
         token_url: Url,
-        /// How to log in again, for an error.
+        /// Command that logs in again, for an error.
         hint: &'static str,
     },
     /// The key of a service account.
@@ -81,7 +81,7 @@ pub enum TokenSource {
         key_id: Option<String>,
         /// The key, in PEM.
         key: Secret,
-        /// Where assertions are exchanged, and whom they are for.
+        /// Address at which assertions are exchanged, and their audience.
         token_url: Url,
     },
     /// An identity of another provider.
@@ -92,7 +92,7 @@ pub enum TokenSource {
         url: Url,
         /// Accounts on the way to it.
         delegates: Vec<String>,
-        /// Who asks.
+        /// Source of the token that impersonates the account.
         source: Box<TokenSource>,
     },
     /// The metadata server.
@@ -348,8 +348,8 @@ fn no_token(url: &Url) -> ApiError {
     )
 }
 
-/// What a token server says no with: `error` and `error_description` of RFC 6749, or an error as
-/// Google's APIs have it.
+/// Makes an error of a token server's refusal: `error` and `error_description` of RFC 6749, or an
+/// error in the form of Google's APIs.
 fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     let google = &answer["error"];
     let words = [
@@ -384,7 +384,7 @@ pub(super) fn refused_with(error: ApiError, hint: &str) -> ApiError {
     }
 }
 
-/// What a service account asks with: who it is, for whom, and until when, signed by its key.
+/// Makes a service account's assertion: issuer, audience and expiry, signed by its key.
 fn assertion(
     email: &str,
     key_id: Option<&str>,

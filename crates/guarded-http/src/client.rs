@@ -1,4 +1,4 @@
-//! One request, one answer.
+//! An HTTP client that makes one request at a time.
 
 use super::connect::Dial;
 use super::content_encoding::{self, Undecodable};
@@ -14,11 +14,11 @@ use ureq::unversioned::transport::{Connector, RustlsConnector};
 use ureq::{Agent, SendBody};
 use url::Url;
 
-/// How much of a request is sent at once, in bytes. Each time wakes the peer's side, which is most of
-/// the work where that is on the same machine.
+/// Size of the pieces in which a request is sent, in bytes. Each time wakes the peer's side, which
+/// is most of the work where that is on the same machine.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
-/// What a request says it comes from.
+/// Returns the `User-Agent` of requests.
 pub fn user_agent() -> String {
     format!(
         "gemini-tools/{} ({}; {})",
@@ -28,7 +28,7 @@ pub fn user_agent() -> String {
     )
 }
 
-/// How long a peer may take.
+/// Time limits for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpTimeouts {
     /// To resolve the name, and to connect.
@@ -48,7 +48,7 @@ pub enum Method {
     Post,
 }
 
-/// What is sent.
+/// An HTTP request.
 #[derive(Clone)]
 pub struct HttpRequest<'a> {
     /// The method.
@@ -170,7 +170,7 @@ impl HttpClient {
     }
 }
 
-/// What is left of a body: of the piece that is being read, and the others.
+/// The rest of a body: of the piece that is being read, and the other pieces.
 struct Pieces<'a> {
     first: &'a [u8],
     others: &'a [&'a [u8]],
@@ -323,12 +323,12 @@ fn explained(error: ureq::Error, host: &str) -> NetError {
     }
 }
 
-/// What is within an error of input and output.
+/// Returns the error within an I/O error.
 fn inner<E: std::error::Error + 'static>(e: &std::io::Error) -> Option<&E> {
     e.get_ref()?.downcast_ref()
 }
 
-/// What ended the connection, where a decompressor has wrapped it.
+/// Returns the reason why the connection ended, also if a decompressor has wrapped it.
 fn interruption_within(e: &std::io::Error) -> Option<NetError> {
     let mut at: Option<&(dyn std::error::Error + 'static)> = e.get_ref().map(|e| e as _);
     while let Some(error) = at {

@@ -28,8 +28,7 @@ const MAX_PROXY_ANSWER_BYTES: usize = 16 * 1024;
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// What connections are made by. One for the resolver and the connector that the HTTP library
-/// takes.
+/// The resolver and the connector of the HTTP library.
 #[derive(Debug, Clone)]
 pub(super) struct Dial {
     pub(super) policy: Arc<AddressPolicy>,
@@ -355,7 +354,7 @@ pub(super) struct GuardedStream {
     buffers: LazyBuffers,
     dial: Dial,
     host: String,
-    /// Whether anything has come since something was sent.
+    /// True if anything has come since something was sent.
     is_answering: bool,
 }
 
@@ -420,8 +419,8 @@ impl Transport for GuardedStream {
         }
     }
 
-    /// Whether a connection that was kept can be used again: the peer has neither ended it
-    /// nor sent something unasked.
+    /// Returns true if a kept connection can be used again: the peer has neither ended it nor sent
+    /// something unasked.
     fn is_open(&mut self) -> bool {
         let mut byte = [0];
         matches!(

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The most codings, one upon another, that are read.
 const MAX_CODINGS: usize = 4;
 
-/// What servers are told to choose from: the codings that save most.
+/// Value of `Accept-Encoding`: the codings that save most.
 pub(super) const ACCEPTED: &str = "gzip, br";
 
 /// The content before the codings that a header names, the last of which was applied last;
@@ -92,7 +92,7 @@ enum Deflate {
     Broken,
 }
 
-/// What was read to look at it, and the rest.
+/// The bytes that were read to recognise the coding, and the rest.
 type Begun = Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
 
 impl Read for Deflate {

@@ -1,10 +1,10 @@
-//! What goes wrong on the way.
+//! Errors of the network.
 
 use gemini_tools_web_addresses::NotPublic;
 use thiserror::Error;
 
-/// Why a request has no answer, or not a whole one. No text of it holds a header or a body, so
-/// no credential either; addresses are shown without user, password, query and fragment.
+/// The reason why a request has no answer, or only part of one. No text of it holds a header or a
+/// body, so no credential either; addresses are shown without user, password, query and fragment.
 #[derive(Debug, Error)]
 pub enum NetError {
     /// The call was cancelled.
@@ -24,7 +24,7 @@ pub enum NetError {
     Names {
         /// The name.
         host: String,
-        /// What the name servers said.
+        /// Answer of the name servers.
         why: String,
     },
     /// No connection came about.
@@ -32,7 +32,7 @@ pub enum NetError {
     Connect {
         /// Name and port.
         host: String,
-        /// What the system says.
+        /// Error of the operating system.
         why: String,
     },
     /// The proxy did not do its part.
@@ -40,7 +40,7 @@ pub enum NetError {
     Proxy {
         /// Host and port.
         proxy: String,
-        /// What it says.
+        /// Answer of the proxy.
         why: String,
     },
     /// The peer was silent for too long.
@@ -48,7 +48,7 @@ pub enum NetError {
     Silent {
         /// Host.
         host: String,
-        /// What did not come.
+        /// Step that did not end in time.
         what: &'static str,
         /// The limit.
         secs: u64,
@@ -58,7 +58,7 @@ pub enum NetError {
     Tls {
         /// Host.
         host: String,
-        /// What the TLS library says.
+        /// Error of the TLS library.
         why: String,
     },
     /// The answer ended before its end.
@@ -66,7 +66,7 @@ pub enum NetError {
     Cut {
         /// Host.
         host: String,
-        /// Where.
+        /// Place of the fault.
         why: String,
     },
     /// The answer is not HTTP, or its content can't be decompressed.
@@ -74,7 +74,7 @@ pub enum NetError {
     Protocol {
         /// Host.
         host: String,
-        /// Why not.
+        /// Reason.
         why: String,
     },
     /// The content is encoded in a way that is not understood.
@@ -91,8 +91,8 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// Whether the same request may well succeed a little later: what went wrong lies on the
-    /// way, not in the request.
+    /// Returns true if the same request may succeed a little later: the fault lies on the way, not
+    /// in the request.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -104,7 +104,7 @@ impl NetError {
         )
     }
 
-    /// Whether the call itself has ended.
+    /// Returns true if the call itself has ended.
     pub fn is_interruption(&self) -> bool {
         matches!(self, NetError::Cancelled | NetError::OutOfTime)
     }

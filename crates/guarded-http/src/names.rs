@@ -12,7 +12,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the call has ended.
+/// Interval at which a wait checks for the end of the call.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The addresses of a name, in the order in which they should be tried.

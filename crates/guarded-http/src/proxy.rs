@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use url::{Host, Url};
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProxyKind {
     /// HTTP `CONNECT`.
@@ -46,7 +46,7 @@ impl Proxy {
         Self::of(url, &|name| std::env::var(name).ok())
     }
 
-    /// The same by what `env` says.
+    /// Finds the proxy for a URL by the variables that `env` returns.
     pub(super) fn of(
         url: &Url,
         env: &dyn Fn(&str) -> Option<String>,
@@ -153,7 +153,8 @@ fn percent_decoded(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Whether `no_proxy` names the host: `*`, a name with all below it, an address or a network.
+/// Returns true if `no_proxy` names the host: `*`, a name with all below it, an address or a
+/// network.
 fn is_excepted(url: &Url, exceptions: &str) -> bool {
     let port = url.port_or_known_default();
     let host = match url.host() {

@@ -9,8 +9,8 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the call has ended, besides the caller's end and signals,
-/// which wake at once.
+/// Interval at which a wait checks for the end of the call, besides the caller's end and signals,
+/// which wake it at once.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Connects to an address. Ends early where the call ends.

@@ -1,10 +1,10 @@
-//! Who may be reached.
+//! The addresses that may be reached.
 
 use super::why_not_public;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Who may be reached by a client.
+/// The hosts and addresses that a client may reach.
 #[derive(Debug, Clone)]
 pub enum AddressPolicy {
     /// Any host: the address comes from the user.
@@ -12,7 +12,7 @@ pub enum AddressPolicy {
     /// Public addresses, and those hosts that the user has allowed: the address comes from a
     /// model or a page.
     Public {
-        /// What the user has allowed.
+        /// Rules of the user that allow a host.
         allowed: Vec<HostRule>,
     },
 }
@@ -23,9 +23,9 @@ pub enum AddressPolicy {
 pub struct NotPublic {
     /// The host as it is in the address of the request.
     pub host: String,
-    /// What it resolves to.
+    /// Address of the host.
     pub address: IpAddr,
-    /// Why not, for example `private`.
+    /// Reason of the refusal, for example `private`.
     pub why: &'static str,
 }
 
@@ -39,7 +39,7 @@ fn not_public(host: &str, address: IpAddr, why: &str) -> String {
     }
 }
 
-/// What is said where no address of a call may be reached.
+/// Returns the message for a call none of whose addresses may be reached.
 pub fn refusal(reasons: &[String]) -> String {
     format!(
         "Only public addresses are fetched: {}. The user can allow a host in \
@@ -61,7 +61,7 @@ enum RuleHost {
     Everything,
     /// This name, in lower case.
     Name(String),
-    /// All names that end in this, with a dot at the front.
+    /// A suffix of names, with a dot at the front.
     Below(String),
     Network(IpNet),
 }
@@ -89,7 +89,7 @@ impl HostRule {
         Some(Self { host, port })
     }
 
-    /// Whether the rule is about this host, by its name or its address.
+    /// Returns true if the rule is about this host, by its name or its address.
     pub fn covers(&self, host: &str, address: IpAddr, port: u16) -> bool {
         if self.port.is_some_and(|own| own != port) {
             return false;
@@ -125,7 +125,7 @@ fn url_name(name: &str) -> Option<String> {
 }
 
 impl AddressPolicy {
-    /// Whether names may be left to a proxy to resolve: nothing is to be judged about them.
+    /// Returns true if a proxy may resolve names: nothing is to be judged about them.
     pub fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
             AddressPolicy::Any => true,

@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use std::ops::Range;
 use url::{Host, Url};
 
-/// What a text holds.
+/// The addresses in a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ExtractedUrls {
     /// Addresses that can be asked, each once, in order.
     pub usable: Vec<Url>,
-    /// What looks like an address and can't be asked, with the reason.
+    /// Texts that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
 }
 
@@ -46,8 +46,8 @@ pub fn find(text: &str) -> ExtractedUrls {
     found
 }
 
-/// Whether a link ends before its host does: percent-encoding there is nothing to mail programs,
-/// but the parser of addresses decodes it.
+/// Returns true if a link ends before its host does: percent-encoding there is nothing to mail
+/// programs, but the parser of addresses decodes it.
 fn is_cut_in_host(link: &str, rest: &str) -> bool {
     let host = link.split_once("://").map_or("", |(_, host)| host);
     rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
@@ -95,7 +95,7 @@ pub fn usable(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether an address may be asked, where that can be known without asking.
+/// Checks that an address may be requested, as far as that is known without asking.
 pub fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{} is not http or https", url.scheme()));
@@ -109,7 +109,7 @@ pub fn check(url: &Url) -> Result<(), String> {
     }
 }
 
-/// Whether only this machine or its network can know the host: a private address, or a name
+/// Returns true if only this machine or its network can know the host: a private address, or a name
 /// that no public name server knows.
 pub fn is_local(url: &Url) -> bool {
     match url.host() {
@@ -145,7 +145,7 @@ fn raw_of_blob(url: &Url) -> Option<Url> {
     .ok()
 }
 
-/// What is asked for an address.
+/// Returns the address that is requested for an address of the prompt.
 pub fn target(url: &Url) -> Url {
     raw_of_blob(url).unwrap_or_else(|| url.clone())
 }

@@ -1,5 +1,5 @@
-//! Which addresses are public: not private, loopback, link-local, reserved or multicast, and not
-//! a cloud's metadata service.
+//! Public addresses: not private, loopback, link-local, reserved or multicast, and not a cloud's
+//! metadata service.
 //!
 //! Follows the special-purpose registries of IANA (RFC 6890 and its successors). Of IPv6 only
 //! the global unicast block counts, and an address that holds an IPv4 address is judged by
@@ -40,12 +40,12 @@ const BLOCKS_V6: &[(u128, u8, &str)] = &[
     (0x3fff_0000 << 96, 20, "for documentation"),
 ];
 
-/// Whether an address belongs to the public internet.
+/// Returns true if an address belongs to the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     why_not_public(address).is_none()
 }
 
-/// What an address is where it is not public, as an adjective or a noun: `private`.
+/// Returns the kind of an address that is not public, as an adjective or a noun: `private`.
 pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => why_not_v4(v4),
