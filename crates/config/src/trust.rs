@@ -1,4 +1,4 @@
-//! Whether what a project brings may run programs or move credentials.
+//! Trust in a project: the permission for its files to run programs and to move credentials.
 //!
 //! A cloned repository is not the user's word. Its tools, servers and commands count only
 //! where the user has said so: by the environment, by Gemini CLI's `trustedFolders.json`, or by
@@ -22,7 +22,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Whether what a project brings may run programs or move credentials.
+/// The permission of a project's files to run programs and to move credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// The project may.
@@ -31,7 +31,7 @@ pub enum Trust {
     Untrusted(Untrusted),
 }
 
-/// Who says that a project is trusted.
+/// The source of a project's trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedBy {
     /// `GEMINI_CLI_TRUST_WORKSPACE`.
@@ -46,16 +46,16 @@ pub enum TrustedBy {
     Home,
 }
 
-/// Why a project is not trusted.
+/// The reason why a project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Untrusted {
-    /// Nothing says that it is.
+    /// No source says that the project is trusted.
     Unknown,
     /// This variable of the environment says that it is not.
     Environment(&'static str),
     /// A rule for this directory in Gemini CLI's `trustedFolders.json` says that it is not.
     Folder(PathBuf),
-    /// What would say it can't be understood, for this reason.
+    /// The source of trust can't be read, for this reason.
     Unreadable(String),
     /// These files are not what they were when `get_tools trust` looked at them.
     Changed(Vec<String>),
@@ -110,7 +110,7 @@ impl Trust {
         }
     }
 
-    /// Whether it may.
+    /// Returns true if the project is trusted.
     pub fn is_trusted(&self) -> bool {
         matches!(self, Self::Trusted(_))
     }
@@ -131,9 +131,9 @@ fn said_by_environment() -> Option<Trust> {
     (said == "false").then_some(Trust::Untrusted(Untrusted::Environment(trust)))
 }
 
-/// Whether Gemini CLI trusts `root`, an absolute path, where nothing but the environment and the
-/// user's own files says so. Our own record is nothing to it, and neither is that a directory is
-/// the user's home.
+/// Returns true if Gemini CLI trusts `root`, an absolute path, by the environment and the user's
+/// own files alone. Our own record is nothing to it, and neither is that a directory is the user's
+/// home.
 pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     let says = |name: &str, what: &str| std::env::var_os(name).is_some_and(|v| v == what);
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";

@@ -11,7 +11,8 @@ use rmcp::service::Peer;
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// What takes more to be shown is refused, in characters: it is too long to be read.
+/// Length of the longest question, in characters: a longer one is refused, because it is too long
+/// to be read.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
 /// The one field of the form.
@@ -21,22 +22,22 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow for this session";
 const NO: &str = "do not allow";
 
-/// What a client's user is asked.
+/// A question to a client's user.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// All that the call would do, every character of it such that it can be seen.
+    /// Everything that the call would do; no character of it is invisible.
     pub(super) message: String,
-    /// What [`ALWAYS`] is for; `None` where it can't be chosen.
+    /// Scope of [`ALWAYS`]; `None` if it can't be chosen.
     always: Option<&'static str>,
 }
 
-/// What is asked, and where its answer goes.
+/// A question that has been asked, and the channel for its answer.
 pub(super) struct Pending {
     pub(super) text: Text,
     pub(super) answer: SyncSender<Option<Reply>>,
 }
 
-/// Whether a client's user can be asked.
+/// Returns true if a client's user can be asked.
 pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
     let elicitation = client.and_then(|client| client.elicitation.as_ref());
     // A client that names no mode has forms.
@@ -103,7 +104,7 @@ impl Text {
         })
     }
 
-    /// What an answer says; anything but one of the choices is a no.
+    /// Parses an answer; anything but one of the choices is a no.
     pub(super) fn reply(&self, result: &ElicitResult) -> Reply {
         let decision = result
             .content

@@ -1,4 +1,4 @@
-//! One call: on a thread of its own, with progress, questions and cancellation on the way.
+//! A call: on a thread of its own, with progress, questions and cancellation on the way.
 
 use super::ask::{self, ByClient, Pending};
 use super::content;
@@ -21,7 +21,7 @@ use tokio::sync::{Notify, mpsc};
 /// Maximum bytes kept of output that a client has not taken yet: its end.
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
-/// What is called.
+/// A call of a tool.
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Value,
@@ -29,17 +29,17 @@ pub(super) struct Call {
     pub(super) roots: Arc<Vec<PathBuf>>,
     /// The host by whose memory file facts are kept, where it is known.
     pub(super) memory_host: Option<&'static MemoryHost>,
-    /// How the client's user is asked where rules want it.
+    /// The way to ask the client's user if rules want it.
     pub(super) asking: Asking,
-    /// Whether no other client works in the same project.
+    /// True if no other client works in the same project.
     pub(super) is_alone: bool,
-    /// Whether the client gets structured content.
+    /// True if the client gets structured content.
     pub(super) structures: bool,
-    /// What the tools of which it was last told are told apart by.
+    /// Fingerprint of the tool list that was last sent to this client.
     pub(super) told: Option<u64>,
 }
 
-/// How a client's user is asked.
+/// The way to ask a client's user.
 pub(super) enum Asking {
     Never,
     /// The client answers while the call waits.
@@ -49,7 +49,7 @@ pub(super) enum Asking {
 }
 
 impl Asking {
-    /// Where questions go, and where they come from, if there can be any meanwhile.
+    /// Returns the asker of a call, and the end at which its questions arrive, if there can be any.
     fn channel(
         &self,
     ) -> (
@@ -80,7 +80,7 @@ impl Asking {
     }
 }
 
-/// What has come of a call.
+/// The outcome of a call.
 pub(super) struct Done {
     pub(super) response: CallToolResponse,
     /// The project, where the client may have to be told of other tools.
@@ -287,7 +287,7 @@ struct Live {
 #[derive(Default)]
 struct Output {
     pending: String,
-    /// All characters that have come.
+    /// Number of characters so far.
     count: usize,
 }
 

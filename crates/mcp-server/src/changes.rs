@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How long an answer is kept back to say first that there are other tools: an MCP server may
-/// take its time to say which.
+/// Time for which an answer waits for the notice of other tools: an MCP server may take its time to
+/// list them.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
-/// How often it is looked for changes where a client listens for them.
+/// Interval between two looks for changes while a client listens for them.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Where something changes all the time, a look is taken as it is after so many.
+/// Number of looks after which a project that keeps changing is taken as it is.
 const MAX_TRIES: usize = 5;
 
-/// What tells apart the tools of which a client was last told.
+/// The fingerprint of the tool list that was last sent to a client.
 #[derive(Default)]
 pub(super) struct LastNotified(Mutex<Option<u64>>);
 
@@ -54,15 +54,15 @@ impl LastNotified {
     }
 }
 
-/// What the project's tools are told apart by now.
+/// Returns the fingerprint of the project's tools.
 fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> u64 {
     let now = declare::fingerprint(&declare::declared(project, audience, cancel));
     project.know_as(now);
     now
 }
 
-/// What the project looked like before a client was told that it is listened to: what changes from
-/// then on it must be told of.
+/// The state of the project before a client was told that its subscription counts: later changes
+/// are announced.
 #[derive(Default)]
 pub(super) struct Before(Mutex<Option<u64>>);
 
@@ -120,7 +120,7 @@ pub(super) async fn follow(
     }
 }
 
-/// What a look at the project has found.
+/// The result of a look at the project.
 #[derive(Clone, Copy)]
 struct Look {
     /// Tells apart what decides about tools.

@@ -1,4 +1,4 @@
-//! What one client sees.
+//! The connection to a client.
 
 use super::call::{self, Asking, Call};
 use super::changes::{Before, LastNotified};
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a client may take to say which roots it has.
+/// Time limit for a client to list its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a client may tell its model.
+/// Instructions that a client may give to its model.
 const INSTRUCTIONS: &str = "\
 Gemini CLI's tools for the files and commands of a project. Paths are absolute, or relative to \
 the workspace's first root; nothing outside of the roots can be read or changed. Look for files \
@@ -37,7 +37,7 @@ to get the rest.";
 /// A client's connection.
 pub(super) struct Connection {
     server: Arc<Server>,
-    /// Whether this is the only client, which can be asked at any time: over HTTP there may be
+    /// True if this is the only client, which can be asked at any time: over HTTP there may be
     /// others, and one hears us only while it waits.
     is_alone: bool,
     roots: tokio::sync::Mutex<Known>,
@@ -45,7 +45,7 @@ pub(super) struct Connection {
     before: Before,
 }
 
-/// What is known of a client's roots.
+/// The roots of a client, as far as they are known.
 #[derive(Default)]
 struct Known {
     /// As it has said them since they changed last.
@@ -188,7 +188,7 @@ impl Connection {
     }
 }
 
-/// Whether a client has to be asked by results.
+/// Returns true if a client has to be asked by results.
 fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// same (qwen-code 0.24).
 const SHOW_STRUCTURED: [&str; 4] = ["claude-code", "codex", "opencode", "qwen-cli-mcp-client"];
 
-/// Whether a client is better off with structured content.
+/// Returns true if a client is better off with structured content.
 pub(super) fn structures(client: Option<&str>) -> bool {
     let is_one = |client: &str| SHOW_STRUCTURED.iter().any(|name| client.starts_with(name));
     !client.is_some_and(is_one)

@@ -1,4 +1,4 @@
-//! What is answered to bytes that are not a message.
+//! Answers to bytes that are not a message.
 
 use gemini_tools_core::json;
 use rmcp::ErrorData;
@@ -6,7 +6,7 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is wrong with a text that could not be read as a message, and whose answer that is.
+/// Returns the error of a text that could not be read as a message, and the id of its answer.
 pub(super) fn of(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     if let Err(e) = json::check(text) {
         let message = format!("The message is too large: {e}.");

@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::Host;
 
-/// Where it listens unless told otherwise.
+/// Address that is listened at by default.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
 
 /// The one path.
@@ -50,19 +50,19 @@ const TOKEN_BYTES: usize = 32;
 /// Maximum connections served at once; more wait.
 const MAX_CONNECTIONS: usize = 256;
 
-/// How long a request's head may take.
+/// Time limit for a request's head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long a request's body may take: the largest one, over a network.
+/// Time limit for a request's body: the largest one, over a network.
 const BODY_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a session lives of which nothing is heard.
+/// Lifetime of a silent session.
 const SESSION_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
-/// Where to listen, and for whom.
+/// The address to listen at, and the clients that may connect.
 #[derive(Clone)]
 pub struct Http {
     addresses: Vec<SocketAddr>,
@@ -70,7 +70,7 @@ pub struct Http {
     is_token_made: bool,
     /// Names by which clients may call this server, besides those of this machine for itself.
     hosts: Vec<String>,
-    /// Whether clients may be on other machines.
+    /// True if clients may be on other machines.
     pub(super) allows_remote: bool,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Debug for Http {
     }
 }
 
-/// Why a server can't listen as it was told to.
+/// The reason why a server can't listen.
 #[derive(Debug, Error)]
 pub enum HttpError {
     /// The address can't be used.
@@ -94,7 +94,7 @@ pub enum HttpError {
     Address {
         /// The address as it was given.
         address: String,
-        /// What the system says.
+        /// Error of the operating system.
         why: io::Error,
     },
     /// Other machines can reach the address, which was not allowed.
@@ -270,7 +270,7 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     answer
 }
 
-/// Whether the body is said to be JSON.
+/// Returns true if the headers declare a body of JSON.
 fn is_json(headers: &HeaderMap) -> bool {
     let essence = headers
         .get(CONTENT_TYPE)
@@ -289,12 +289,12 @@ fn unread(bytes: &[u8]) -> Answer {
     answer
 }
 
-/// Who may ask.
+/// The rule for who may send requests.
 struct Guard {
     /// Compared by hash, which takes as long whatever is wrong.
     token: [u8; 32],
     hosts: Vec<String>,
-    /// Whether the server may be called by any of its numbers.
+    /// True if the server may be called by any of its addresses.
     allows_remote: bool,
 }
 

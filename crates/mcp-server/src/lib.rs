@@ -60,19 +60,19 @@ use tokio::runtime::Runtime;
 /// Maximum calls at once; more wait for others to end, or are refused.
 const MAX_CALLS: usize = 256;
 
-/// What is served, and how.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// What calls are judged by.
+    /// Rules that calls are judged by.
     pub rules: PolicyOptions,
-    /// Whether the tools of the MCP servers in the settings are served too.
+    /// True if the tools of the MCP servers in the settings are served too.
     pub with_servers: bool,
     /// The workspace, whatever a client says; where it is empty, the client's roots, or else
     /// the current directory.
     pub roots: Vec<PathBuf>,
     /// Over HTTP instead of the standard streams.
     pub http: Option<Http>,
-    /// Where a person is told what they should know: standard output is the protocol's.
+    /// Function that shows a message to a person: standard output is the protocol's.
     pub log: fn(&str),
 }
 

@@ -1,4 +1,4 @@
-//! What the client of a program sees that serves a registry of its own.
+//! A server for the registry of another program.
 
 use super::connection::{no_method, only_page, unknown_request};
 use super::running::Running;
@@ -16,7 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a server tells its clients about itself.
+/// The name and the instructions of a server.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
     /// The name, for programs.

@@ -22,10 +22,10 @@ use std::io::Read;
 use std::path::Path;
 use url::Url;
 
-/// How many files a page lists.
+/// Number of files on a page.
 const PAGE_FILES: usize = 500;
 
-/// How many files are listed at all: who wants more, looks for them with a tool.
+/// Number of files that are listed at all: a tool finds the others.
 const MAX_FILES: usize = 10_000;
 
 /// A larger file is not given whole, in bytes.
@@ -45,10 +45,10 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// Where a page ends.
+/// The end of a page.
 #[derive(Debug, Serialize, Deserialize)]
 struct Cursor {
-    /// How many files earlier pages have listed.
+    /// Number of files on earlier pages.
     count: usize,
     /// The place of the root among all.
     root: usize,

@@ -21,12 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The name of the question for the roots.
 const ROOTS: &str = "roots";
 
-/// Whether a client that speaks this version is asked by results.
+/// Returns true if a client that speaks this version is asked by results.
 pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
     version.is_some_and(|version| !version.has_initialize())
 }
 
-/// What a client has said, in this round and before.
+/// The answers of a client, in this round and before.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// The addresses of its roots.
@@ -34,7 +34,7 @@ pub(super) struct Answers {
     replies: InputResponses,
 }
 
-/// What a client sends again in the next round.
+/// The state that a client sends again in the next round.
 #[derive(Serialize, Deserialize)]
 struct RequestState {
     roots: Vec<String>,
@@ -78,7 +78,7 @@ impl Answers {
         serde_json::to_string(&RequestState { roots }).ok()
     }
 
-    /// Who answers the questions of a call with what has been said.
+    /// Returns an asker that answers a call's questions with the recorded answers.
     pub(super) fn asker(&self, open: &Open, is_alone: bool) -> RecordedAnswers {
         RecordedAnswers {
             replies: self.replies.clone(),

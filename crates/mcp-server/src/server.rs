@@ -1,4 +1,4 @@
-//! What the clients of a session share: the projects that are open.
+//! The state that the clients of a session share: the open projects.
 
 use super::ServeOptions;
 use super::running::{Running, Started};
@@ -35,7 +35,7 @@ pub(super) struct Project {
     pub(super) session: Session,
     watched: WatchedFiles,
     state: u64,
-    /// What its tools were told apart by when a client was told of them.
+    /// Fingerprint of the tools that were last sent to a client.
     declared: Mutex<Option<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl Project {
         self.state
     }
 
-    /// Whether that is still so.
+    /// Returns true if the project is unchanged.
     pub(super) fn is_current(&self) -> bool {
         self.watched.state() == self.state
     }
@@ -55,7 +55,7 @@ impl Project {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
     }
 
-    /// Whether its tools are known to be those, and no MCP server has said that it has others.
+    /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
         is_settled
@@ -86,7 +86,8 @@ impl Server {
         })
     }
 
-    /// Whether clients choose the workspace. One on another machine knows nothing of this one.
+    /// Returns true if clients choose the workspace. One on another machine knows nothing of this
+    /// one.
     pub(super) fn follows_roots(&self) -> bool {
         let is_remote = self
             .options

@@ -1,4 +1,4 @@
-//! One client on the standard streams, a message a line.
+//! A client on the standard streams, a message a line.
 //!
 //! The SDK's own transport (rmcp 3.9) bounds lines too and answers JSON that is not a message,
 //! without the request's id; it passes over lines that are not JSON, so that a client waits for
@@ -25,17 +25,17 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How much is read at once, in bytes.
+/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Messages that wait, in either direction.
 const QUEUE: usize = 64;
 
-/// How long calls may go on after the end of the input: what came down a pipe is answered, and
-/// a client that has gone away does not have to wait. Hosts give two seconds.
+/// Time for which calls may go on after the end of the input: calls that came down a pipe are
+/// answered, and a client that has gone away does not have to wait. Hosts give two seconds.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long calls that have been told to end may take, and the last answers.
+/// Time limit for cancelled calls and the last answers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the client on the standard streams until its input ends. Returns the exit status.
@@ -68,7 +68,7 @@ pub(super) async fn serve(
     status
 }
 
-/// What comes in.
+/// A line of the input, or its end.
 enum Incoming {
     Line(Vec<u8>),
     TooLong,
@@ -116,7 +116,7 @@ impl Stdio {
         (stdio, written)
     }
 
-    /// What a line says; where that is nothing, there is a refusal.
+    /// Parses a line; for one that is not a message, sends a refusal and returns `None`.
     fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = match line {
             Incoming::Line(line) => line,
@@ -329,7 +329,7 @@ fn wait_for_input() {
     let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
 }
 
-/// Whether the server takes it.
+/// Sends a line to the server, and returns true if the server takes it.
 fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
     let line = std::mem::take(line);
     let incoming = if std::mem::take(is_too_long) {

@@ -1,4 +1,4 @@
-//! Whether what decides about tools has changed on disk: settings, trust, rules, custom tools.
+//! The files that decide about tools: settings, trust, rules, custom tools.
 
 use gemini_tools_approval::session::PolicyOptions;
 use gemini_tools_config::settings::{Scope, Settings, system_directory};
@@ -17,7 +17,7 @@ pub(super) struct WatchedFiles {
     files: Vec<PathBuf>,
     /// With all that lies right in them.
     directories: Vec<PathBuf>,
-    /// Where each entry has rules of its own.
+    /// Directory whose entries have rules of their own.
     extensions: Option<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ fn look_into(directory: &Path, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Whether it is a directory.
+/// Hashes the state of a path, and returns true if it is a directory.
 fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
     let Ok(meta) = std::fs::metadata(path) else {
         false.hash(hasher);

@@ -1,4 +1,4 @@
-//! What is to be said about servers and what they declare, for `get_tools lint`.
+//! Findings about servers and their declarations, for `get_tools lint`.
 
 use super::declare::HeldBack;
 use super::session::Mcp;
@@ -15,18 +15,18 @@ pub enum Asks {
     None,
     /// The servers of which nothing is kept that still counts.
     Unknown,
-    /// All servers; what they declare is accepted.
+    /// Findings about all servers; their declarations are accepted.
     All,
 }
 
-/// What was found.
+/// The findings of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
     /// By server.
     pub findings: Vec<Diagnostic>,
     /// The tools that can be used: name and server.
     pub tools: Vec<(String, String)>,
-    /// How many servers there are.
+    /// Number of servers.
     pub servers: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a server has declared, kept so that the next discovery starts nothing.
+//! The declarations of a server, kept so that the next discovery starts nothing.
 //!
 //! One file a server and configuration, in the user's cache directory. It holds the
 //! declarations as they are printed; reading it needs no JSON. Lines of fields with tabs between
@@ -28,16 +28,16 @@ const OLD_FORM: &str = "gemini-tools-mcp 2";
 /// Maximum size of a cache, in bytes: a larger file is not one of ours.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What is known about a server without asking it.
+/// A server's declarations and resources, known without asking it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Known {
     /// The server's tools, sorted by name.
     pub(super) tools: Vec<Declared>,
-    /// Whether it has resources.
+    /// True if the server has resources.
     pub(super) has_resources: bool,
-    /// What is to be said about its declarations.
+    /// Findings about the declarations.
     findings: Vec<CachedFinding>,
-    /// How the files looked that the command names; `None` where the file has the form before.
+    /// State of the files that the command names; `None` if the file has the older form.
     files: Option<String>,
 }
 
@@ -49,7 +49,7 @@ struct CachedFinding {
 }
 
 impl Known {
-    /// What has been learned just now.
+    /// Makes an entry of an answer that has just come.
     pub(super) fn new(
         connect: &Connect,
         tools: Vec<Declared>,
@@ -68,12 +68,12 @@ impl Known {
         }
     }
 
-    /// What is to be said about its declarations.
+    /// Returns the findings about the declarations.
     pub(super) fn findings(&self) -> impl Iterator<Item = Diagnostic> {
         Self::taken_apart(self.findings.iter())
     }
 
-    /// Why some of its tools are left out.
+    /// Returns the reasons why tools are left out.
     pub(super) fn errors(&self) -> impl Iterator<Item = Diagnostic> {
         Self::taken_apart(self.findings.iter().filter(|kept| kept.is_error))
     }
@@ -84,7 +84,7 @@ impl Known {
         kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
     }
 
-    /// Whether all is known, and the files of the command are as they were.
+    /// Returns true if everything is known, and the files of the command are as they were.
     pub(super) fn is_current(&self, connect: &Connect) -> bool {
         self.files.as_deref() == Some(&files(connect))
     }
@@ -161,8 +161,8 @@ impl Known {
     }
 }
 
-/// How the files look that a command names: its program, and the script that this runs. A new
-/// version of a server declares other tools.
+/// Returns the state of the files that a command names: its program, and the script that this runs.
+/// A new version of a server declares other tools.
 fn files(connect: &Connect) -> String {
     let Some(command) = &connect.command else {
         return String::new();
@@ -190,8 +190,8 @@ fn files(connect: &Connect) -> String {
     looks.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether an argument is the program of an interpreter. Other files may be what a server works
-/// on: a database changes with every call.
+/// Returns true if an argument is the program of an interpreter. Other files may be what a server
+/// works on: a database changes with every call.
 fn is_script(argument: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts",
@@ -200,7 +200,7 @@ fn is_script(argument: &str) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Where a server's file is.
+/// Returns the path of a server's file.
 pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Option<PathBuf> {
     let own = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -215,7 +215,7 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
     Some(base.join("gemini-tools/mcp").join(name))
 }
 
-/// What a file says; `None` where there is none that can be used.
+/// Reads a file; returns `None` if it is missing or can't be used.
 pub(super) fn read(path: &Path) -> Option<Known> {
     let meta = std::fs::metadata(path).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES {

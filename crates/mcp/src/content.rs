@@ -103,7 +103,7 @@ fn push(name: &str, block: &Value, parts: &mut Vec<PartOrText>, shown: &mut Vec<
     }
 }
 
-/// What a server says that has failed.
+/// Returns the message of a tool that has failed.
 fn message(name: &str, parts: &[PartOrText]) -> String {
     let texts: Vec<&str> = parts
         .iter()

@@ -20,21 +20,20 @@ pub(super) struct Declared {
     pub(super) name: String,
     /// Tells this declaration from every other.
     pub(super) hash: String,
-    /// What the server says that calls of it do to the world, as it says it.
+    /// Annotations of the tool, as the server sent them.
     pub(super) annotations: Option<Map<String, Value>>,
-    /// Whether the server runs it as a task only.
+    /// True if the server runs the tool as a task only.
     pub(super) as_task: bool,
-    /// Why a model is not told of it.
+    /// Reason why the tool is not declared to a model.
     pub(super) held: Option<HeldBack>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
     pub(super) text: String,
-    /// What arguments are checked against where the declaration does not say all of it, as
-    /// compact JSON; empty where it does.
+    /// Schema that arguments are checked against, as compact JSON; empty if it is the declared one.
     pub(super) whole: String,
 }
 
 impl Declared {
-    /// Whether the server says that calls of it change nothing.
+    /// Returns true if the server says that calls of the tool change nothing.
     pub(super) fn says_it_reads(&self) -> bool {
         let hint = self
             .annotations
@@ -44,7 +43,7 @@ impl Declared {
     }
 }
 
-/// Why a tool that could be declared is not, in words.
+/// The reason why a valid tool is not declared, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HeldBack {
@@ -62,8 +61,8 @@ impl HeldBack {
     }
 }
 
-/// All tools of a server, sorted by name, and what is to be said about its declarations, those
-/// that are left out first of all.
+/// Returns all tools of a server, sorted by name, and the findings about its declarations, left-out
+/// tools first.
 pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Diagnostic>) {
     let (mut declared, mut findings) = (BTreeMap::<String, Declared>::new(), Vec::new());
     for tool in tools {
@@ -137,7 +136,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
     Ok((declared, findings))
 }
 
-/// All that a model or a person goes by.
+/// Returns the tool's fields that a model or a person goes by.
 fn without_metadata(tool: &Value) -> Value {
     let mut tool = tool.clone();
     if let Some(map) = tool.as_object_mut() {
@@ -154,7 +153,7 @@ mod tests {
     use gemini_tools_declarations::{Names, compile};
     use serde_json::{Value, json};
 
-    /// What a tool's schema becomes, or why it is left out.
+    /// Returns a tool's schema in the declared form, or the reason why the tool is left out.
     fn one(schema: &Value) -> Result<Value, String> {
         let tool = json!({"name": "t", "description": "d", "inputSchema": schema});
         let (tools, findings) = declare("s", &[tool]);

@@ -9,16 +9,16 @@ use gemini_tools_core::names::{is_mapped, may_be_mapped};
 /// The longest name.
 pub(super) const MAX_CHARS: usize = 47;
 
-/// What stands for the middle.
+/// Text that stands for the middle of a long name.
 const GAP: &str = "___";
 
-/// How much of a long name's beginning is kept; of its end, what there is room for.
+/// Number of bytes that are kept of a long name's beginning; the end gets the rest.
 const HEAD: usize = 20;
 
-/// What is between the server's name and the tool's.
+/// Separator between the server's name and the tool's.
 const BETWEEN: &str = "__";
 
-/// What Gemini CLI 0.61 itself puts before the tools of MCP servers.
+/// Prefix that Gemini CLI 0.61 itself gives the tools of MCP servers.
 const THEIR_PREFIX: &str = "mcp_";
 
 /// A name of which the API takes every character.
@@ -49,7 +49,7 @@ pub(super) fn qualified(server: &str, tool: &str) -> String {
     cut(name)
 }
 
-/// Whether a tool of this server may have this name.
+/// Returns true if a tool of this server may have this name.
 pub(super) fn may_be_of(name: &str, server: &str) -> bool {
     let own = qualified(server, "");
     if may_be_mapped(name) && name.starts_with(&own.replace('.', "_")) {
@@ -62,8 +62,8 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
         || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
 }
 
-/// Whether a name as a model or a host writes it means this tool: its qualified name, what
-/// Gemini CLI 0.61 would call it, or what another API has to.
+/// Returns true if a name in the spelling of a model or a host means this tool: its qualified name,
+/// Gemini CLI 0.61's name for it, or that of another API.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
     let own = qualified(server, tool);
     written == own || written == theirs(server, tool) || is_mapped(&own, written)
@@ -78,7 +78,7 @@ fn their_prefix(server: &str) -> String {
     }
 }
 
-/// What Gemini CLI 0.61 calls the tool of a server that it has in its own settings.
+/// Returns Gemini CLI 0.61's name for the tool of a server in its own settings.
 pub(super) fn theirs(server: &str, tool: &str) -> String {
     let name = format!("{}{}", their_prefix(server), fit(tool));
     if name.len() <= 63 {

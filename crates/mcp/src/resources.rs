@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is fixed about one of them.
+/// The fixed facts about a resource tool.
 struct Spec {
     name: &'static str,
     display_name: &'static str,
@@ -38,7 +38,7 @@ const READ: Spec = Spec {
     kind: Kind::Read,
 };
 
-/// Whether a name is that of one of them.
+/// Returns true if a name is that of a resource tool.
 pub(super) fn is_one(name: &str) -> bool {
     name == LIST.name || name == READ.name
 }
@@ -254,7 +254,7 @@ impl Call {
     }
 }
 
-/// One resource, or a template of resources, in a line.
+/// Returns the line for a resource or a template of resources.
 fn line(server: &str, item: &Value, key: &str) -> String {
     let fields = [key, "name", "mimeType", "description"];
     let shown: Vec<String> = fields

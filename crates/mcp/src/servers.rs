@@ -1,4 +1,4 @@
-//! Which servers there are, by the settings.
+//! The MCP servers of the settings.
 
 use super::cache;
 use gemini_tools_config::settings::{McpServer, McpSettings, SettingsLines};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The name of the server that `mcp.serverCommand` adds, as in Gemini CLI.
 const COMMAND_SERVER: &str = "mcp";
 
-/// How long a call may take where no limit is set, as in Gemini CLI.
+/// Time limit of a call if none is set, as in Gemini CLI.
 pub(super) const CALL_SECS: u64 = 600;
 
 /// The longest that a server may take to say which tools it has.
@@ -23,13 +23,13 @@ pub(super) struct Server {
     pub(super) name: String,
     pub(super) connect: Connect,
     pub(super) settings: McpServer,
-    /// Where is kept what it has declared.
+    /// File that keeps the server's declarations.
     pub(super) cache: Option<PathBuf>,
-    /// Where it is in the settings.
+    /// Place of the server in the settings.
     entry: Entry,
 }
 
-/// Where a server is in the settings.
+/// The place of a server in the settings.
 #[derive(Debug, Clone)]
 enum Entry {
     /// In `mcpServers` of a file.
@@ -43,7 +43,7 @@ enum Entry {
 }
 
 impl Server {
-    /// How long it may take to say which tools it has.
+    /// Returns the time limit for listing the server's tools.
     pub(super) fn discovery_limit(&self) -> Duration {
         let most = Duration::from_secs(DISCOVERY_SECS);
         let own = self.settings.timeout_ms.map(Duration::from_millis);
@@ -66,8 +66,8 @@ impl Server {
         }
     }
 
-    /// Whether its settings let a tool of it be used. Entries may restrict arguments, as in
-    /// `tool(args)`; Gemini CLI lets the tool be then, whatever they say.
+    /// Returns true if the settings let a tool of the server be used. Entries may restrict
+    /// arguments, as in `tool(args)`; Gemini CLI lets the tool be then, whatever they say.
     pub(super) fn offers(&self, tool: &str) -> bool {
         let is = |entry: &String| entry == tool;
         let is_some_call = |entry: &String| {
@@ -91,8 +91,8 @@ impl Server {
     }
 }
 
-/// All servers that the settings let be, in the order of their names; and what is wrong with
-/// others. Relative paths count from `root`; `roots` are what servers are told of.
+/// Returns the servers that the settings allow, sorted by name, and the errors of the others.
+/// Relative paths count from `root`; `roots` are what servers are told of.
 pub(super) fn servers(
     settings: &McpSettings,
     home: Option<&Path>,

@@ -43,7 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much longer than a call's limit is waited: the client keeps the time.
+/// Time that is waited beyond a call's limit: the client keeps the time.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// The MCP servers of the settings.
@@ -52,14 +52,14 @@ pub struct Mcp {
     pub(super) servers: Vec<Server>,
     link: Link,
     pin: bool,
-    /// Whether calls are judged by what servers say of their tools.
+    /// True if calls are judged by the servers' annotations.
     heeds_annotations: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is known, by the server's place in the list.
+    /// Known declarations, by the server's place in the list.
     known: BTreeMap<usize, Arc<Known>>,
     /// The servers that have said so to this very process.
     asked: BTreeSet<usize>,
@@ -73,16 +73,16 @@ struct State {
 pub struct McpDeclaration {
     /// The tool's name.
     pub name: String,
-    /// What Gemini CLI 0.61 would call it.
+    /// Gemini CLI 0.61's name for the tool.
     pub alias: String,
     /// The server's name in the settings and the tool's own name there; `None` for the tools
     /// that read resources.
     pub origin: Option<(String, String)>,
     /// The declaration as compact JSON, without the closing brace.
     pub text: String,
-    /// What the server says that calls do to the world, as it says it.
+    /// Annotations of the tool, as the server sent them.
     pub annotations: Option<Map<String, Value>>,
-    /// Whether calls leave the world as it was, by the word of a server that the user trusts.
+    /// True if a server that the user trusts says that calls change nothing.
     pub is_read_only: bool,
 }
 
@@ -92,7 +92,7 @@ impl McpDeclaration {
         serde_json::from_str(&format!("{}}}", self.text)).unwrap_or_default()
     }
 
-    /// What the server says that the tool does.
+    /// Returns the server's description of the tool.
     pub fn description(&self) -> String {
         self.declaration()["description"]
             .as_str()
@@ -151,7 +151,7 @@ impl Mcp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was left out, and why, since this was last asked.
+    /// Takes the notes about tools that were left out since the last call.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notes)
     }
@@ -241,7 +241,7 @@ impl Mcp {
         self.state().notes.push(note);
     }
 
-    /// What is known of a server without asking it.
+    /// Returns the declarations of a server that are known without asking it.
     pub(super) fn cached(&self, at: usize) -> Option<Arc<Known>> {
         if let Some(known) = self.state().known.get(&at) {
             return Some(Arc::clone(known));
@@ -322,7 +322,7 @@ impl Mcp {
         }
     }
 
-    /// Whether a call of this name is known to leave the world as it was.
+    /// Returns true if a call of this name is known to change nothing.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
@@ -500,8 +500,8 @@ impl Mcp {
         self.request(at, what, started, cx)
     }
 
-    /// What a server says to this process: one that has not said it yet, or that has said that it
-    /// has changed, is asked.
+    /// Returns a server's declarations, and asks a server that has not been asked by this process
+    /// or has announced a change.
     fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
         self.poll_list_changed();
         let has_just_said = self.state().asked.contains(&at);
@@ -526,7 +526,7 @@ impl Mcp {
         }
     }
 
-    /// Whether a server has said that it has other tools than those that are known.
+    /// Returns true if a server has announced other tools than the known ones.
     pub fn has_changed(&self) -> bool {
         self.poll_list_changed();
         !self.state().changed.is_empty()
@@ -631,7 +631,7 @@ impl Mcp {
     }
 }
 
-/// Why a call is not made that was judged by other annotations than the server now declares.
+/// Returns the error for a call that was judged by other annotations than the server now declares.
 pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ToolError::new(
         ErrorKind::PolicyViolation,

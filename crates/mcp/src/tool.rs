@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// How many characters of the arguments a description shows.
+/// Number of characters of the arguments in a description.
 const MAX_SHOWN: usize = 200;
 
 pub(super) struct McpTool {

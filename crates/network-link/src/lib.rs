@@ -46,8 +46,8 @@ use std::fmt::Debug;
 use std::path::Path;
 use wire::{FailureKind, WebAnswer, WebTask};
 
-/// Which messages both sides know: the package's version, and a checksum of what describes them.
-/// Both sides must have the same; which commit each was built from does not matter.
+/// Returns the version of the protocol: the package's version, and a checksum of the messages'
+/// description. Both sides must have the same; which commit each was built from does not matter.
 #[must_use]
 pub fn protocol() -> String {
     /// By FNV-1a, when this is compiled.
@@ -64,7 +64,7 @@ pub fn protocol() -> String {
     format!("{}-{SUM:08x}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What does for built-in tools what they need the network for.
+/// The network, as built-in tools use it.
 pub trait Network: Debug + Send + Sync {
     /// Does it, for a user with that home directory. Each request to a model on the way is told to
     /// `cx`, as [`LiveOutput::ModelCall`](gemini_tools_core::tool::LiveOutput::ModelCall).

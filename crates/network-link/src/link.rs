@@ -22,20 +22,20 @@ use std::time::{Duration, Instant};
 /// The executable's name.
 const PROGRAM: &str = "mcp_client";
 
-/// Where the launchers of a checkout say that they are.
+/// Variable in which the launchers of a checkout give their directory.
 const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 
-/// How much longer than a request's limit its answer is awaited: the client keeps the time.
+/// Time for which an answer is awaited beyond its request's limit: the client keeps the time.
 const SPARE: Duration = Duration::from_secs(2);
 
-/// How long the end of all servers is waited for when nothing more is asked. They are ended
-/// whether the caller waits or not.
+/// Time limit for the end of all servers when nothing more is asked. They are ended whether the
+/// caller waits or not.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What sort of thing has happened.
+    /// Kind of the failure.
     pub why: FailureKind,
     /// In words.
     pub message: String,
@@ -77,16 +77,16 @@ pub struct Link {
     client: LineClient<ClientMessage>,
 }
 
-/// One request to one server.
+/// A request to a server.
 #[derive(Debug)]
 pub struct Question<'a> {
     /// The server's name in the settings.
     pub server: &'a str,
-    /// How it is reached.
+    /// The way to reach the server.
     pub connect: &'a Connect,
-    /// What is wanted.
+    /// Kind of the request.
     pub what: Wanted,
-    /// How long it may take.
+    /// Time limit of the request.
     pub limit: Duration,
 }
 

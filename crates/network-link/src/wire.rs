@@ -1,4 +1,4 @@
-//! What is said between our executables and `mcp_client`: one JSON document a line, both ways.
+//! The messages between our executables and `mcp_client`: a JSON document a line, both ways.
 //!
 //! The kind of a message is a key around it, not one within: serde would have to take the
 //! whole in before it could tell, and again to read it, and an image is megabytes.
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How a server is reached.
+/// The way to reach a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Connect {
@@ -18,9 +18,9 @@ pub struct Connect {
     pub command: Option<String>,
     /// The program's arguments.
     pub args: Vec<String>,
-    /// What its environment has besides what every server gets.
+    /// Variables of its environment besides those that every server gets.
     pub env: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Working directory.
     pub cwd: PathBuf,
     /// Streamable HTTP, or where the server does not speak it, SSE.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct Connect {
     pub roots: Vec<PathBuf>,
 }
 
-/// What is to be done.
+/// A request to the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -42,7 +42,7 @@ pub enum Ask {
     Server {
         /// The server's name in the settings.
         server: String,
-        /// How it is reached.
+        /// The way to reach the server.
         connect: Connect,
     },
     /// Does something with it.
@@ -63,17 +63,17 @@ pub struct Request {
     pub id: u64,
     /// The server's name in the settings.
     pub server: String,
-    /// How long connecting and the answer may take together.
+    /// Time limit for connecting and the answer together.
     pub limit_ms: u64,
-    /// What is wanted.
+    /// Kind of the request.
     pub what: Wanted,
 }
 
-/// What is wanted of a server.
+/// A request to a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// All of its tools.
+    /// List all tools.
     Tools,
     /// A call of a tool.
     Call {
@@ -81,10 +81,10 @@ pub enum Wanted {
         tool: String,
         /// The call's arguments.
         arguments: Map<String, Value>,
-        /// Whether it runs as a task only.
+        /// True if the tool runs as a task only.
         as_task: bool,
     },
-    /// All of its resources and templates of resources.
+    /// List all resources and templates of resources.
     Resources,
     /// A resource's content.
     Read {
@@ -93,11 +93,11 @@ pub enum Wanted {
     },
 }
 
-/// What the client says.
+/// A message of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// What the server has answered.
+    /// The answer of the server.
     Done {
         /// The request's number.
         id: u64,
@@ -108,7 +108,7 @@ pub enum ClientMessage {
     Failed {
         /// The request's number.
         id: u64,
-        /// Why not.
+        /// Kind of the failure.
         why: FailureKind,
         /// In words, with what the server has said on standard error.
         message: String,
@@ -124,7 +124,7 @@ pub enum ClientMessage {
     ModelCall {
         /// The request's number.
         id: u64,
-        /// What it took.
+        /// Cost of the call.
         call: ModelCall,
     },
     /// A server's tools are not what they were.
@@ -134,7 +134,7 @@ pub enum ClientMessage {
     },
 }
 
-/// Why there is no answer.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -155,16 +155,15 @@ pub enum FailureKind {
 pub struct WebRequest {
     /// The request's number; the answer bears it.
     pub id: u64,
-    /// How long the call may still take, where it has a limit: what is tried again, and what is
-    /// given up for the rest, depends on that.
+    /// Time that the call has left, if it is limited: retries and partial answers depend on it.
     pub limit_ms: Option<u64>,
     /// The home directory, where credentials are.
     pub home: Option<PathBuf>,
-    /// What is wanted.
+    /// Task of the request.
     pub task: WebTask,
 }
 
-/// What built-in tools need the network for.
+/// A task of a built-in tool that needs the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebTask {
@@ -177,9 +176,9 @@ pub enum WebTask {
     },
     /// Asks a model for JSON.
     Model {
-        /// What the model is told first.
+        /// System instruction.
         instruction: String,
-        /// What it is asked.
+        /// Prompt of the model.
         prompt: String,
         /// The JSON Schema of its answer.
         schema: Value,
@@ -188,14 +187,14 @@ pub enum WebTask {
     HasModel,
 }
 
-/// What `web_fetch` reads.
+/// The addresses that `web_fetch` reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchTask {
     /// The prompt.
     pub prompt: String,
     /// The addresses in the prompt.
     pub urls: Vec<String>,
-    /// What looks like an address and is not one, and why.
+    /// Texts that look like an address but are none, each with the reason.
     pub unusable: Vec<(String, String)>,
     /// Hosts that the user has allowed besides public ones, as rules.
     pub allowed: Vec<String>,
@@ -216,16 +215,16 @@ pub enum WebAnswer {
     },
     /// A tool's error.
     Error {
-        /// What sort of thing went wrong.
+        /// Kind of the error.
         kind: ErrorKind,
         /// In words.
         message: String,
-        /// What to try next.
+        /// Advice for the next attempt.
         hint: Option<String>,
     },
-    /// What a model has answered.
+    /// Answer of a model.
     Model(Value),
-    /// Whether there is a model.
+    /// True if there is a model.
     HasModel(bool),
 }
 

@@ -7,10 +7,10 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::path::Path;
 
-/// What a settings file says, and which file it is by device and inode.
+/// The content of a settings file, and its device and inode.
 pub(super) struct Parsed {
     pub(super) value: Value,
-    /// Whether some text in it has a `$`.
+    /// True if a text in it has a `$`.
     pub(super) has_variables: bool,
     pub(super) id: (u64, u64),
 }

@@ -1,26 +1,26 @@
-//! What is in force, for people and programs. Secrets are left out.
+//! The settings in force, for people and programs. Secrets are left out.
 
 use super::{McpServer, Scope, Settings, keys};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What takes the place of a secret.
+/// Text in the place of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// One value that is in force.
+/// A value in force.
 #[derive(Debug, Clone)]
 pub struct InForce {
     /// The value's key, with dots.
     pub key: String,
     /// The value, without secrets.
     pub value: Value,
-    /// Whose files it comes from: several, where lists are joined.
+    /// Files of the value: several, if lists are joined.
     pub from: Vec<Scope>,
 }
 
 impl Settings {
-    /// All values that some file has set, with their sources. For showing, they should be
+    /// Returns all values that a file has set, with their sources. For showing, they should be
     /// those [`Settings::load_unexpanded`].
     pub fn in_force(&self) -> Vec<InForce> {
         let mut all = Vec::new();
@@ -112,8 +112,8 @@ impl Settings {
 }
 
 impl McpServer {
-    /// What the settings say of it, without the values of its environment and headers, and
-    /// without what an address or argument may hold of them.
+    /// Returns the server's settings without the values of its environment and headers, and without
+    /// the secrets that an address or argument may hold.
     fn without_secrets(&self) -> Value {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| {

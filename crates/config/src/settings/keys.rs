@@ -1,4 +1,4 @@
-//! What each key means, and whose word counts for it.
+//! The keys of the settings, and the files that may set each.
 
 use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
@@ -11,7 +11,7 @@ macro_rules! keys {
     ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
         $(pub(super) const $name: Key = Key::new($key, keys!(@old $($old)?), $rule);)*
 
-        /// All of them.
+        /// All keys.
         pub(super) const ALL: &[Key] = &[$($name),*];
     };
     (@old) => { None };
@@ -55,8 +55,8 @@ keys! {
     MCP_PIN = "mcp.pin", Rule::Switch;
 }
 
-/// What Gemini CLI takes from a project's file where it is trusted, and what nothing here
-/// takes from there at all: they move credentials and what was said, or run programs.
+/// Keys that Gemini CLI takes from a trusted project's file, and that are never taken from there
+/// here: they move credentials and conversations, or run programs.
 const NEVER_FROM_PROJECTS: [&str; 7] = [
     "security.auth",
     "security.folderTrust",
@@ -311,7 +311,7 @@ fn all_names(value: &Value) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Whether a name has no directory and the ending of markdown.
+/// Returns true if a name has no directory and the ending of markdown.
 fn is_markdown_name(name: &str) -> bool {
     let has_ending = Path::new(name)
         .extension()

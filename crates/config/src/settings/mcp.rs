@@ -7,8 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the settings say about MCP servers. The servers of a project that is not trusted are
-/// not among them.
+/// The settings of MCP servers. The servers of a project that is not trusted are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpSettings {
     /// `mcpServers`, by name. A later file's server takes the place of an earlier one's.
@@ -25,16 +24,16 @@ pub struct McpSettings {
     pub pin: bool,
 }
 
-/// One server.
+/// The settings of an MCP server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpServer {
     /// A program that speaks on its standard streams.
     pub command: Option<String>,
     /// The program's arguments.
     pub args: Vec<String>,
-    /// What is added to its environment.
+    /// Variables that are added to the server's environment.
     pub env: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Working directory.
     pub cwd: Option<PathBuf>,
     /// The server's address, for server-sent events.
     pub url: Option<String>,
@@ -42,9 +41,9 @@ pub struct McpServer {
     pub http_url: Option<String>,
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// How long a call may take, in milliseconds.
+    /// Time limit of a call, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Whether its tools need no approval.
+    /// True if the server's tools need no approval.
     pub trust: bool,
     /// Only these tools, where given.
     pub include_tools: Option<Vec<String>>,
@@ -52,13 +51,13 @@ pub struct McpServer {
     pub exclude_tools: Vec<String>,
     /// For people.
     pub description: Option<String>,
-    /// Whose settings it is in.
+    /// File of the server's settings.
     pub source: Scope,
 }
 
 impl McpSettings {
-    /// Whether the settings let this server be used: it is not excluded, and is among those that
-    /// are allowed, where that is limited.
+    /// Returns true if the settings let this server be used: it is not excluded, and is on the
+    /// allow-list, if there is one.
     pub fn lets(&self, name: &str) -> bool {
         let is_it = |one: &String| one == name;
         let is_allowed = self
@@ -131,7 +130,7 @@ impl Reader<'_> {
         self.adds(MCP_SERVERS);
     }
 
-    /// One server; a restriction that can't be understood costs the whole server.
+    /// Parses a server; a restriction that can't be understood costs the whole server.
     fn server(&mut self, key: &str, value: &Value) -> Option<McpServer> {
         let Some(map) = value.as_object() else {
             self.wrong(key, "an object", value);

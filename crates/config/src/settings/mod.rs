@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 /// The answer's limit where the settings say nothing, in characters.
 const DEFAULT_LIMIT_CHARS: usize = 40_000;
 
-/// What the settings say about tools.
+/// The settings of tools.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The list of a project
@@ -63,12 +63,12 @@ pub struct Settings {
     /// no directory; by any other name, `settings.json` for example, a project would have
     /// memories written over the user's files.
     pub context_file_name: Option<String>,
-    /// All names there, for reading; of a project's those only that the same rule lets it
+    /// Names of memory files, for reading; of a project's those only that the same rule lets it
     /// name. Empty where neither file says anything.
     pub context_file_names: Vec<String>,
-    /// What commands may do.
+    /// Sandbox of commands.
     pub sandbox: SandboxSettings,
-    /// What is kept of files that tools change (`tools.undo`), of all files but the project's.
+    /// Limits of the journal (`tools.undo`), from all files but the project's.
     pub undo: UndoSettings,
     /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
     /// they are not public.
@@ -98,7 +98,7 @@ pub struct Settings {
     pub disable_always_allow: bool,
     /// MCP servers: the project's where it is trusted.
     pub mcp: McpSettings,
-    /// Whether what the project brings may run programs. Found out at the first look.
+    /// Trust in the project's files. Found out at the first look.
     pub trust: ProjectTrust,
     /// Files, and restrictions in them, that could not be understood, with the reason.
     pub problems: Vec<Diagnostic>,
@@ -107,14 +107,14 @@ pub struct Settings {
     pub notes: Vec<Diagnostic>,
     /// The files that were read, in the order in which they count.
     pub files: Vec<(Scope, PathBuf)>,
-    /// Which keys are in force from whose file, each by its name with dots.
+    /// Keys in force, each by its name with dots, with their files.
     origins: Vec<(&'static str, Scope)>,
 }
 
 /// The code of a note on what counts once the project is trusted.
 pub const UNTRUSTED: &str = "untrusted";
 
-/// What each file says, where a project's word must not be taken for the user's.
+/// The content of each file, for cases in which a project's word must not be taken for the user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFile<T> {
     /// The user's, or the system's where that says something.
@@ -133,7 +133,7 @@ impl<T> PerFile<T> {
 }
 
 impl Settings {
-    /// Whether a file of this sort says something of this key that is in force.
+    /// Returns true if a file of this kind sets this key, and its value is in force.
     pub fn is_said_by(&self, key: &str, scope: Scope) -> bool {
         self.origins
             .iter()
@@ -206,8 +206,8 @@ impl Settings {
         self.files.push((scope, path));
     }
 
-    /// Whether a value of the project's file with this key, with dots, does not count because
-    /// the project is not trusted.
+    /// Returns true if a value of the project's file with this key, with dots, does not count
+    /// because the project is not trusted.
     pub fn needs_trust(&self, key: &str) -> bool {
         self.notes
             .iter()

@@ -16,10 +16,10 @@ pub(super) struct Key {
     rule: Rule,
 }
 
-/// What a project's file may say of a key. Where it is not trusted it can only restrict.
+/// The right of a project's file to set a key. Where it is not trusted it can only restrict.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
-    /// Nothing: the key counts in the user's own files and the system's.
+    /// No right: the key counts in the user's own files and the system's.
     Own,
     /// Anything once the project is trusted, and nothing before.
     Trusted,
@@ -33,7 +33,7 @@ pub(super) enum Rule {
     /// A number of something that there may be at most: of two the stricter one counts, unless
     /// the project is trusted.
     Limit {
-        /// Whether a number stands for no limit.
+        /// Function that returns true for a number that stands for no limit.
         is_none: fn(i64) -> bool,
         /// The limit where no file says anything.
         otherwise: u64,
@@ -51,7 +51,7 @@ impl Key {
 }
 
 impl Rule {
-    /// How much a limit leaves.
+    /// Returns the amount that a limit leaves.
     fn allows(self, limit: Option<i64>) -> u64 {
         match (self, limit) {
             (Self::Limit { is_none, .. }, Some(n)) if !is_none(n) => u64::try_from(n).unwrap_or(0),
@@ -61,7 +61,7 @@ impl Rule {
     }
 }
 
-/// One file, and the settings that it adds to.
+/// A file, and the settings that it adds to.
 pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
     path: &'a Path,
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         names.try_fold(self.file, |value, name| value.get(name))
     }
 
-    /// Whether there is something by a name with dots.
+    /// Returns true if a name with dots has a value.
     pub(super) fn says(&self, name: &str) -> bool {
         self.at(name).is_some_and(|value| !value.is_null())
     }
@@ -129,7 +129,8 @@ impl<'a> Reader<'a> {
         self.scope == Scope::Project
     }
 
-    /// Whether this file's word counts where a project's does only in a trusted folder.
+    /// Returns true if this file's values count for keys that a project may set in a trusted folder
+    /// only.
     pub(super) fn counts_for_scope(&self) -> bool {
         !self.is_project() || self.into.trust.is_trusted()
     }
@@ -272,7 +273,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a value is, for people. The value itself may be a secret.
+/// Returns the type of a value, for people. The value itself may be a secret.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -7,7 +7,7 @@ use gemini_tools_sandbox::Mode;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What commands may do, as the settings have it.
+/// The sandbox of commands in the settings.
 ///
 /// `tools.commandSandbox` may be in both files; of two modes the stricter one counts, so that a
 /// project, or a model that edits its file, can't give itself more. What else widens the
@@ -139,7 +139,7 @@ fn mode_of_host(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
 }
 
 impl SandboxSettings {
-    /// What the files say, the stricter one first where both say something.
+    /// Returns the values of the files, the stricter one first if both have one.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.users.iter().chain(&self.projects)
     }

@@ -3,7 +3,7 @@
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::{Path, PathBuf};
 
-/// Whose settings a value comes from. A later one takes the place of an earlier.
+/// The file of a setting. A later one takes the place of an earlier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// `system-defaults.json`, beside the system's settings.
@@ -36,8 +36,8 @@ impl Scope {
         }
     }
 
-    /// Where its file is; `None` where there is no home directory, or where a variable
-    /// names a place that would lie somewhere in the project.
+    /// Returns the path of the file; `None` if there is no home directory, or if a variable names a
+    /// place within the project.
     pub fn file(self, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
         match self {
             Self::User => Some(home?.join(".gemini/settings.json")),
@@ -56,7 +56,7 @@ impl Scope {
 }
 
 impl Scope {
-    /// Whose its file is, which says how it is opened.
+    /// Returns the owner of the file, which decides how it is opened.
     pub fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {
             Self::Project => FileOwner::Projects { root, home },
@@ -65,7 +65,7 @@ impl Scope {
     }
 }
 
-/// Where the administrator's files are, as in Gemini CLI 0.61.
+/// Returns the directory of the administrator's files, as in Gemini CLI 0.61.
 pub fn system_directory() -> &'static Path {
     Path::new(if cfg!(target_os = "macos") {
         "/Library/Application Support/GeminiCli"

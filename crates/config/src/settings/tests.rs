@@ -1,4 +1,4 @@
-//! What the files say when they are read together.
+//! Tests of settings files that are read together.
 
 use super::file::Parsed;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
@@ -229,7 +229,7 @@ fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_not
     );
 }
 
-/// What files say together in a project that is not trusted.
+/// Loads the files of a project that is not trusted.
 fn said(files: &[(Scope, &Value)]) -> Settings {
     let mut settings = Settings {
         trust: ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown)),
@@ -247,7 +247,7 @@ fn said(files: &[(Scope, &Value)]) -> Settings {
     settings
 }
 
-/// Whether a list of what is left leaves no more than another: `None` leaves everything.
+/// Returns true if a list of allowed names leaves no more than another: `None` leaves everything.
 fn leaves_no_more(after: Option<&Vec<String>>, before: Option<&Vec<String>>) -> bool {
     match (after, before) {
         (_, None) => true,

@@ -1,4 +1,4 @@
-//! What is kept of the files that tools change.
+//! Limits of the journal of changed files.
 
 /// `tools.undo` of the user's and the system's files. A project has no say in it: it could have
 /// its own changes not kept.

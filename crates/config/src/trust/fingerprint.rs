@@ -1,4 +1,4 @@
-//! What a project brings that can run, as it was looked at: every file with its hash.
+//! The fingerprint of a project: every file that can run something, with its hash.
 //!
 //! The files are few and small, so that they are read each time: the times and sizes that a file
 //! system gives can be the same after a change, and those of a directory say nothing of what is
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-/// What counts of a project, below its directory.
+/// Paths below the project's directory that need trust.
 pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/policies", ".gemini/tools"];
 
 /// Maximum entries looked at: a user could not have read more, and each use would have to.
@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 const MAX_DEPTH: usize = 8;
 
-/// What a project brings that can run, as it was looked at.
+/// The hashes of a project's files that can run something.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fingerprint(Vec<Entry>);
 
@@ -88,7 +88,7 @@ impl Fingerprint {
         format!("{} {failure:?}", Self(scan.entries).digest())
     }
 
-    /// Whether there is nothing to trust.
+    /// Returns true if there is nothing to trust.
     pub fn is_empty(&self) -> bool {
         self.0
             .iter()
@@ -190,7 +190,7 @@ impl Entry {
 struct Scan<'a> {
     project: Project<'a>,
     entries: Vec<Entry>,
-    /// How much may still be read.
+    /// Number of bytes that may still be read.
     bytes: u64,
 }
 

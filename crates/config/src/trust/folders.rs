@@ -5,7 +5,7 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What the file says, in its order.
+/// The rules of the file, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Folders(Vec<(PathBuf, Level)>);
 
@@ -16,13 +16,13 @@ enum Level {
     Not,
 }
 
-/// What the nearest rule says, and the directory that it is for.
+/// The nearest rule, and the directory that it is for.
 pub(super) enum Rule {
     Trusted(PathBuf),
     Untrusted(PathBuf),
 }
 
-/// Where the file is; `None` where there is no home directory.
+/// Returns the path of the file; `None` if there is no home directory.
 ///
 /// # Errors
 ///

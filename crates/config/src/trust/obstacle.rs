@@ -1,12 +1,13 @@
-//! What prevents `get_tools trust`, and how a person removes it.
+//! Obstacles to `get_tools trust`, and how a person removes them.
 
 use super::{Trust, Untrusted, folders_path};
 use gemini_tools_core::text::show_path;
 use std::path::Path;
 
 impl Trust {
-    /// What a person has to change before `get_tools trust` can help, in one sentence without
-    /// its full stop; `None` where it helps as things are. `home` is the user's home directory.
+    /// Returns the change that a person has to make before `get_tools trust` can help, in one
+    /// sentence without its full stop; `None` if it helps as things are. `home` is the user's home
+    /// directory.
     pub fn obstacle(&self, home: Option<&Path>) -> Option<String> {
         let Self::Untrusted(why) = self else {
             return None;

@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const VERSION: u32 = 1;
 
-/// What `get_tools trust` has written down of a project.
+/// The record that `get_tools trust` writes of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrustRecord {
     version: u32,
@@ -26,7 +26,7 @@ pub struct TrustRecord {
     pub root: String,
     /// When, in seconds since 1970.
     pub recorded: u64,
-    /// What was looked at.
+    /// Fingerprint of the project's files.
     pub seen: Fingerprint,
 }
 
@@ -48,7 +48,7 @@ impl TrustRecordError {
 }
 
 impl TrustRecord {
-    /// Where the record of the project in `root` is. The name is made from all bytes of
+    /// Returns the path of the record of the project in `root`. The name is made from all bytes of
     /// the path, which a name of a file could not hold.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
         let name = hex(&Sha256::digest(root.as_os_str().as_bytes()));
@@ -129,7 +129,7 @@ pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     }
 }
 
-/// All records, sorted by directory, and what could not be read.
+/// Returns all records, sorted by directory, and the errors of those that could not be read.
 pub fn list(home: &Path) -> (Vec<TrustRecord>, Vec<TrustRecordError>) {
     let (mut records, mut problems) = (Vec::new(), Vec::new());
     let dir = directory(home);
