@@ -132,8 +132,8 @@ pub use gemini_tools_web_tools as web;
 #[cfg(feature = "files")]
 pub use gemini_tools_workspace as workspace;
 
-/// What the executables' `--version` prints after their name: the package's version, then, where
-/// the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.
+/// Version as the executables' `--version` prints it after their name: the package's version, then,
+/// if the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.
 pub const VERSION: &str = env!("GEMINI_TOOLS_VERSION");
 
 /// The programs of the book's page on the library.

@@ -26,17 +26,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
 
-/// How much is read at once, in bytes.
+/// Size of a read, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 /// Maximum calls that wait in memory: reading goes on when some have been answered.
 const MAX_WAITING: usize = 1024;
 
-/// One line of input.
+/// A line of input.
 enum Request {
     /// A call of ours.
     Own(Own),
-    /// One or several as another API writes them.
+    /// One or several calls in the format of another API.
     Foreign(DialectRequest),
 }
 
@@ -49,12 +49,12 @@ impl Request {
     }
 }
 
-/// One call of ours.
+/// A call in our format.
 struct Own {
     id: Option<String>,
     name: String,
     args: Value,
-    /// What the tool's MCP server had said of it when the caller judged the call.
+    /// Annotations of the tool's MCP server when the caller judged the call.
     annotations: Option<Map<String, Value>>,
 }
 
@@ -184,7 +184,7 @@ struct Queue {
     /// The workers that were started, but for those whose call was given up.
     workers: HashMap<ThreadId, JoinHandle<()>>,
     is_closed: bool,
-    /// What the reader waits for. It is woken once: that costs as much as a small call.
+    /// The call that the reader waits for. It is woken once: that costs as much as a small call.
     awaited: Awaited,
 }
 

@@ -71,10 +71,10 @@ pub(crate) fn check(
     Ok(result)
 }
 
-/// Where a search is a check, 1 says that it has found something, as it does of grep's.
+/// Exit status of a search as a check that has found something, as grep's 1.
 const FOUND: u8 = 1;
 
-/// What a check that could not be made ends with, which must not look like one that has found
+/// Exit status of a check that could not be made, which must not look like one that has found
 /// something.
 const UNCHECKED: u8 = 2;
 

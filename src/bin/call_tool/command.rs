@@ -1,4 +1,4 @@
-//! What the command line of `call_tool` looks like; what it means is in `options`.
+//! The command line of `call_tool`, for clap; `options` reads it.
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgGroup, Command};
@@ -68,7 +68,7 @@ fn span(text: &str) -> Result<u64, String> {
     number.checked_mul(unit * 1000).ok_or_else(complaint)
 }
 
-/// What a call is made by, which the options for the journal have no use for.
+/// Options of a call, which the options for the journal exclude.
 const CALLS: [&str; 14] = [
     "NAME",
     "batch",
@@ -222,7 +222,7 @@ fn with_reports(command: Command) -> Command {
     with_journal(command)
 }
 
-/// What a report says of each match.
+/// Returns the options for the texts of a report.
 fn words_of_reports() -> [Arg; 3] {
     let arg = |id: &'static str, value: &'static str, help: &'static str| {
         let arg = Arg::new(id).long(id).value_name(value);
@@ -248,7 +248,7 @@ fn words_of_reports() -> [Arg; 3] {
     ]
 }
 
-/// Where a call works, what the process ends with, and help.
+/// Returns the options for the working directory, the exit status, and help.
 fn place_and_status() -> [Arg; 3] {
     [
         Arg::new("root")

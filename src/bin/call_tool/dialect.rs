@@ -45,7 +45,7 @@ pub(crate) fn run(
     print_json(&to_line(&value), status)
 }
 
-/// What calls are made with.
+/// The registry and the options of the calls.
 #[derive(Clone)]
 pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,
@@ -101,7 +101,7 @@ pub(crate) fn answer(
     (request.answer(&answers), status)
 }
 
-/// What a call has come to, and what could have ended it early.
+/// The result of a call, and the token that could have ended it early.
 type Outcome = (Result<ToolResult, ToolError>, Cancellation);
 
 fn one(

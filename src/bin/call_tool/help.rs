@@ -65,7 +65,7 @@ fn of_tool_named(options: &CallToolOptions, name: &str) -> Result<String, ToolEr
     session.with_tool(name, &cx, |tool| help(tool, width().min(WIDEST)))
 }
 
-/// How to call a tool, and which there are: for a user who has given no name.
+/// Returns the help for a user who has given no name: the way to call a tool, and the list.
 pub(crate) fn tools() -> String {
     let mut text =
         "Usage: call_tool [OPTIONS] NAME [VALUE] [KEY=VALUE|KEY=@FILE|KEY:=JSON]...\n".to_owned();

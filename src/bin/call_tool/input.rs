@@ -1,4 +1,4 @@
-//! What comes on standard input, and the arguments of a call.
+//! Standard input, and the arguments of a call.
 
 use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};

@@ -78,7 +78,7 @@ fn run() -> u8 {
     answer(options, &cancel, &watchdog)
 }
 
-/// What is on standard input, where arguments come from there.
+/// Reads standard input, if arguments come from there.
 fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     match &options.args {
         Some(_) => Ok(Vec::new()),
@@ -227,7 +227,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     status
 }
 
-/// What is left of an answer after its beginning was shown while the call ran.
+/// The rest of an answer whose beginning was shown while the call ran.
 struct Rest {
     /// The text that was not shown; `None` if the answer is not what was shown.
     text: Option<String>,
@@ -242,17 +242,17 @@ fn rest_of(outcome: &Result<ToolResult, ToolError>, shown: &str) -> Rest {
     }
 }
 
-/// Whether the text of an answer has colours.
+/// Returns true if the text of an answer has colours.
 fn shows_colours(options: &CallToolOptions) -> bool {
     options.colours.shows_on(is_stdout_terminal())
 }
 
-/// What is printed when a call is over.
+/// The output of a call.
 struct Message {
     text: Vec<u8>,
     printed: Printed,
     status: u8,
-    /// What is missing in a list, for a person.
+    /// Notes for a person about what a list leaves out.
     remarks: Vec<String>,
 }
 
@@ -375,7 +375,7 @@ impl Message {
     }
 }
 
-/// What a call would do, where that was asked and can be said.
+/// Returns the explanation of a call, if one was asked for and is there.
 fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<&'a str> {
     match &answer.outcome {
         Ok(result) if options.explain => match &result.llm_content {

@@ -1,4 +1,4 @@
-//! What the command line of `call_tool` says.
+//! The options of `call_tool`, read from its command line.
 
 use crate::command::{PRUNE, command};
 use crate::help;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// The options that say which changes `--history` and `--undo` are about.
 const OF_JOURNAL: [&str; 3] = ["since", "session", "path"];
 
-/// What the command line says.
+/// The options of the command line.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -36,43 +36,43 @@ pub(crate) struct CallToolOptions {
     /// `None` where they come on standard input.
     pub(crate) args: Option<Vec<String>>,
     pub(crate) id: Option<String>,
-    /// Which form was asked for, by argument or environment; the text where a person looks at
-    /// the answer to one call.
+    /// Form that was asked for, by argument or environment; text if a person looks at the answer to
+    /// one call.
     pub(crate) form: Option<Form>,
-    /// Whether the text has colours.
+    /// Colours of the text.
     pub(crate) colours: ColourChoice,
     pub(crate) explain: bool,
     pub(crate) strict: bool,
-    /// Whether to print output while the tool runs.
+    /// True if output is printed while the tool runs.
     pub(crate) stream: bool,
-    /// Whether calls come as JSON lines.
+    /// True if calls come as JSON lines.
     pub(crate) batch: bool,
-    /// Whether help is asked for.
+    /// True if help is asked for.
     pub(crate) helps: bool,
-    /// Whether to end as the command of the call has ended.
+    /// True if the exit status is that of the call's command.
     pub(crate) propagates_status: bool,
-    /// Where to work, instead of the current directory.
+    /// Roots in the place of the current directory.
     pub(crate) roots: Vec<PathBuf>,
-    /// What calls are judged by.
+    /// Rules that calls are judged by.
     pub(crate) rules: PolicyOptions,
     /// The dialect that calls come in and are answered in; `None` for our own.
     pub(crate) from: Option<Dialect>,
-    /// Whether a search that finds something is a failure.
+    /// True if a search that finds something is a failure.
     pub(crate) fail_on_match: bool,
-    /// What a search finds, for CI.
+    /// Format of a report for CI.
     pub(crate) report: Option<CiFormat>,
-    /// What is asked of the journal, where there is no call.
+    /// Options for the journal, if there is no call.
     pub(crate) history: Option<HistoryOptions>,
-    /// What such a report says of each match.
+    /// Texts of the report.
     pub(crate) check: Check,
 }
 
-/// What a search is a check for, in the words of the one who makes it.
+/// The texts of a report, in the words of the author of the check.
 #[derive(Default)]
 pub(crate) struct Check {
     /// The rule; the tool's name where none is given.
     pub(crate) rule_id: Option<String>,
-    /// What is wrong; the text that was found where none is given.
+    /// Message of each match; the matching text if there is none.
     pub(crate) message: Option<String>,
     pub(crate) severity: Option<Severity>,
 }
@@ -131,8 +131,8 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
 }
 
 impl CallToolOptions {
-    /// Whether there is one answer, which comes when the call is over, and no other program's
-    /// format was asked for.
+    /// Returns true if there is one answer, which comes when the call is over, and no other
+    /// program's format was asked for.
     fn is_one_call(&self) -> bool {
         !self.batch && !self.stream && self.from.is_none() && self.report.is_none()
     }
@@ -328,7 +328,7 @@ fn of_grep(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// What is wrong with the command line.
+/// Returns the message for a command line that can't be used.
 fn unusable(error: &clap::Error) -> String {
     if let Some(message) = of_grep(error) {
         return message;
@@ -377,7 +377,7 @@ fn of_journal(error: &clap::Error) -> Option<String> {
     Some(format!("--{option}"))
 }
 
-/// How the argument is typed that an option of the command line was meant as.
+/// Returns the spelling of the argument that was typed as an option.
 fn without_dashes(option: &str) -> String {
     let key = option.trim_start_matches('-').replace('-', "_");
     let words: Vec<String> = args_os()
@@ -405,7 +405,7 @@ fn without_dashes(option: &str) -> String {
     )
 }
 
-/// Whether the tool that is called knows this argument, where it is a built-in one.
+/// Returns true if the called tool is a built-in one that knows this argument.
 fn is_argument_of_built_in(key: &str) -> bool {
     let mut names = args_os().skip(1).filter_map(|word| word.into_string().ok());
     names.any(|name| builtin::knows_argument(&name, key))

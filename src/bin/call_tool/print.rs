@@ -12,13 +12,13 @@ pub(crate) const WIDEST: usize = 100;
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Whether standard output is a terminal, which is asked once for all calls of a batch.
+/// Returns true if standard output is a terminal, which is asked once for all calls of a batch.
 pub(crate) fn is_stdout_terminal() -> bool {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stdout().is_terminal());
     *IS_TERMINAL
 }
 
-/// Whether standard error is.
+/// Returns true if standard error is a terminal.
 pub(crate) fn is_stderr_terminal() -> bool {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
     *IS_TERMINAL
@@ -35,14 +35,14 @@ pub(crate) fn warn(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// What is printed, and where.
+/// The stream of a message.
 #[derive(Clone, Copy)]
 pub(crate) enum Printed {
     /// A line of JSON, which on a terminal shows nothing that deceives.
     Json,
     /// Anything else, as it is.
     Text,
-    /// What a person is told, on standard error.
+    /// A message for a person, on standard error.
     Complaint,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Printed {
 #[derive(Clone, Copy)]
 pub(crate) struct Statuses {
     pub(crate) written: u8,
-    /// Where it could not be printed.
+    /// Exit status if the message could not be printed.
     pub(crate) unwritten: u8,
 }
 

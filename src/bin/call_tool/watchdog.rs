@@ -14,8 +14,8 @@ use gemini_tools::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long after an interruption the process goes on when no call runs any more: a reader who
-/// takes no answer can't hold it up.
+/// Time for which the process goes on after an interruption when no call runs any more: a reader
+/// who takes no answer can't hold it up.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers for a call that does not.
@@ -89,7 +89,7 @@ impl Watchdog {
         at.map(|at| watched.swap_remove(at)).is_some()
     }
 
-    /// Whether a call is not answered yet.
+    /// Returns true if a call is not answered yet.
     pub(crate) fn is_watched(&self, number: u64) -> bool {
         let watched = &self.calls().watched;
         watched.iter().any(|call| call.number == number)

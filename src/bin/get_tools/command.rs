@@ -1,11 +1,11 @@
-//! What the command line of `get_tools` looks like; what it means is in `options`.
+//! The command line of `get_tools`, for clap; `options` reads it.
 
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::dialect::Dialect;
 use std::path::PathBuf;
 
-/// How declarations can be written.
+/// Formats of declarations.
 pub(crate) const FORMATS: [&str; 10] = [
     "gemini",
     "gemini-openapi",

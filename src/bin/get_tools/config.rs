@@ -26,9 +26,9 @@ struct Report {
     settings: Settings,
     policy: Policy,
     in_force: Vec<InForce>,
-    /// What the project brings that can run.
+    /// Files of the project that can run something.
     brings: Vec<String>,
-    /// Why that can't be told.
+    /// Reason why those files can't be listed.
     obstacle: Option<String>,
     variables: Vec<Variable>,
     files: Vec<(Scope, PathBuf)>,
@@ -96,7 +96,7 @@ impl Report {
         self.lines.line_of(&file, key)
     }
 
-    /// What a person can do about the trust of the project.
+    /// Returns advice about the trust of the project.
     fn advice(&self) -> Option<&'static str> {
         use gemini_tools::trust::{Trust, TrustedBy, Untrusted};
         match &*self.settings.trust {
@@ -199,7 +199,7 @@ impl Report {
         text
     }
 
-    /// Whose file a note is about.
+    /// Returns the file that a note is about.
     fn scope_of(&self, note: &Diagnostic) -> Scope {
         let file = note.place.file();
         let of_it = self.files.iter().find(|(_, path)| Some(&**path) == file);

@@ -3,8 +3,8 @@
 use crate::print::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
-/// Whether the user can be asked, if `asks`; `Err` is the status to exit with. `otherwise` says what
-/// goes without being asked.
+/// Checks that the user can be asked, if `asks`; `Err` is the status to exit with. `otherwise` says
+/// what goes without being asked.
 fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Gemini CLI and run_agent set this for the commands of a model.
@@ -22,7 +22,7 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     Ok(())
 }
 
-/// What the user types on one line after the question; `None` at the end of the input.
+/// Asks, and reads the line that the user types; `None` at the end of the input.
 fn answer_to(question: &str) -> Option<String> {
     // Where standard error is gone, there is no answer either.
     let _ = write!(std::io::stderr(), "{question} ");
@@ -89,7 +89,7 @@ pub(crate) fn choose(
     Err(1)
 }
 
-/// What the user says to one change.
+/// The user's answer to a change.
 enum Choice {
     One(bool),
     /// Yes to this one and all that follow.

@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 /// The narrowest column that descriptions are shown in, in characters.
 const NARROWEST: usize = 24;
 
-/// How declarations are written.
+/// The format of declarations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Dialect(Dialect),
@@ -33,7 +33,7 @@ impl Default for Format {
 }
 
 impl Format {
-    /// What is written where no format was asked for: a person gets a list.
+    /// Returns the format if none was asked for: a person gets a list.
     pub(crate) fn of_stdout() -> Self {
         if std::io::stdout().is_terminal() {
             Format::List
@@ -54,7 +54,7 @@ impl Format {
         }
     }
 
-    /// Whether a program reads it.
+    /// Returns true if a program reads the format.
     pub(crate) fn is_json(self) -> bool {
         matches!(self, Format::Dialect(_) | Format::Native)
     }
@@ -63,8 +63,8 @@ impl Format {
         self == Format::default()
     }
 
-    /// Whether there is a place for kinds, or they are there anyway. The other APIs refuse keys
-    /// that they don't know.
+    /// Returns true if the format has a place for kinds, or has them anyway. The other APIs refuse
+    /// keys that they don't know.
     pub(crate) fn has_kinds(self) -> bool {
         match self {
             Format::Dialect(dialect) => matches!(dialect, Dialect::Gemini | Dialect::Mcp),

@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-/// What to print of them, and how.
+/// The options of the list.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -31,9 +31,9 @@ pub(crate) struct ListOptions {
     pub(crate) wrap: bool,
     pub(crate) kinds: bool,
     pub(crate) mcp: bool,
-    /// Whether what is left out is told although standard error is not a terminal.
+    /// True if left-out tools are named although standard error is not a terminal.
     pub(crate) notes: bool,
-    /// Whether what is kept of custom tools and of servers doesn't count.
+    /// True if the caches of custom tools and of servers don't count.
     pub(crate) refresh: bool,
     pub(crate) only: Option<PatternSet>,
     pub(crate) exclude: PatternSet,
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     print(options.format.write(&list, options).as_bytes())
 }
 
-/// Which tools are to be printed.
+/// The tools to print.
 struct Shown<'a> {
     options: &'a ListOptions,
     policy: &'a Policy,
@@ -210,7 +210,7 @@ fn add_mcp(
     }
 }
 
-/// What the commands of pairs run in.
+/// Returns the environment in which the commands of pairs run.
 fn tool_env(settings: &Settings) -> Result<ToolEnv, ToolError> {
     let workspace = Arc::new(Workspace::open(&[], home().as_deref())?);
     Ok(ToolEnv::new(workspace).with_settings(Arc::new(settings.clone())))

@@ -1,4 +1,4 @@
-//! What the command line of `get_tools` says.
+//! The options of `get_tools`, read from its command line.
 
 use crate::command::command;
 use crate::doctor::DoctorTask;
@@ -20,25 +20,25 @@ use gemini_tools::workspace::pattern::PatternSet;
 use std::env::args_os;
 use std::path::PathBuf;
 
-/// What is asked for.
+/// The task of the command line.
 pub(crate) enum Task {
-    /// Whether the set-up works.
+    /// Try the set-up.
     Doctor(DoctorTask),
     /// Setting Gemini CLI up.
     Init(InitTask),
     /// The declarations.
     List(list::ListOptions),
-    /// What is wrong with custom tools, or with declarations.
+    /// Check custom tools or declarations.
     Lint(LintTask),
     /// The licences of what is linked.
     Licenses,
     /// The settings.
     Config { json: bool, policy: Vec<String> },
-    /// Whether the project may say them.
+    /// Show or change the project's trust.
     Trust(TrustTask),
     /// Help for a tool.
     Show(String),
-    /// What a shell offers.
+    /// Print a shell's suggestions.
     Complete {
         tool: Option<String>,
         describes: bool,
@@ -110,7 +110,8 @@ fn complete() -> Option<Task> {
     })
 }
 
-/// What a user wants who has typed something else than a subcommand: help, the list, or a tool.
+/// Returns the task of a user who has typed something else than a subcommand: help, the list, or a
+/// tool.
 fn meant(words: &[String]) -> Option<Result<Task, u8>> {
     let [first, rest @ ..] = words else {
         return None;

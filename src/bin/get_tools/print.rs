@@ -1,4 +1,4 @@
-//! What goes to the standard streams.
+//! Printing to the standard streams.
 
 use gemini_tools::output::write_text;
 use gemini_tools::text::{width, wrapped};

@@ -3,7 +3,7 @@
 use gemini_tools::colours::ColourChoice;
 use std::io::IsTerminal;
 
-/// How text for people is written.
+/// The style of text for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     has_colours: bool,
@@ -22,7 +22,7 @@ impl Style {
         }
     }
 
-    /// Whether marks may be put before words.
+    /// Returns true if marks may be put before words.
     pub(crate) fn has_marks(self) -> bool {
         self.has_marks
     }

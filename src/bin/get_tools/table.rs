@@ -26,18 +26,18 @@ impl Column {
         }
     }
 
-    /// The same column with its texts in a colour, where there are colours.
+    /// Gives the column's texts a colour, if there are colours.
     pub(crate) fn looking(mut self, look: Look) -> Self {
         self.look = Some(look);
         self
     }
 
-    /// How wide it would be on its own.
+    /// Returns the column's width without a limit.
     pub(crate) fn natural(&self) -> usize {
         self.width
     }
 
-    /// The same column with its texts in several lines where they are wider.
+    /// Limits the column's width; wider texts have several lines.
     pub(crate) fn at_most(mut self, width: usize) -> Self {
         self.width = self.width.min(width).max(1);
         self

@@ -20,7 +20,7 @@ const SHOWN_CHARS: usize = 400;
 /// Maximum lines of a file shown whole; of more, the first and the last are.
 const SHOWN_LINES: usize = 20;
 
-/// What is asked for.
+/// The task of `get_tools trust`.
 pub(crate) enum TrustTask {
     /// Show, ask and write down.
     Record { asks: bool },
@@ -103,7 +103,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     Ok(print(b"Trusted, until one of these files changes.\n"))
 }
 
-/// What the project brings: its files with what they start, and settings.
+/// Describes what the project brings: its files with the programs that they start, and settings.
 fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {
@@ -141,7 +141,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
     text
 }
 
-/// What says what a tool or a rule is and what it starts.
+/// Keys that say what a tool or a rule is and what it starts.
 const KEYS: [&str; 7] = [
     "description",
     "command",
@@ -152,7 +152,7 @@ const KEYS: [&str; 7] = [
     "toolName",
 ];
 
-/// What a file of tools or rules says of what it is and what it starts.
+/// Returns the lines of a file that say what its tool or rule is and what it starts.
 fn head_lines(root: &Path, file: &str) -> Vec<String> {
     let bytes = match Fingerprint::beginning(root, file, HEAD_BYTES) {
         Ok(bytes) => bytes,

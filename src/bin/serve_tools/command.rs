@@ -1,4 +1,4 @@
-//! What the command line of `serve_tools` looks like; what it means is in `options`.
+//! The command line of `serve_tools`, for clap; `options` reads it.
 
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::serve::DEFAULT_ADDRESS;

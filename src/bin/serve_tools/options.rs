@@ -1,4 +1,4 @@
-//! What the command line of `serve_tools` says.
+//! The options of `serve_tools`, read from its command line.
 
 use crate::command::command;
 use crate::log;
