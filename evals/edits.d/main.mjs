@@ -27,7 +27,7 @@ Gemini CLI, with correction by a model off, and our own.
                     and, where it is wrong, what it left in the file
   --cases FILE      other cases (default: tests/edits/cases.jsonl)
 
-The cases are made by evals/edits.d/make.py and described in
+The cases are described in
 tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and
 are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
 `;
