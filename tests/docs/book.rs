@@ -259,7 +259,7 @@ fn path_pattern(written: &str) -> Regex {
 /// A path that has moved would send readers nowhere.
 #[test]
 fn paths_of_the_checkout_that_pages_name_are_there() {
-    const TOPS: [&str; 5] = ["crates", "docs", "scripts", "src", "tests"];
+    const TOPS: [&str; 6] = ["crates", "docs", "evals", "scripts", "src", "tests"];
     let there: Vec<String> = TOPS.iter().copied().flat_map(paths_below).collect();
     let tops = TOPS.join("|");
     let named = Regex::new(&format!("`((?:{tops})/[^` ]*)`")).expect("a pattern");
