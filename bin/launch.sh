@@ -65,10 +65,10 @@ launch_needs_client() {
     esac
 }
 
-# Of what was built for glibc and for musl, the newer one.
+# Of what was built for the system's C library, for musl and statically, the newest one.
 launch_find() {
     launch_executable=$launch_target/release/$launch_name
-    for launch_file in "$launch_target"/*-linux-musl/release/"$launch_name"; do
+    for launch_file in "$launch_target"/*-linux-*/release/"$launch_name"; do
         # Not in POSIX before 2024, but in every sh that is in use.
         # shellcheck disable=SC3013
         if [ -x "$launch_file" ] && ! [ "$launch_executable" -nt "$launch_file" ]; then

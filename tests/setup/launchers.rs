@@ -239,3 +239,34 @@ fn the_executables_are_linked_to_musl_once_it_is_installed() {
         .join("release/call_tool");
     assert!(built.exists());
 }
+
+#[test]
+fn without_musl_executables_that_resolve_no_names_are_linked_to_glibc_statically() {
+    let checkout = Checkout::new();
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let rustc = format!("#!/bin/sh\n[ \"$1\" = -vV ] && echo 'host: {host}'\n");
+    checkout.install("rustc", &rustc);
+    checkout.install("cc", "#!/bin/sh\necho /usr/lib/libc.a\n");
+    let log = "echo \"$(env | grep -c crt-static)\" \"$@\"";
+    checkout.install("cargo", &CARGO.replace("echo \"$@\"", log));
+    for _ in 0..2 {
+        checkout.call("");
+    }
+    checkout.launch("serve_tools", "");
+    let log = fs::read_to_string(checkout.root.join("builds")).expect("the builds");
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    let target = format!("--target {host} ");
+    for (line, is_static, name) in [
+        (lines[0], "1 ", "call_tool"),
+        (lines[1], "0 ", "serve_tools"),
+    ] {
+        assert!(
+            line.starts_with(is_static) && line.contains(&target),
+            "{log}"
+        );
+        assert!(line.contains(&format!("--bin {name}")), "{log}");
+        let built = format!("target/{host}/release/{name}");
+        assert!(checkout.root.join(built).exists());
+    }
+}
