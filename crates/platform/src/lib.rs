@@ -11,7 +11,6 @@
 //! - [`tree`] and [`identity`]: which processes there are below a process, and ending them;
 //! - `runtime`: pipes and signals for tokio, with the feature of that name;
 //! - [`sockets`]: sockets that are waited for together with the end of the caller;
-//! - [`holes`]: parts of a file that take no room;
 //! - [`tty`]: the terminal on which a person is asked;
 //! - [`links`]: where a path leads, and through which links;
 //! - [`processors()`]: how many there are to share work among;
@@ -64,7 +63,7 @@ use unix as system;
 
 #[cfg(feature = "runtime")]
 pub use system::runtime;
-pub use system::{files, holes, own, program, tree, tty};
+pub use system::{files, own, program, tree, tty};
 
 pub use processors::processors;
 pub use read_buffer::ReadBuffer;

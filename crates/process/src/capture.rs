@@ -196,7 +196,7 @@ impl<'a> Capture<'a> {
 fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
     match file {
         Some(file) if is_lost => format!(
-            " The beginning and the end are in {}; read it with read_file.",
+            " The beginning of it is in {}; read it with read_file.",
             file.display()
         ),
         Some(file) => format!(
@@ -286,7 +286,6 @@ impl Whole<'_> {
         }
         if let Some(log) = &mut self.log {
             self.is_lost |= log.append(bytes).is_err();
-            self.is_lost |= log.lost() > 0;
         }
     }
 

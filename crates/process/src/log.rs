@@ -1,35 +1,22 @@
-//! A file that takes any amount of output and keeps its beginning and its end.
-//!
-//! What lies between is given back to the file system as a hole, so that places in the file
-//! stay what they were and a program that prints for days does not fill the disk.
+//! A file for the output of a command, up to a limit.
 
 use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::holes;
 use gemini_tools_platform::unix_fs::OpenOptionsExt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// How much of the beginning is kept, in bytes.
-pub const HEAD_BYTES: u64 = 64 * 1024 * 1024;
+/// The output that a log keeps, in bytes: its beginning.
+pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How much of the end is kept, in bytes.
-pub const TAIL_BYTES: u64 = 192 * 1024 * 1024;
-
-/// Room is given back in pieces of this size.
-const STEP_BYTES: u64 = 32 * 1024 * 1024;
-
-/// No file takes more on the disk, however long it is.
-pub const MAX_BYTES: u64 = HEAD_BYTES + TAIL_BYTES + STEP_BYTES;
+/// The last line of a full log.
+const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the output.]\n";
 
 /// An output file that is being written.
 #[derive(Debug)]
 pub struct Log {
     file: File,
     written: u64,
-    /// Where the hole ends.
-    hole_end: u64,
-    can_punch: bool,
 }
 
 impl Log {
@@ -37,70 +24,73 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// What the system says, also where the file exists.
+    /// Returns the operating system's error, also if the file exists.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
         options.create_new(true).append(true).mode(0o600);
-        Ok(Self::new(options.open(path)?, 0))
+        let file = options.open(path)?;
+        Ok(Self { file, written: 0 })
     }
 
-    /// Goes on with a file.
+    /// Opens a log to add to it.
     ///
     /// # Errors
     ///
-    /// What the system says, also where there is no such file.
+    /// Returns the operating system's error, also if there is no such file.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(gemini_tools_platform::fs::open(path, flags, Mode::empty())?);
         let written = file.metadata()?.len();
-        Ok(Self::new(file, written))
+        Ok(Self { file, written })
     }
 
-    fn new(file: File, written: u64) -> Self {
-        Self {
-            file,
-            written,
-            hole_end: HEAD_BYTES,
-            can_punch: true,
-        }
-    }
-
-    /// Adds output.
+    /// Adds output, as far as there is room.
     ///
     /// # Errors
     ///
-    /// What the system says; where it can't make holes, `FileTooLarge` when the limits are
-    /// reached.
+    /// Returns the operating system's error, or `FileTooLarge` if the log is full.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.written >= self.hole_end + TAIL_BYTES + STEP_BYTES {
-            self.punch()?;
+        let room = MAX_BYTES.saturating_sub(self.written);
+        if bytes.len() as u64 <= room {
+            self.written += bytes.len() as u64;
+            return self.file.write_all(bytes);
         }
-        self.file.write_all(bytes)?;
-        self.written += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn punch(&mut self) -> io::Result<()> {
-        if self.can_punch {
-            let to = holes::end(self.written - TAIL_BYTES);
-            match holes::punch(&self.file, HEAD_BYTES, to - HEAD_BYTES) {
-                Ok(()) => {
-                    self.hole_end = to;
-                    return Ok(());
-                }
-                Err(_) => self.can_punch = false,
-            }
+        if self.written <= MAX_BYTES {
+            self.written = MAX_BYTES + 1;
+            self.file.write_all(&bytes[..room as usize])?;
+            self.file.write_all(FULL)?;
         }
         Err(io::ErrorKind::FileTooLarge.into())
     }
+}
 
-    /// How many bytes were written in all.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
+#[cfg(test)]
+mod tests {
+    use super::{FULL, Log, MAX_BYTES};
+    use std::io::ErrorKind;
+    use std::os::unix::fs::FileExt;
 
-    /// How many bytes between the beginning and the end are kept no more.
-    pub fn lost(&self) -> u64 {
-        self.hole_end - HEAD_BYTES
+    #[test]
+    fn a_full_log_says_so_once_and_takes_nothing_more() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("log");
+        drop(Log::create(&path).expect("made"));
+        // A hole stands for output.
+        let file = std::fs::File::options().write(true).open(&path);
+        file.and_then(|file| file.set_len(MAX_BYTES - 3))
+            .expect("long");
+        let mut log = Log::reopen(&path).expect("opened");
+        log.append(b"a").expect("room");
+        for bytes in [&b"bcd"[..], b"e"] {
+            let full = log.append(bytes).expect_err("no room");
+            assert_eq!(full.kind(), ErrorKind::FileTooLarge);
+            log = Log::reopen(&path).expect("opened");
+        }
+        let mut end = [0; 3 + FULL.len()];
+        let file = std::fs::File::open(&path).expect("opened");
+        file.read_exact_at(&mut end, MAX_BYTES - 3)
+            .expect("long enough");
+        assert_eq!(end, *[&b"abc"[..], FULL].concat());
+        assert_eq!(log.written, MAX_BYTES + FULL.len() as u64);
     }
 }

@@ -209,13 +209,6 @@ impl Call {
                 text.push('\n');
             }
         }
-        if window.lost > 0 {
-            let _ = writeln!(
-                text,
-                "({} bytes in the middle of the output were not kept)",
-                window.lost
-            );
-        }
         if next < total {
             let _ = writeln!(text, "[Truncated: continue with offset {next}.]");
         } else if job.is_running() {
@@ -249,8 +242,6 @@ struct Window<'a> {
     first: u64,
     shown: VecDeque<String>,
     total: u64,
-    /// Bytes that the log does not hold any more.
-    lost: u64,
 }
 
 impl<'a> Window<'a> {
@@ -268,7 +259,6 @@ impl<'a> Window<'a> {
             first: call.offset.unwrap_or(0),
             shown: VecDeque::new(),
             total: 0,
-            lost: 0,
         })
     }
 
@@ -277,7 +267,6 @@ impl<'a> Window<'a> {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             cancel.check()?;
-            self.skip_hole();
             match gemini_tools_platform::io::pread(&self.file, &mut buffer, self.position) {
                 Ok(0) => break,
                 Ok(n) => {
@@ -294,15 +283,6 @@ impl<'a> Window<'a> {
             }
         }
         Ok(())
-    }
-
-    fn skip_hole(&mut self) {
-        if let Ok(data) = gemini_tools_platform::holes::next_data(&self.file, self.position)
-            && data > self.position
-        {
-            self.lost += data - self.position;
-            self.position = data;
-        }
     }
 
     fn push(&mut self, bytes: &[u8]) {

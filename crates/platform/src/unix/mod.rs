@@ -2,7 +2,6 @@
 
 pub(crate) mod access;
 pub mod files;
-pub mod holes;
 pub mod own;
 pub mod program;
 #[cfg(feature = "runtime")]
