@@ -24,10 +24,6 @@ fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
     text.encode_utf16().flat_map(bytes).collect()
 }
 
-fn utf32(text: &str, bytes: fn(u32) -> [u8; 4]) -> Vec<u8> {
-    text.chars().flat_map(|c| bytes(c.into())).collect()
-}
-
 #[test]
 fn shows_a_whole_file_as_it_is() {
     for text in [
@@ -182,8 +178,6 @@ fn decodes_unicode_by_its_byte_order_mark() {
         ("UTF-8", marked.clone().into_bytes()),
         ("UTF-16LE", utf16(&marked, u16::to_le_bytes)),
         ("UTF-16BE", utf16(&marked, u16::to_be_bytes)),
-        ("UTF-32LE", utf32(&marked, u32::to_le_bytes)),
-        ("UTF-32BE", utf32(&marked, u32::to_be_bytes)),
     ] {
         let ws = Workspace::new().file("a.txt", bytes);
         let answer = read(&ws, "a.txt");

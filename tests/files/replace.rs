@@ -218,12 +218,22 @@ fn byte_order_mark_stays() {
         "neu €\nzwei",
         utf16(after, u16::to_be_bytes),
     );
-    let utf32: fn(&str) -> Vec<u8> = |text| {
-        text.chars()
-            .flat_map(|c| u32::from(c).to_le_bytes())
-            .collect()
-    };
-    becomes(utf32(before), "alt", "neu €\nzwei", utf32(after));
+}
+
+#[test]
+fn utf32_is_refused_whole() {
+    let bytes: Vec<u8> = "\u{feff}alt\n"
+        .chars()
+        .flat_map(|c| u32::from(c).to_le_bytes())
+        .collect();
+    let ws = with(bytes);
+    for tool in ["replace", "smart_edit"] {
+        let mut arguments = arguments(&ws, "a", "neu");
+        arguments["instruction"] = "x".into();
+        let answer = ws.call(tool, &arguments);
+        let message = answer.error("read_content_failure", 1);
+        answer.must_say(&message, &["UTF-32", "iconv"]);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! places in order and without overlap.
 //!
 //! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
-//! a character: in UTF-16 and UTF-32 by its offset, in an older encoding of several bytes by
+//! a character: in UTF-16 by its offset, in an older encoding of several bytes by
 //! decoding from the last line feed (such a file is scanned as one piece). No place begins or ends
 //! within `\r\n`.
 //!

@@ -3,12 +3,12 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use std::borrow::Cow;
 
-/// How the bytes of a file stand for text.
+/// A text encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, with or without a byte-order mark.
     Utf8 {
-        /// Whether the file begins with the mark.
+        /// True if the file begins with the mark.
         bom: bool,
     },
     /// UTF-16 with a byte-order mark.
@@ -16,16 +16,11 @@ pub enum Encoding {
         /// Byte order.
         big_endian: bool,
     },
-    /// UTF-32 with a byte-order mark.
-    Utf32 {
-        /// Byte order.
-        big_endian: bool,
-    },
     /// Anything older, by the name of the WHATWG Encoding Standard.
     Legacy(&'static encoding_rs::Encoding),
 }
 
-/// What a sample of a file's beginning says.
+/// The kind of a file's content, by a sample of its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
     /// The content is text.
@@ -34,16 +29,18 @@ pub enum ContentKind {
     Binary,
 }
 
-/// How much of a file is looked at to recognise its encoding.
+/// The bytes of a file by which its encoding is recognised.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// Where an XML or HTML document says its encoding, in bytes from its beginning.
+/// The bytes of an XML or HTML document in which it declares its encoding.
 const DECLARATION_BYTES: usize = 1024;
 
 /// Recognises text by a byte-order mark, by being valid UTF-8, by what an XML or HTML document says
 /// of itself, or by its statistics; `whole` says that the sample is all of the file.
 pub fn detect(sample: &[u8], whole: bool) -> ContentKind {
-    if let Some(encoding) = by_mark(sample) {
+    if !is_utf32(sample)
+        && let Some(encoding) = by_mark(sample)
+    {
         return ContentKind::Text(encoding);
     }
     if looks_binary(sample) {
@@ -66,7 +63,7 @@ pub fn detect(sample: &[u8], whole: bool) -> ContentKind {
     }
 }
 
-/// The encoding that an XML or HTML document says it has.
+/// Returns the encoding that an XML or HTML document declares.
 pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let head = &bytes[..bytes.len().min(DECLARATION_BYTES)];
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -84,7 +81,7 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     })
 }
 
-/// What follows the first `key=` of a tag, with or without quotes.
+/// Returns the value of the first `key=` of a tag, with or without quotes.
 fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
     let rest = &tag[tag.find(key)? + key.len()..];
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
@@ -93,7 +90,7 @@ fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
     Some(&value[..end])
 }
 
-/// Whether bytes are text in an older encoding.
+/// Returns true if bytes are text in an older encoding.
 fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) -> bool {
     if encoding == encoding_rs::UTF_8 {
         return false;
@@ -106,18 +103,21 @@ fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) ->
     result == encoding_rs::DecoderResult::InputEmpty
 }
 
+/// Returns true for text with a byte-order mark of UTF-32, which counts as binary.
+pub fn is_utf32(bytes: &[u8]) -> bool {
+    matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..])
+}
+
 fn by_mark(bytes: &[u8]) -> Option<Encoding> {
     match bytes {
         [0xef, 0xbb, 0xbf, ..] => Some(Encoding::Utf8 { bom: true }),
-        [0xff, 0xfe, 0, 0, ..] => Some(Encoding::Utf32 { big_endian: false }),
-        [0, 0, 0xfe, 0xff, ..] => Some(Encoding::Utf32 { big_endian: true }),
         [0xff, 0xfe, ..] => Some(Encoding::Utf16 { big_endian: false }),
         [0xfe, 0xff, ..] => Some(Encoding::Utf16 { big_endian: true }),
         _ => None,
     }
 }
 
-/// A NUL, or more than 30 % control characters, as Gemini CLI judges.
+/// Returns true for a NUL or more than 30 % control characters, as Gemini CLI judges.
 fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
@@ -131,8 +131,8 @@ fn looks_binary(sample: &[u8]) -> bool {
     odd * 10 > sample.len() * 3
 }
 
-/// Text that is UTF-8 but for a few bytes: its other characters beyond ASCII would turn to
-/// nonsense under any older encoding.
+/// Returns true for text that is UTF-8 but for a few bytes: its other characters beyond ASCII would
+/// turn to nonsense under any older encoding.
 fn is_damaged_utf8(sample: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in sample.utf8_chunks() {
@@ -142,7 +142,7 @@ fn is_damaged_utf8(sample: &[u8]) -> bool {
     good > bad * 4
 }
 
-/// The first of 256 characters for private use that stand for bytes.
+/// The first of 256 private-use characters that stand for bytes which are not UTF-8.
 const FIRST_STAND_IN: char = '\u{10ff00}';
 
 fn stand_in(byte: u8) -> Option<char> {
@@ -150,48 +150,43 @@ fn stand_in(byte: u8) -> Option<char> {
 }
 
 impl Encoding {
-    /// The name for people.
+    /// Returns the name for people.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Utf8 { bom: false } => "UTF-8",
             Encoding::Utf8 { bom: true } => "UTF-8 with byte-order mark",
             Encoding::Utf16 { big_endian: false } => "UTF-16LE",
             Encoding::Utf16 { big_endian: true } => "UTF-16BE",
-            Encoding::Utf32 { big_endian: false } => "UTF-32LE",
-            Encoding::Utf32 { big_endian: true } => "UTF-32BE",
             Encoding::Legacy(encoding) => encoding.name(),
         }
     }
 
-    /// Whether the bytes are UTF-8.
+    /// Returns true if the bytes are UTF-8.
     pub fn is_utf8(self) -> bool {
         matches!(self, Encoding::Utf8 { .. })
     }
 
-    /// The byte-order mark that the file begins with.
+    /// Returns the byte-order mark that the file begins with.
     pub fn mark(self) -> &'static [u8] {
         match self {
             Encoding::Utf8 { bom: false } | Encoding::Legacy(_) => b"",
             Encoding::Utf8 { bom: true } => b"\xef\xbb\xbf",
             Encoding::Utf16 { big_endian: false } => b"\xff\xfe",
             Encoding::Utf16 { big_endian: true } => b"\xfe\xff",
-            Encoding::Utf32 { big_endian: false } => b"\xff\xfe\0\0",
-            Encoding::Utf32 { big_endian: true } => b"\0\0\xfe\xff",
         }
     }
 
-    /// The bytes of one code unit.
+    /// Returns the bytes of one code unit.
     pub fn unit(self) -> usize {
         match self {
             Encoding::Utf8 { .. } | Encoding::Legacy(_) => 1,
             Encoding::Utf16 { .. } => 2,
-            Encoding::Utf32 { .. } => 4,
         }
     }
 
     /// Decodes bytes so that [`Encoding::encode_again`] gives the very same bytes, without the
     /// byte-order mark; bytes that are not UTF-8 become characters that are not in use.
-    /// `None` where that can't be.
+    /// Returns `None` if that can't be.
     pub fn decode_fully(self, bytes: &[u8]) -> Option<String> {
         let content = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
         let text = if self.is_utf8() {
@@ -211,7 +206,7 @@ impl Encoding {
     ///
     /// # Errors
     ///
-    /// The first character that the encoding does not have.
+    /// Returns the first character that the encoding does not have.
     pub fn encode_again(self, text: &str) -> Result<Vec<u8>, char> {
         if !self.is_utf8() || !text.contains(|c| c >= FIRST_STAND_IN) {
             return self.encode(text).map(Cow::into_owned);
@@ -230,7 +225,7 @@ impl Encoding {
     ///
     /// # Errors
     ///
-    /// The first character that the encoding can't hold.
+    /// Returns the first character that the encoding can't hold.
     pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
         Ok(match self {
             Encoding::Utf8 { .. } => Cow::Borrowed(text.as_bytes()),
@@ -240,14 +235,6 @@ impl Encoding {
             Encoding::Utf16 { big_endian: true } => {
                 text.encode_utf16().flat_map(u16::to_be_bytes).collect()
             }
-            Encoding::Utf32 { big_endian: false } => text
-                .chars()
-                .flat_map(|c| u32::from(c).to_le_bytes())
-                .collect(),
-            Encoding::Utf32 { big_endian: true } => text
-                .chars()
-                .flat_map(|c| u32::from(c).to_be_bytes())
-                .collect(),
             Encoding::Legacy(encoding) => {
                 let (bytes, _, unmappable) = encoding.encode(text);
                 if unmappable {
@@ -263,28 +250,22 @@ impl Encoding {
     /// encoding becomes U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
+        self.standard().decode_without_bom_handling(bytes).0
+    }
+
+    /// Returns the encoding as the WHATWG Encoding Standard has it.
+    fn standard(self) -> &'static encoding_rs::Encoding {
         match self {
-            Encoding::Utf8 { .. } => String::from_utf8_lossy(bytes),
-            Encoding::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
-            _ => {
-                let mut decoder = FileDecoder::new(self);
-                let mut text = String::new();
-                decoder.push(bytes, true, &mut text);
-                Cow::Owned(text)
-            }
+            Encoding::Utf8 { .. } => encoding_rs::UTF_8,
+            Encoding::Utf16 { big_endian: false } => encoding_rs::UTF_16LE,
+            Encoding::Utf16 { big_endian: true } => encoding_rs::UTF_16BE,
+            Encoding::Legacy(encoding) => encoding,
         }
     }
 }
 
-/// Decodes a file piece by piece.
-pub struct FileDecoder {
-    kind: DecoderKind,
-}
-
-enum DecoderKind {
-    Standard(Box<encoding_rs::Decoder>),
-    Utf32 { big_endian: bool, pending: Vec<u8> },
-}
+/// A decoder for a file that is read piece by piece.
+pub struct FileDecoder(Box<encoding_rs::Decoder>);
 
 impl std::fmt::Debug for FileDecoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -293,60 +274,18 @@ impl std::fmt::Debug for FileDecoder {
 }
 
 impl FileDecoder {
-    /// One for a file whose byte-order mark has been taken off.
+    /// Returns a decoder for a file whose byte-order mark has been taken off.
     pub fn new(encoding: Encoding) -> Self {
-        let standard = match encoding {
-            Encoding::Utf32 { big_endian } => {
-                return Self {
-                    kind: DecoderKind::Utf32 {
-                        big_endian,
-                        pending: Vec::new(),
-                    },
-                };
-            }
-            Encoding::Utf8 { .. } => encoding_rs::UTF_8,
-            Encoding::Utf16 { big_endian: false } => encoding_rs::UTF_16LE,
-            Encoding::Utf16 { big_endian: true } => encoding_rs::UTF_16BE,
-            Encoding::Legacy(encoding) => encoding,
-        };
-        Self {
-            kind: DecoderKind::Standard(Box::new(standard.new_decoder_without_bom_handling())),
-        }
+        let encoding = encoding.standard();
+        Self(Box::new(encoding.new_decoder_without_bom_handling()))
     }
 
     /// Appends the text of the next piece to `out`.
     pub fn push(&mut self, bytes: &[u8], last: bool, out: &mut String) {
-        match &mut self.kind {
-            DecoderKind::Standard(decoder) => {
-                let room = decoder
-                    .max_utf8_buffer_length(bytes.len())
-                    .unwrap_or(bytes.len() * 3);
-                out.reserve(room);
-                // With that much room the whole piece is always taken.
-                let _ = decoder.decode_to_string(bytes, out, last);
-            }
-            DecoderKind::Utf32 {
-                big_endian,
-                pending,
-            } => {
-                pending.extend_from_slice(bytes);
-                let whole = pending.len() - pending.len() % 4;
-                for unit in pending[..whole].chunks_exact(4) {
-                    let unit = [unit[0], unit[1], unit[2], unit[3]];
-                    let code = if *big_endian {
-                        u32::from_be_bytes(unit)
-                    } else {
-                        u32::from_le_bytes(unit)
-                    };
-                    out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
-                }
-                pending.drain(..whole);
-                if last && !pending.is_empty() {
-                    out.push('\u{fffd}');
-                    pending.clear();
-                }
-            }
-        }
+        let room = self.0.max_utf8_buffer_length(bytes.len());
+        out.reserve(room.unwrap_or(bytes.len() * 3));
+        // With that much room the whole piece is always taken.
+        let _ = self.0.decode_to_string(bytes, out, last);
     }
 }
 
@@ -383,7 +322,7 @@ impl LineEnding {
     }
 }
 
-/// The line ending that all lines of a text have; `None` where they differ or there is none.
+/// Returns the line ending that all lines of a text have, or `None` if they differ or there is none.
 pub fn uniform_line_ending(text: &str) -> Option<LineEnding> {
     let mut found = None;
     for (at, _) in text.match_indices('\n') {
@@ -435,8 +374,6 @@ mod tests {
             Encoding::Utf8 { bom: false },
             Encoding::Utf16 { big_endian: false },
             Encoding::Utf16 { big_endian: true },
-            Encoding::Utf32 { big_endian: false },
-            Encoding::Utf32 { big_endian: true },
         ] {
             let mut bytes = encoding.mark().to_vec();
             bytes.extend_from_slice(&encoding.encode(text).expect("all of Unicode"));
@@ -449,6 +386,13 @@ mod tests {
                 decoder.push(&[*byte], i + 1 == body.len(), &mut out);
             }
             assert_eq!(out, text, "byte by byte, {}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn utf32_is_binary() {
+        for bytes in [&b"\xff\xfe\0\0a\0\0\0"[..], b"\0\0\xfe\xff\0\0\0a"] {
+            assert_eq!(encoding_of(bytes), None);
         }
     }
 

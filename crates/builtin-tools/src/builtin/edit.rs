@@ -13,7 +13,7 @@ use gemini_tools_workspace::edit::{
 };
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
+use gemini_tools_workspace::text::{ContentKind, Encoding, detect, is_utf32};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::{Read, Write};
@@ -205,6 +205,13 @@ impl Edit {
         file.take(SAMPLE_BYTES)
             .read_to_end(&mut sample)
             .map_err(|e| self.fail(&e))?;
+        if is_utf32(&sample) {
+            return Err(ToolError::new(
+                ErrorKind::ReadContentFailure,
+                format!("{} is UTF-32 text, which is not edited.", self.path()),
+            )
+            .with_hint("Convert it to UTF-8 first, with iconv for example."));
+        }
         // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
         Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
             ContentKind::Text(encoding) => encoding,

@@ -38,7 +38,7 @@ pub(super) const DECLARATION: Declaration = Declaration {
         unless 'limit' says otherwise, lines over 2,000 characters cut; where more remains, the \
         answer says which lines it shows and the 'offset' to go on with. Files of any size can be \
         read that way. Images, PDFs, audio and video come back as data (up to 20 MB). UTF-8, \
-        UTF-16, UTF-32 and older encodings are decoded.",
+        UTF-16 and older encodings are decoded.",
     schema: include_str!("declarations/read_file.json"),
     aliases: &["ReadFileTool"],
     kind: Kind::Read,
