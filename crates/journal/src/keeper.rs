@@ -7,7 +7,7 @@ use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{self, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
-use gemini_tools_workspace::keep::{Change, Keeper, Keeping};
+use gemini_tools_workspace::keep::{Backup, Change, Keeper};
 use gemini_tools_workspace::{OpenFile, show_path};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -66,7 +66,7 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Keeper for Journal {
-    fn prepare(&self, change: &Change<'_>) -> Result<Option<Keeping>, String> {
+    fn prepare(&self, change: &Change<'_>) -> Result<Option<Backup>, String> {
         if self.excludes(change) {
             return Ok(None);
         }
@@ -97,24 +97,24 @@ impl Keeper for Journal {
             .restores
             .as_deref()
             .and_then(|stamp| serde_json::from_str(stamp).ok());
-        let mut keeping = Keeping::new(log, Vec::new());
+        let mut backup = Backup::new(log, Vec::new());
         if let Some(old) = change.old {
             entry.before = Some(state(&old.stat));
-            entry.kept = self.keep(change, old, &dir, hour, &id, &mut keeping);
+            entry.kept = self.keep(change, old, &dir, hour, &id, &mut backup);
             if let Kept::Lost(reason) = &entry.kept {
-                keeping.lost = Some(reason.to_string());
+                backup.lost = Some(reason.to_string());
             }
         }
         if let Some(new) = change.new {
             let stat = fs::fstat(new).map_err(|e| unwritable(&e))?;
             entry.after = Some(state(&stat));
-            self.describe(change, &mut entry, &dir, &mut keeping);
+            self.describe(change, &mut entry, &dir, &mut backup);
         }
         let mut line = vec![b'\n'];
         serde_json::to_writer(&mut line, &entry).map_err(|e| unwritable(&e))?;
         line.push(b'\n');
-        keeping.line = line;
-        Ok(Some(keeping))
+        backup.line = line;
+        Ok(Some(backup))
     }
 }
 
@@ -185,7 +185,7 @@ impl Journal {
         dir: &Arc<OwnedFd>,
         hour: u64,
         id: &str,
-        keeping: &mut Keeping,
+        backup: &mut Backup,
     ) -> Kept<'static> {
         let size = old.size();
         if size > self.limits.max_bytes {
@@ -200,20 +200,20 @@ impl Journal {
         if is_alone && !change.must_copy {
             let own = place::mount(change.dir);
             if own.is_some() && own == place::mount(&**dir) {
-                keeping.moved_to = Some((Arc::clone(dir), name));
+                backup.moved_to = Some((Arc::clone(dir), name));
                 return Kept::Moved;
             }
             if let Some((beside, path)) = self.beside(change.dir)
                 && let Some(text) = path.to_str()
                 && let Ok((beside, _)) = place::make_hour(&beside, hour)
             {
-                keeping.moved_to = Some((Arc::new(beside), name));
+                backup.moved_to = Some((Arc::new(beside), name));
                 return Kept::Beside(text.to_owned().into());
             }
         }
         match copy(old, dir, &name) {
             Ok(()) => {
-                keeping.copies.push((Arc::clone(dir), name));
+                backup.copies.push((Arc::clone(dir), name));
                 Kept::Copied
             }
             Err(reason) => Kept::Lost(reason.into()),
@@ -239,7 +239,7 @@ impl Journal {
         change: &Change<'_>,
         entry: &mut Entry<'_>,
         dir: &Arc<OwnedFd>,
-        keeping: &mut Keeping,
+        backup: &mut Backup,
     ) {
         let (Some(new), Some(after)) = (change.new, &mut entry.after) else {
             return;
@@ -266,7 +266,7 @@ impl Journal {
             if middle.len() <= MAX_PATCH_BYTES {
                 let name = format!("{}{PATCH_ENDING}", entry.id);
                 if write(dir, &name, middle).is_ok() {
-                    keeping.copies.push((Arc::clone(dir), name));
+                    backup.copies.push((Arc::clone(dir), name));
                     let text = None;
                     entry.patch = Some(Patch { head, tail, text });
                     return;

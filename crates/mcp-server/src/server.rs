@@ -8,7 +8,6 @@ use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_config::settings::{Settings, home};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_workspace::flush::FlushBehind;
 use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +23,6 @@ pub(super) struct Server {
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) running: Arc<Running>,
-    flush_behind: Arc<FlushBehind>,
 }
 
 /// The host by whose memory file facts are kept, and the roots.
@@ -78,7 +76,6 @@ impl Server {
             roots.push(std::env::current_dir()?);
         }
         Ok(Self {
-            flush_behind: Arc::new(FlushBehind::new(options.log)),
             options,
             roots,
             projects: Mutex::default(),
@@ -155,8 +152,6 @@ impl Server {
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
         let session = open(root, more, rules)?.with_memory_host(host)?;
-        let workspace = &session.tool_env().workspace;
-        workspace.flush_behind(Arc::clone(&self.flush_behind));
         for problem in session.problems() {
             log(&visible(&problem));
         }

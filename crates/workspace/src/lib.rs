@@ -40,8 +40,8 @@
 //! # What it owns
 //!
 //! - [`resolve`]: paths beneath a root, links followed as long as they stay inside;
-//! - [`write`](mod@write): new content in the place of old, all or nothing; [`flush`] has the disk
-//!   keep up with a server, and [`keep`] hands over what a write takes away;
+//! - [`write`](mod@write): new content in the place of old, all or nothing; [`keep`] hands the old
+//!   content over to the journal;
 //! - [`edit`] and [`line_endings`]: replacing a text in a file, every byte outside of it as it was;
 //! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
 //! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
@@ -58,7 +58,8 @@
 //! - No path, link or `..` leads out of the roots, and a directory that is exchanged for a link
 //!   meanwhile does not either: on Linux by `openat2`, elsewhere by a walk over open directories.
 //! - Only regular files are opened for reading. A named pipe is not waited for.
-//! - After a full disk, a crash or a kill a file has its old content or its new content.
+//! - After a full disk, a crash or a kill a file has its old content or its new content, and there
+//!   may be a file `.gemini-tools-….tmp`, which a later write in its directory removes.
 //! - A replaced file has exactly the access that it had (owner, group, mode, access list,
 //!   attributes), or the write is refused.
 //! - Two writers of this crate wait for each other. A change by another program between reading and
@@ -83,18 +84,16 @@ struct Readme;
 mod access;
 #[cfg(feature = "home-files")]
 pub mod atomic_file;
-#[cfg(target_os = "linux")]
-mod commit_child;
 pub mod diff;
 pub mod edit;
 pub mod file_owner;
-pub mod flush;
 mod git_config;
 pub mod ignore;
 pub mod keep;
 pub mod line_endings;
 pub mod lines;
 pub mod media;
+mod new_file;
 #[cfg(feature = "home-files")]
 pub mod overflow;
 pub mod pattern;
@@ -113,7 +112,6 @@ pub use rules::Respect;
 use gemini_tools_core::text::path_from_argument;
 pub use gemini_tools_core::text::{show_name, show_path};
 
-use flush::FlushBehind;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_platform::fd::OwnedFd;
 use gemini_tools_platform::files::PATH_ONLY;
@@ -149,8 +147,6 @@ pub struct Workspace {
     refused: Vec<PathBuf>,
     /// Below it long answers are kept for later calls.
     home: Option<PathBuf>,
-    /// Unset where each write is flushed before its answer.
-    behind: OnceLock<Arc<FlushBehind>>,
     /// Unset where nothing is kept of what writes take away.
     keeper: OnceLock<Arc<dyn Keeper>>,
 }
@@ -220,7 +216,6 @@ impl Workspace {
             }],
             refused: Vec::new(),
             home: home.map(Path::to_owned),
-            behind: OnceLock::new(),
             keeper: OnceLock::new(),
         };
         workspace.add_roots(more, writable, false);
@@ -279,14 +274,7 @@ impl Workspace {
             .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
-    /// From now on has written files flushed behind the answers of tools, where that costs
-    /// nothing but what a loss of power may take meanwhile.
-    pub fn flush_behind(&self, behind: Arc<FlushBehind>) {
-        // The first caller had the same right.
-        let _ = self.behind.set(behind);
-    }
-
-    /// From now on has what tools' writes take away kept.
+    /// Has the old content kept that tools' writes replace, from now on.
     pub fn keep_changes(&self, keeper: Arc<dyn Keeper>) {
         // The first caller had the same right.
         let _ = self.keeper.set(keeper);

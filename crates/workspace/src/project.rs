@@ -31,7 +31,6 @@ impl Workspace {
             roots: vec![root],
             refused: Vec::new(),
             home: None,
-            behind: OnceLock::new(),
             keeper: OnceLock::new(),
         })
     }

@@ -58,7 +58,7 @@ def lose_power():
 
 
 def after_power_is_back():
-    """The version that is there. (The new one may besides still have its first name, which only a kill can't leave.)"""
+    """The version that is there. (The new one may besides still have its first name.)"""
     unmount()
     mount()
     with open(FILE) as file:

@@ -1,13 +1,10 @@
 //! Whose a file is, who may write to it, and what tells it from others, by the mode and the owner.
 
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, renameat};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, CWD, OFlags, Stat};
 use rustix::io::Errno;
-use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -122,84 +119,3 @@ pub const PATH_ONLY: OFlags = OFlags::PATH;
 /// is only looked at.
 #[cfg(target_os = "macos")]
 pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
-
-/// Gives a file a second name.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn link(
-    from: BorrowedFd<'_>,
-    name: &OsStr,
-    to: BorrowedFd<'_>,
-    second: &str,
-) -> Result<(), Errno> {
-    linkat(from, name, to, second, AtFlags::empty())
-}
-
-/// A path by which an open file is opened again and given a name, also where it has none.
-#[cfg(target_os = "linux")]
-pub fn by_descriptor(file: &File) -> Option<String> {
-    Some(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
-/// A path by which an open file is opened again and given a name: there is none here.
-#[cfg(not(target_os = "linux"))]
-pub fn by_descriptor(_file: &File) -> Option<String> {
-    None
-}
-
-/// Gives an open file a name, by a path of [`by_descriptor`]. A system call only.
-///
-/// # Errors
-///
-/// `EXIST` where another file has the name, or what the system says.
-pub fn name_open(path: &str, directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
-    linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// Gives a file a name that no other has. The one that it had may stay. A system call only.
-///
-/// # Errors
-///
-/// `EXIST` where another file has the name, or what the system says.
-pub fn name_anew(
-    from: BorrowedFd<'_>,
-    temporary: &str,
-    directory: BorrowedFd<'_>,
-    name: &OsStr,
-) -> Result<(), Errno> {
-    linkat(from, temporary, directory, name, AtFlags::empty())
-}
-
-/// Gives a file the name of another in its directory, which goes. `_release` is for systems where
-/// the other may have to be closed. A system call only.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn replace(
-    directory: BorrowedFd<'_>,
-    temporary: &str,
-    name: &OsStr,
-    _release: &mut dyn FnMut(),
-) -> Result<(), Errno> {
-    renameat(directory, temporary, directory, name)
-}
-
-/// Moves a file to another directory, where it is the user's alone. System calls only.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn move_away(
-    file: &File,
-    from: BorrowedFd<'_>,
-    name: &OsStr,
-    to: BorrowedFd<'_>,
-    kept: &str,
-) -> Result<(), Errno> {
-    renameat(from, name, to, kept)?;
-    let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(0o600));
-    Ok(())
-}

@@ -1,0 +1,306 @@
+//! A new file on its way to its place: made without a name where the file system allows that,
+//! filled, and put under its name in one step.
+//!
+//! A file that takes the place of another has a temporary name for a moment. A kill in that moment
+//! leaves it behind, and [`remove_litter`] removes it later.
+
+use super::OpenFile;
+use super::keep::Backup;
+use gemini_tools_core::tool::ToolError;
+use gemini_tools_platform::fd::{AsFd, AsRawFd, BorrowedFd};
+use gemini_tools_platform::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, Stat, fstat, linkat, openat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use gemini_tools_platform::io::Errno;
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, SystemTime};
+
+const TEMPORARY_PREFIX: &str = ".gemini-tools-";
+
+/// The age from which a temporary file is litter. A younger one may be that of a call that still
+/// runs, also in another container.
+const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// The most names of a directory among which litter is looked for, so that a write takes no longer
+/// in a directory of a million files.
+const MAX_LITTER_NAMES: usize = 1000;
+
+/// A reason why a finished file did not get its place.
+pub(super) enum Unplaced {
+    /// The call is over.
+    Late(ToolError),
+    /// Another program has changed the file.
+    Changed,
+    /// The old file can't be moved to the journal.
+    Unmovable,
+    /// An error of the operating system.
+    System(Errno),
+}
+
+impl From<Errno> for Unplaced {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno)
+    }
+}
+
+/// A file that has no place yet. Its temporary name is removed when it is dropped.
+pub(super) struct NewFile<'a> {
+    pub(super) file: File,
+    /// The directory of the temporary name: the nearest to the file's place that exists.
+    dir: BorrowedFd<'a>,
+    temporary: String,
+    is_nameless: bool,
+    has_temporary: Cell<bool>,
+}
+
+impl<'a> NewFile<'a> {
+    /// Makes a file without a name, or returns `None` where the file system can't do that.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    #[cfg(target_os = "linux")]
+    pub(super) fn nameless(dir: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match openat(dir, ".", flags, mode) {
+            Ok(fd) => Ok(Some(Self {
+                file: fd.into(),
+                dir,
+                temporary: temporary_name(),
+                is_nameless: true,
+                has_temporary: Cell::new(false),
+            })),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Returns `None`: all files have names here.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn nameless(_: BorrowedFd<'a>, _: Mode) -> Result<Option<Self>, Errno> {
+        Ok(None)
+    }
+
+    /// Makes a file with a temporary name.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub(super) fn named(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, Errno> {
+        let temporary = temporary_name();
+        // Readable for the journal, which compares it with the old file.
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let fd = openat(dir, &*temporary, flags | OFlags::CLOEXEC, mode)?;
+        Ok(Self {
+            file: fd.into(),
+            dir,
+            temporary,
+            is_nameless: false,
+            has_temporary: Cell::new(true),
+        })
+    }
+
+    /// Gives a nameless file a name that no other file may have.
+    fn link(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Puts the file under a name that no other file may have.
+    ///
+    /// # Errors
+    ///
+    /// Returns `EXIST` if another file has the name, or the operating system's error.
+    pub(super) fn place(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+        if self.is_nameless {
+            return self.link(dir, name);
+        }
+        match renameat_with(self.dir, &self.temporary, dir, name, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                linkat(self.dir, &self.temporary, dir, name, AtFlags::empty())
+            }
+            result => result,
+        }
+    }
+
+    /// Puts the file in the place of `old` in one step. What came out goes into the journal, or is
+    /// put back if it is not as it was read.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the file did not get its place; nothing was changed then.
+    pub(super) fn replace(
+        &self,
+        name: &OsStr,
+        old: &OpenFile,
+        backup: Option<&Backup>,
+    ) -> Result<(), Unplaced> {
+        if !self.has_temporary.get() {
+            self.link(self.dir, self.temporary.as_ref())?;
+            self.has_temporary.set(true);
+        }
+        // The last look, just before the exchange: until a foreign file is put back, another
+        // program may read the new one and build on it.
+        if self
+            .stat(name)
+            .is_ok_and(|now| !is_same_content(&old.stat, &now))
+        {
+            return Err(Unplaced::Changed);
+        }
+        let (dir, temporary) = (self.dir, &*self.temporary);
+        match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
+            Ok(()) => {}
+            // Not on this file system, or not for us.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
+                if backup.is_some_and(|backup| backup.moved_to.is_some()) {
+                    return Err(Unplaced::Unmovable);
+                }
+                return Ok(renameat(dir, temporary, dir, name)?);
+            }
+            // The old file has been removed.
+            Err(Errno::NOENT) => return Err(Unplaced::Changed),
+            Err(errno) => return Err(errno.into()),
+        }
+        let came_out = self.stat(temporary.as_ref());
+        if came_out.is_ok_and(|came_out| !is_same_content(&old.stat, &came_out)) {
+            self.put_back(name);
+            return Err(Unplaced::Changed);
+        }
+        if backup.is_some_and(|backup| backup.take(dir, temporary, &old.file).is_err()) {
+            self.put_back(name);
+            return Err(Unplaced::Unmovable);
+        }
+        Ok(())
+    }
+
+    fn stat(&self, name: &OsStr) -> Result<Stat, Errno> {
+        statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Gives its name back to the file that came out. If another program has put a third file
+    /// there meanwhile, that one keeps the name.
+    fn put_back(&self, name: &OsStr) {
+        let (dir, temporary) = (self.dir, &*self.temporary);
+        let exchange = || renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE);
+        if exchange().is_err() {
+            // The new file has been removed already.
+            let _ = renameat_with(dir, temporary, dir, name, RenameFlags::NOREPLACE);
+            return;
+        }
+        let is_ours = |out: Stat| fstat(&self.file).is_ok_and(|own| is_same_file(&own, &out));
+        if !self.stat(temporary.as_ref()).is_ok_and(is_ours) {
+            let _ = exchange();
+        }
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        if self.has_temporary.get() {
+            let _ = unlinkat(self.dir, &*self.temporary, AtFlags::empty());
+        }
+    }
+}
+
+/// Removes a file, or moves it into the journal.
+///
+/// # Errors
+///
+/// Returns why the file was not removed.
+pub(super) fn remove(
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+    old: &OpenFile,
+    backup: Option<&Backup>,
+) -> Result<(), Unplaced> {
+    let temporary = temporary_name();
+    renameat(dir, name, dir, &*temporary)?;
+    let came_out = statat(dir, &*temporary, AtFlags::SYMLINK_NOFOLLOW);
+    let failure = if came_out.is_ok_and(|came_out| !is_same_content(&old.stat, &came_out)) {
+        Unplaced::Changed
+    } else if backup.is_some_and(|backup| backup.take(dir, &temporary, &old.file).is_err()) {
+        Unplaced::Unmovable
+    } else {
+        // Gone already where the journal has taken it.
+        let _ = unlinkat(dir, &*temporary, AtFlags::empty());
+        return Ok(());
+    };
+    match renameat_with(dir, &*temporary, dir, name, RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        // Another program has made the file anew.
+        Err(Errno::EXIST) => {
+            let _ = unlinkat(dir, &*temporary, AtFlags::empty());
+        }
+        Err(_) => renameat(dir, &*temporary, dir, name)?,
+    }
+    Err(failure)
+}
+
+/// Returns true if two looks saw the same file.
+pub(super) fn is_same_file(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// Returns true if two looks at a file saw the same content, by its size and time.
+pub(super) fn is_same_content(before: &Stat, now: &Stat) -> bool {
+    is_same_file(before, now)
+        && before.st_size == now.st_size
+        && (before.st_mtime, before.st_mtime_nsec) == (now.st_mtime, now.st_mtime_nsec)
+}
+
+fn temporary_name() -> String {
+    let number = RandomState::new().hash_one(SystemTime::now());
+    format!("{TEMPORARY_PREFIX}{number:016x}.tmp")
+}
+
+/// Removes temporary files that killed calls have left behind.
+pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
+    let dir = dir.as_fd();
+    let oldest = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .saturating_sub(LITTER_AGE);
+    let Ok(entries) = Dir::read_from(dir) else {
+        return;
+    };
+    for entry in entries.flatten().take(MAX_LITTER_NAMES) {
+        let name = entry.file_name();
+        let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+            && name.to_bytes().ends_with(b".tmp");
+        // The time of the last rename too: an old file has this name while it is replaced.
+        let is_old = || {
+            statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))
+        };
+        if is_temporary && is_old() {
+            let _ = unlinkat(dir, name, AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LITTER_AGE, SystemTime, remove_litter, temporary_name};
+    use std::fs::{self, File};
+    use std::time::Duration;
+
+    #[test]
+    fn only_temporary_files_older_than_an_hour_are_litter() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let fd = File::open(dir.path()).expect("it opens");
+        let temporary = temporary_name();
+        for name in [temporary.as_str(), "a.tmp", ".gemini-tools-x"] {
+            fs::write(dir.path().join(name), "x").expect("written");
+        }
+        let count = || fs::read_dir(dir.path()).expect("it").count();
+        remove_litter(&fd, SystemTime::now());
+        assert_eq!(count(), 3);
+        remove_litter(&fd, SystemTime::now() + LITTER_AGE + Duration::from_secs(2));
+        assert_eq!(count(), 2);
+        assert!(!dir.path().join(temporary).exists());
+    }
+}
