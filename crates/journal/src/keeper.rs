@@ -8,6 +8,7 @@ use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_platform::fs::{self, Mode, OFlags, Stat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::keep::{Backup, Change, Keeper};
+use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::{OpenFile, show_path};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -317,11 +318,10 @@ fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> Result<(), &'static str> {
     let mut piece = vec![0_u8; PIECE_BYTES];
     let mut at = 0;
     loop {
-        let read = || gemini_tools_platform::io::pread(&old.file, &mut piece[..], at);
-        let copied = match gemini_tools_platform::io::retry_on_intr(read) {
+        let copied = match read_at(&old.file, &mut piece, at) {
             Ok(0) => return Ok(()),
             Ok(n) => file.write_all(&piece[..n]).map(|()| n),
-            Err(e) => Err(e.into()),
+            Err(e) => Err(e),
         };
         let Ok(n) = copied else {
             remove(dir, name);
@@ -331,16 +331,11 @@ fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The first `size` bytes of a file, wherever it is read otherwise.
+/// Reads the first `size` bytes of a file. Its own position stays.
 pub(crate) fn read(file: &File, size: u64) -> std::io::Result<Vec<u8>> {
     let mut content = vec![0_u8; usize::try_from(size).unwrap_or(usize::MAX)];
-    let mut filled = 0;
-    while filled < content.len() {
-        let read = || gemini_tools_platform::io::pread(file, &mut content[filled..], filled as u64);
-        match gemini_tools_platform::io::retry_on_intr(read)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            n => filled += n,
-        }
+    if read_at(file, &mut content, 0)? < content.len() {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
     Ok(content)
 }

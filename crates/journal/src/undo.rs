@@ -16,6 +16,7 @@ use gemini_tools_platform::fs;
 use gemini_tools_platform::unix_fs::PermissionsExt;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
+use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::collections::HashMap;
@@ -586,8 +587,7 @@ fn put_back(source: &File, file: &mut File, mode: Option<u32>) -> io::Result<()>
     let mut piece = vec![0_u8; PIECE_BYTES];
     let mut at = 0;
     loop {
-        let read = || gemini_tools_platform::io::pread(source, &mut piece[..], at);
-        match gemini_tools_platform::io::retry_on_intr(read)? {
+        match read_at(source, &mut piece, at)? {
             0 => return Ok(()),
             n => {
                 file.write_all(&piece[..n])?;

@@ -238,6 +238,55 @@ struct PendingEnd {
     until: Option<Instant>,
 }
 
+/// The moments at which something becomes of a command, as far as they are known.
+struct Deadlines {
+    wall: Option<Instant>,
+    idle: Option<Instant>,
+    background: Option<Instant>,
+    /// The end of the wait for pipes that are held open.
+    held: Option<Instant>,
+    /// The end of the call that the caller has chosen.
+    chosen: Option<Instant>,
+}
+
+impl Deadlines {
+    fn new(
+        limits: CommandLimits,
+        started: Instant,
+        last_output: Instant,
+        pending_end: Option<PendingEnd>,
+        cancel: &Cancellation,
+    ) -> Self {
+        // Once the command has ended, only the limit of its pipes counts.
+        let held = pending_end.and_then(|pending_end| pending_end.until);
+        Self {
+            wall: started.checked_add(limits.wall).filter(|_| held.is_none()),
+            idle: limits.idle.and_then(|idle| last_output.checked_add(idle)),
+            background: limits.background_after.and_then(|b| started.checked_add(b)),
+            held,
+            chosen: cancel.chosen_deadline(),
+        }
+    }
+
+    /// Returns the time until the next of them, or until the next look at the call.
+    fn pause(&self) -> Duration {
+        let all = [
+            self.wall,
+            self.idle,
+            self.background,
+            self.held,
+            self.chosen,
+        ];
+        let next = all.into_iter().flatten().min();
+        let left = next.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
+        left.min(TICK)
+    }
+}
+
+fn is_past(at: Option<Instant>) -> bool {
+    at.is_some_and(|at| Instant::now() >= at)
+}
+
 impl<'a> Supervision<'a> {
     fn new(
         watched: &'a Supervised,
@@ -269,22 +318,13 @@ impl<'a> Supervision<'a> {
             if cancel.signal().is_some() {
                 return self.end_all(StopReason::Cancelled);
             }
-            let now = Instant::now();
-            let is_past = |at: Option<Instant>| at.is_some_and(|at| now >= at);
-            let wall = started.checked_add(limits.wall);
-            let idle = limits
-                .idle
-                .and_then(|idle| self.last_output.checked_add(idle));
-            let background = limits.background_after.and_then(|b| started.checked_add(b));
-            if is_past(background) {
+            let clock = Deadlines::new(limits, started, self.last_output, pending_end, cancel);
+            if is_past(clock.background) {
                 return CommandOutcome::Background;
             }
-            // Once the command has ended, only the limit of its pipes counts.
-            let held_until = pending_end.and_then(|pending_end| pending_end.until);
-            let wall = wall.filter(|_| held_until.is_none());
             if let Some(PendingEnd { ending, took, .. }) = pending_end {
                 let is_held = self.is_open || self.are_errors_open;
-                if !is_held || is_past(held_until) {
+                if !is_held || is_past(clock.held) {
                     return CommandOutcome::Done {
                         ending,
                         has_survivors: true,
@@ -293,42 +333,33 @@ impl<'a> Supervision<'a> {
                     };
                 }
             }
-            if is_past(wall) || is_past(cancel.chosen_deadline()) {
+            if is_past(clock.wall) || is_past(clock.chosen) {
                 return self.end_all(StopReason::OutOfTime);
             }
-            if is_past(idle) {
+            if is_past(clock.idle) {
                 return self.end_all(StopReason::Idle);
             }
-            let next = [wall, idle, background, held_until, cancel.chosen_deadline()];
-            let next = next.into_iter().flatten().min();
-            let pause = next.map_or(TICK, |at| at.saturating_duration_since(now));
-            self.step(pause.min(TICK), Some(cancel));
-            match self.watched.next_event() {
-                Some(Event::Ended { status, all_gone }) => {
-                    let ending = status.into();
-                    let took = started.elapsed();
-                    match limits.hold {
-                        Some(limit) if !all_gone => {
-                            let until = Instant::now().checked_add(limit);
-                            pending_end = Some(PendingEnd {
-                                ending,
-                                took,
-                                until,
-                            });
-                        }
-                        _ => {
-                            let has_survivors = !all_gone && !self.linger();
-                            return self.done(ending, took, has_survivors);
-                        }
-                    }
-                }
-                Some(Event::AllGone { .. }) => {
+            self.step(clock.pause(), Some(cancel));
+            match (self.watched.next_event(), limits.hold) {
+                (None, _) => {}
+                (Some(Event::Lost), _) => return self.end_unwatched(),
+                (Some(Event::AllGone { .. }), _) => {
                     if let Some(PendingEnd { ending, took, .. }) = pending_end {
                         return self.done(ending, took, false);
                     }
                 }
-                Some(Event::Lost) => return self.end_unwatched(),
-                None => {}
+                (Some(Event::Ended { status, all_gone }), Some(hold)) if !all_gone => {
+                    pending_end = Some(PendingEnd {
+                        ending: status.into(),
+                        took: started.elapsed(),
+                        until: Instant::now().checked_add(hold),
+                    });
+                }
+                (Some(Event::Ended { status, all_gone }), _) => {
+                    let took = started.elapsed();
+                    let has_survivors = !all_gone && !self.linger();
+                    return self.done(status.into(), took, has_survivors);
+                }
             }
             self.show_live();
         }

@@ -554,75 +554,67 @@ fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?)
 }
 
-/// An error of the system as an error of the contract.
+/// Returns the error of the contract for an error of the operating system.
 pub fn system_error(errno: Errno, path: &str) -> ToolError {
-    let (kind, message, hint) = match errno {
+    use ErrorKind as Kind;
+    let (kind, rest, hint) = match errno {
+        Errno::ACCESS | Errno::PERM => {
+            let message = format!("The system denies access to {path}.");
+            return with_cause(Kind::PermissionDenied, message, errno)
+                .with_hint("Check its permissions.");
+        }
+        Errno::NOSPC | Errno::DQUOT => {
+            let message = format!("There is no space left for {path}.");
+            return with_cause(Kind::NoSpaceLeft, message, errno)
+                .with_hint("Nothing was changed; free some space first.");
+        }
+        Errno::NAMETOOLONG => {
+            let beginning: String = path.chars().take(80).collect();
+            let message = format!("The path {beginning}… is longer than the system allows.");
+            return with_cause(Kind::InvalidToolParams, message, errno)
+                .with_hint("A name may have 255 bytes.");
+        }
         Errno::NOENT => (
-            ErrorKind::FileNotFound,
-            format!("{path} does not exist."),
-            Some("Check the path, or find the file with glob."),
+            Kind::FileNotFound,
+            "does not exist",
+            "Check the path, or find the file with glob.",
         ),
         Errno::NOTDIR => (
-            ErrorKind::PathIsNotADirectory,
-            format!(
-                "{path} can't be used: the path, or a part of it, is a file and not a directory."
-            ),
-            Some("Name a directory there."),
+            Kind::PathIsNotADirectory,
+            "can't be used: the path, or a part of it, is a file and not a directory",
+            "Name a directory there.",
         ),
-        Errno::ISDIR => (
-            ErrorKind::TargetIsDirectory,
-            format!("{path} is a directory, not a file."),
-            None,
-        ),
-        Errno::ACCESS | Errno::PERM => (
-            ErrorKind::PermissionDenied,
-            format!("The system denies access to {path}."),
-            Some("Check its permissions."),
-        ),
-        Errno::ROFS => (
-            ErrorKind::PermissionDenied,
-            format!("{path} is on a read-only file system."),
-            None,
-        ),
-        Errno::NOSPC | Errno::DQUOT => (
-            ErrorKind::NoSpaceLeft,
-            format!("There is no space left for {path}."),
-            Some("Nothing was changed; free some space first."),
-        ),
+        Errno::ISDIR => (Kind::TargetIsDirectory, "is a directory, not a file", ""),
+        Errno::ROFS => (Kind::PermissionDenied, "is on a read-only file system", ""),
         Errno::FBIG => (
-            ErrorKind::NoSpaceLeft,
-            format!("{path} would be larger than the system allows."),
-            Some("Nothing was changed."),
-        ),
-        Errno::NAMETOOLONG => (
-            ErrorKind::InvalidToolParams,
-            format!(
-                "The path {}… is longer than the system allows.",
-                path.chars().take(80).collect::<String>()
-            ),
-            Some("A name may have 255 bytes."),
+            Kind::NoSpaceLeft,
+            "would be larger than the system allows",
+            "Nothing was changed.",
         ),
         Errno::LOOP => (
-            ErrorKind::FileNotFound,
-            format!("{path} leads through too many symbolic links."),
-            None,
+            Kind::FileNotFound,
+            "leads through too many symbolic links",
+            "",
         ),
         Errno::NXIO => (
-            ErrorKind::ReadContentFailure,
-            format!("{path} is a socket or device, not a regular file."),
-            None,
+            Kind::ReadContentFailure,
+            "is a socket or device, not a regular file",
+            "",
         ),
-        other => (
-            ErrorKind::ExecutionFailed,
-            format!("{path} can't be used: {}.", std::io::Error::from(other)),
-            None,
-        ),
+        other => {
+            let message = format!("{path} can't be used: {}.", std::io::Error::from(other));
+            return with_cause(Kind::ExecutionFailed, message, errno);
+        }
     };
-    let error = ToolError::new(kind, message).with_source(std::io::Error::from(errno));
-    match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
+    let error = with_cause(kind, format!("{path} {rest}."), errno);
+    if hint.is_empty() {
+        return error;
     }
+    error.with_hint(hint)
+}
+
+fn with_cause(kind: ErrorKind, message: String, errno: Errno) -> ToolError {
+    ToolError::new(kind, message).with_source(std::io::Error::from(errno))
 }
 
 /// Returns the error of a file that can't be read or written, with the reason: that of the

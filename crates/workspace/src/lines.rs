@@ -4,7 +4,8 @@ use super::OpenFile;
 use super::text::{Encoding, FileDecoder};
 use gemini_tools_core::scan::{self, count_newlines};
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_platform::fd::AsFd;
+use gemini_tools_platform::io::{pread, retry_on_intr};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -19,10 +20,7 @@ const MIN_BUFFER_BYTES: usize = 256;
 /// be looked for in the rest of a large file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// From here on the rest of a file is counted by two threads.
-const PARALLEL_COUNT_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Which lines, and how much of them.
+/// A request for a window of lines.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowRequest {
     /// The first line, from 0.
@@ -33,7 +31,7 @@ pub struct WindowRequest {
     pub line_chars: usize,
     /// The window ends before the line that would exceed this, in characters.
     pub total_chars: usize,
-    /// Whether lines after the window are counted.
+    /// True if the lines after the window are counted.
     pub count: bool,
 }
 
@@ -42,11 +40,11 @@ pub struct WindowRequest {
 pub struct Window {
     /// Their text, line ends included.
     pub text: String,
-    /// How many lines it holds.
+    /// The number of lines in it.
     pub lines: u64,
-    /// How many lines the file has, where that was counted.
+    /// The number of lines in the file, if they were counted.
     pub total: Option<u64>,
-    /// Whether lines follow the window.
+    /// True if lines follow the window.
     pub more: bool,
     /// The first line that was cut, from 1.
     pub first_cut_line: Option<u64>,
@@ -57,7 +55,7 @@ pub struct Window {
 ///
 /// # Errors
 ///
-/// `cancelled`, `timeout`, or what the system says.
+/// Returns `cancelled`, `timeout`, or the operating system's error.
 pub fn read_window(
     open: &OpenFile,
     path: &Path,
@@ -66,165 +64,78 @@ pub fn read_window(
     request: WindowRequest,
     cancel: &Cancellation,
 ) -> Result<Window, ToolError> {
-    let fail = |e: io::Error| super::io_error(&e, path);
     let mut collector = Collector::new(request);
     collector.out.reserve(start.len());
     let mut decoder = (!encoding.is_utf8()).then(|| FileDecoder::new(encoding));
-    let mut piece = String::new();
+    let mut text = String::new();
     let mut push = |collector: &mut Collector, bytes: &[u8], ended| match &mut decoder {
         None => collector.push(bytes),
         Some(decoder) => {
-            piece.clear();
-            decoder.push(bytes, ended, &mut piece);
-            collector.push(piece.as_bytes());
+            text.clear();
+            decoder.push(bytes, ended, &mut text);
+            collector.push(text.as_bytes());
         }
     };
-    push(
-        &mut collector,
-        start.get(encoding.mark().len()..).unwrap_or_default(),
-        false,
-    );
+    let content = start.get(encoding.mark().len()..).unwrap_or_default();
+    push(&mut collector, content, false);
     let mut position = start.len() as u64;
     // One byte more shows that the file has ended, or has grown.
     let left = usize::try_from((open.size() + 1).saturating_sub(position)).unwrap_or(BUFFER_BYTES);
     let mut buffer = vec![0; left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES)];
     let mut ended = false;
-    while !ended && !collector.done {
+    while !ended && (request.count || !collector.done) {
         cancel.check()?;
-        let n = read_at(&open.file, &mut buffer, position).map_err(fail)?;
+        let n =
+            read_at(&open.file, &mut buffer, position).map_err(|e| super::io_error(&e, path))?;
         position += n as u64;
-        ended = n == 0;
+        ended = n < buffer.len();
         push(&mut collector, &buffer[..n], ended);
     }
     if ended {
         collector.finish();
-    } else if request.count && decoder.is_none() {
-        let size = open.size().max(position);
-        let count = count_range(open, position, size, cancel).map_err(|e| match e {
-            CountError::Stopped(e) => e,
-            CountError::System(e) => fail(e),
-        })?;
-        collector.count_rest(&count);
-    } else if request.count {
-        while !ended {
-            cancel.check()?;
-            let n = read_at(&open.file, &mut buffer, position).map_err(fail)?;
-            position += n as u64;
-            ended = n == 0;
-            if let Some(decoder) = &mut decoder {
-                piece.clear();
-                decoder.push(&buffer[..n], ended, &mut piece);
-                let last = piece.as_bytes().last().copied();
-                collector.count_rest(&Count {
-                    newlines: count_newlines(piece.as_bytes()),
-                    last,
-                });
-            }
-        }
     }
     let beyond = !ended && position < open.size();
     Ok(collector.into_window(ended, beyond))
 }
 
-/// The first bytes of a file, at most `limit`.
+/// Returns the first bytes of a file, at most `limit`.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error.
 pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(open.size()).map_or(limit, |size| size.min(limit))];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let n = read_at(&open.file, &mut bytes[filled..], filled as u64)?;
-        if n == 0 {
-            break;
-        }
-        filled += n;
-    }
+    let filled = read_at(&open.file, &mut bytes, 0)?;
     bytes.truncate(filled);
     Ok(bytes)
 }
 
-fn read_at(file: impl AsFd, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    loop {
-        match gemini_tools_platform::io::pread(&file, &mut *buffer, position) {
-            Err(gemini_tools_platform::io::Errno::INTR) => {}
-            other => return Ok(other?),
+/// Reads from a position on until the buffer is full or the file ends. Returns how many bytes were
+/// read. The file's own position stays.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let read = || pread(file, &mut buffer[filled..], position + filled as u64);
+        match retry_on_intr(read)? {
+            0 => break,
+            n => filled += n,
         }
     }
+    Ok(filled)
 }
 
-enum CountError {
-    Stopped(ToolError),
-    System(io::Error),
-}
-
-struct Count {
-    newlines: u64,
-    last: Option<u8>,
-}
-
-/// Counts the line feeds of a range, with two threads where that pays.
-fn count_range(
-    open: &OpenFile,
-    from: u64,
-    to: u64,
-    cancel: &Cancellation,
-) -> Result<Count, CountError> {
-    if to - from < PARALLEL_COUNT_BYTES {
-        return count_serially(open, from, to, cancel);
-    }
-    let middle = from + (to - from) / 2;
-    std::thread::scope(|scope| {
-        let first = scope.spawn(|| count_serially(open, from, middle, cancel));
-        let second = count_serially(open, middle, to, cancel)?;
-        let first = first
-            .join()
-            .map_err(|_| CountError::System(io::Error::other("a thread failed")))??;
-        Ok(Count {
-            newlines: first.newlines + second.newlines,
-            last: second.last.or(first.last),
-        })
-    })
-}
-
-fn count_serially(
-    open: &OpenFile,
-    from: u64,
-    to: u64,
-    cancel: &Cancellation,
-) -> Result<Count, CountError> {
-    let length = usize::try_from(to.saturating_sub(from)).unwrap_or(BUFFER_BYTES);
-    let mut buffer = vec![0; length.min(BUFFER_BYTES)];
-    let mut count = Count {
-        newlines: 0,
-        last: None,
-    };
-    let mut position = from;
-    while position < to {
-        cancel.check().map_err(CountError::Stopped)?;
-        let room = usize::try_from(to - position)
-            .unwrap_or(BUFFER_BYTES)
-            .min(BUFFER_BYTES);
-        let n = read_at(&open.file, &mut buffer[..room], position).map_err(CountError::System)?;
-        if n == 0 {
-            break;
-        }
-        count.newlines += count_newlines(&buffer[..n]);
-        count.last = Some(buffer[n - 1]);
-        position += n as u64;
-    }
-    Ok(count)
-}
-
-/// Takes a file's text in pieces and keeps the window.
+/// A window that is filled from a file's text in pieces.
 struct Collector {
     request: WindowRequest,
     /// Whole lines seen so far.
     line: u64,
     /// Bytes of the window.
     out: Vec<u8>,
-    /// Where in `out` the current line begins.
+    /// The beginning of the current line in `out`.
     line_at: usize,
     /// All bytes of the current line, also those not kept.
     line_bytes: u64,
@@ -236,9 +147,10 @@ struct Collector {
     first_cut_line: Option<u64>,
     /// The window is complete; what follows is only counted.
     done: bool,
-    /// Whether anything follows the window.
+    /// True if anything follows the window.
     more: bool,
-    rest: Count,
+    /// The line feeds after the window.
+    rest_newlines: u64,
     last_byte: Option<u8>,
 }
 
@@ -256,10 +168,7 @@ impl Collector {
             first_cut_line: None,
             done: request.limit == 0,
             more: false,
-            rest: Count {
-                newlines: 0,
-                last: None,
-            },
+            rest_newlines: 0,
             last_byte: None,
         }
     }
@@ -290,10 +199,8 @@ impl Collector {
             }
         }
         if self.done && !bytes.is_empty() {
-            self.count_rest(&Count {
-                newlines: count_newlines(bytes),
-                last: bytes.last().copied(),
-            });
+            self.rest_newlines += count_newlines(bytes);
+            self.more = true;
         }
     }
 
@@ -321,10 +228,8 @@ impl Collector {
         if self.chars > self.request.total_chars && self.kept > 0 {
             self.out.truncate(self.line_at);
             self.done = true;
-            self.count_rest(&Count {
-                newlines: 1,
-                last: Some(b'\n'),
-            });
+            self.rest_newlines += 1;
+            self.more = true;
             return;
         }
         self.line = number;
@@ -334,7 +239,7 @@ impl Collector {
         self.done = self.kept >= self.request.limit;
     }
 
-    /// Shortens the current line where it has too many characters.
+    /// Shortens the current line if it has too many characters.
     fn cut_line(&mut self, number: u64) {
         let text = String::from_utf8_lossy(&self.out[self.line_at..]);
         let ending = if text.ends_with("\r\n") {
@@ -364,32 +269,26 @@ impl Collector {
         }
     }
 
-    fn count_rest(&mut self, count: &Count) {
-        self.more |= count.newlines > 0 || count.last.is_some();
-        self.rest.newlines += count.newlines;
-        self.rest.last = count.last.or(self.rest.last);
-    }
-
-    /// The file has ended: a last line without a line feed counts too.
+    /// Ends the text: a last line without a line feed counts too.
     fn finish(&mut self) {
         if !self.done && self.line_bytes > 0 {
             self.end_line();
+            self.last_byte = None;
         } else if self.line < self.request.offset && self.last_byte.is_some_and(|b| b != b'\n') {
             self.line += 1;
         }
     }
 
     fn into_window(self, ended: bool, beyond: bool) -> Window {
-        let open_line = u64::from(self.rest.last.is_some_and(|b| b != b'\n'));
-        let total = self.line + self.rest.newlines + open_line;
-        let counted = ended || (self.request.count && (self.done || self.more));
+        let is_open = self.more && self.last_byte.is_some_and(|b| b != b'\n');
+        let total = self.line + self.rest_newlines + u64::from(is_open);
         let text = String::from_utf8(self.out)
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         Window {
             text,
             lines: self.kept,
-            total: counted.then_some(total),
-            more: if counted {
+            total: ended.then_some(total),
+            more: if ended {
                 total > self.line
             } else {
                 self.more || beyond
@@ -399,7 +298,7 @@ impl Collector {
     }
 }
 
-/// What follows the first `n` line feeds, of which there are enough.
+/// Returns the bytes after the first `n` line feeds, of which there are enough.
 fn after_newlines(bytes: &[u8], mut n: u64) -> &[u8] {
     let mut rest = bytes;
     while n > 0 {

@@ -12,6 +12,7 @@ use gemini_tools_workspace::edit::{
     Match, Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
 };
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
+use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::text::{ContentKind, Encoding, detect, is_utf32};
 use gemini_tools_workspace::write::Target;
@@ -136,9 +137,7 @@ impl Edit {
     /// All bytes of a file.
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
         let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-        let read = |bytes: &mut [u8]| gemini_tools_platform::io::pread(&current.file, bytes, 0);
-        let n = gemini_tools_platform::io::retry_on_intr(|| read(&mut bytes))
-            .map_err(|e| self.fail(&e.into()))?;
+        let n = read_at(&current.file, &mut bytes, 0).map_err(|e| self.fail(&e))?;
         bytes.truncate(n);
         Ok(bytes)
     }

@@ -10,9 +10,9 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::io::Errno;
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
+use gemini_tools_workspace::lines::read_at;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::Deserialize;
@@ -267,22 +267,18 @@ impl<'a> Window<'a> {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             cancel.check()?;
-            match gemini_tools_platform::io::pread(&self.file, &mut buffer, self.position) {
-                Ok(0) => break,
-                Ok(n) => {
-                    self.position += n as u64;
-                    self.push(&buffer[..n]);
-                }
-                Err(Errno::INTR) => {}
-                Err(e) => {
-                    return Err(ToolError::new(
-                        ErrorKind::ReadContentFailure,
-                        format!("The output can't be read: {}.", std::io::Error::from(e)),
-                    ));
-                }
+            let n = read_at(&self.file, &mut buffer, self.position).map_err(|e| {
+                ToolError::new(
+                    ErrorKind::ReadContentFailure,
+                    format!("The output can't be read: {e}."),
+                )
+            })?;
+            if n == 0 {
+                return Ok(());
             }
+            self.position += n as u64;
+            self.push(&buffer[..n]);
         }
-        Ok(())
     }
 
     fn push(&mut self, bytes: &[u8]) {

@@ -19,6 +19,7 @@ use gemini_tools_core::tool::{
     ToolResult,
 };
 use gemini_tools_workspace::edit::{Match, Replacement};
+use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -225,9 +226,7 @@ impl Call {
         let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
         let from = from.max(encoding.mark().len() as u64);
         let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
-        let read = |bytes: &mut [u8]| gemini_tools_platform::io::pread(&current.file, bytes, from);
-        let n = gemini_tools_platform::io::retry_on_intr(|| read(&mut bytes))
-            .map_err(|e| self.edit.fail(&e.into()))?;
+        let n = read_at(&current.file, &mut bytes, from).map_err(|e| self.edit.fail(&e))?;
         let before = encoding.decode(&bytes[..n]);
         let before = before.rsplit('\n').next().unwrap_or_default();
         let unit = || {

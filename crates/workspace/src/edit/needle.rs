@@ -1,0 +1,413 @@
+//! Looking for a text in the bytes of a file, as the file is encoded.
+
+use super::super::OpenFile;
+use super::super::line_endings::with_end;
+use super::super::lines::read_at;
+use super::super::text::{Encoding, LineEnding};
+use super::{MAX_PLACES, Match};
+use gemini_tools_core::scan::{self, Finder, count_newlines};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use std::ops::Range;
+use std::path::Path;
+
+/// Pieces in which a file is scanned; more only where the text itself is longer.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Maximum bytes of a character in an older encoding: those of GB18030.
+const LONGEST_CHARACTER_BYTES: usize = 4;
+
+/// The text to look for, encoded.
+pub(super) struct Needle {
+    /// All of it, as it is.
+    whole: Finder,
+    /// All of it, with line feeds as line ends. Its lines are not taken apart: a text may be a
+    /// million of them.
+    plain: Vec<u8>,
+    line_feeds: usize,
+    /// The longest line, by which candidates are looked for, or the last line feed where all lines
+    /// are empty, and its place in `plain`.
+    anchor: (Range<usize>, Finder),
+    newline: Vec<u8>,
+    carriage_return: Vec<u8>,
+    encoding: Encoding,
+    longest: usize,
+}
+
+/// A way to compare line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Byte by byte. Time is linear.
+    Exact,
+    /// A line end stands for any kind.
+    Loose,
+}
+
+impl Needle {
+    pub(super) fn new(old: &str, encoding: Encoding) -> Result<Self, char> {
+        let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
+        let plain = encode(&with_end(old, LineEnding::Lf))?;
+        let (newline, carriage_return) = (encode("\n")?, encode("\r")?);
+        let whole = encode(old)?;
+        let mut needle = Self {
+            whole: Finder::new(&whole),
+            line_feeds: 0,
+            anchor: (0..0, Finder::new(&newline)),
+            newline,
+            carriage_return,
+            encoding,
+            longest: 0,
+            plain,
+        };
+        let (mut anchor, mut start, mut ends) = (0..0, 0, 0);
+        loop {
+            let end = needle.newline_in(&needle.plain, start, needle.plain.len(), false);
+            let line = start..end.unwrap_or(needle.plain.len());
+            if line.len() > anchor.len() {
+                anchor = line;
+            }
+            let Some(end) = end else { break };
+            start = end + needle.newline.len();
+            ends += 1;
+        }
+        if anchor.is_empty() {
+            anchor = start - needle.newline.len().min(start)..start;
+        }
+        needle.line_feeds = ends;
+        needle.longest = needle.plain.len() + ends * needle.newline.len();
+        needle.longest = needle.longest.max(whole.len());
+        needle.anchor = (anchor.clone(), Finder::new(&needle.plain[anchor]));
+        Ok(needle)
+    }
+
+    /// Returns true for a text of more than one line.
+    pub(super) fn has_lines(&self) -> bool {
+        self.line_feeds > 0
+    }
+
+    /// Finds the first place from `from` on.
+    fn next(
+        &self,
+        text: &[u8],
+        mut from: usize,
+        reading: Reading,
+        cancel: &Cancellation,
+    ) -> Result<Option<(usize, usize)>, ToolError> {
+        // A place may begin before a candidate that was none.
+        let floor = from;
+        let mut tries = 0_u32;
+        loop {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                cancel.check()?;
+            }
+            let rest = text.get(from..).unwrap_or_default();
+            match reading {
+                Reading::Exact => {
+                    let Some(i) = self.whole.find(rest) else {
+                        return Ok(None);
+                    };
+                    let (start, end) = (from + i, from + i + self.whole.needle().len());
+                    if !self.is_within_end(text, start) && !self.is_within_end(text, end) {
+                        return Ok(Some((start, end)));
+                    }
+                    from = start + 1;
+                }
+                Reading::Loose => {
+                    let Some(i) = self.anchor.1.find(rest) else {
+                        return Ok(None);
+                    };
+                    if let Some((start, end)) = self.around(text, from + i)
+                        && start >= floor
+                    {
+                        return Ok(Some((start, end)));
+                    }
+                    from += i + 1;
+                }
+            }
+        }
+    }
+
+    /// Returns true if a position is between the halves of a line end.
+    fn is_within_end(&self, text: &[u8], at: usize) -> bool {
+        text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
+    }
+
+    /// Compares the text around a candidate for the anchor. Returns its bounds if it is a place.
+    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
+        let (anchor, _) = &self.anchor;
+        let (unit, length) = (self.newline.len(), self.plain.len());
+        if at < anchor.start || text.len() - at < length - anchor.start {
+            return None;
+        }
+        let mut end = at + anchor.len();
+        let mut own = anchor.end;
+        while own < length {
+            if self.plain[own..].starts_with(&self.newline) {
+                end += self.end_at(text.get(end..)?)?;
+                own += unit;
+            }
+            let line = own..self
+                .newline_in(&self.plain, own, length, false)
+                .unwrap_or(length);
+            if !text.get(end..)?.starts_with(&self.plain[line.clone()]) {
+                return None;
+            }
+            end += line.len();
+            own = line.end;
+        }
+        let mut start = at;
+        let mut own = anchor.start;
+        // An anchor that is a line feed may be the second half of a line end.
+        if self.is_within_end(text, start) {
+            start -= unit;
+        }
+        while own > 0 {
+            if self.plain[..own].ends_with(&self.newline) {
+                start -= self.end_before(&text[..start])?;
+                own -= unit;
+            }
+            let line = self.newline_in(&self.plain, 0, own, true);
+            let line = line.map_or(0, |at| at + unit)..own;
+            if !text[..start].ends_with(&self.plain[line.clone()]) {
+                return None;
+            }
+            start -= line.len();
+            own = line.start;
+        }
+        let is_split = self.is_within_end(text, start) || self.is_within_end(text, end);
+        (!is_split).then_some((start, end))
+    }
+
+    /// Returns the length of the line end that a text begins with.
+    fn end_at(&self, text: &[u8]) -> Option<usize> {
+        let unit = self.newline.len();
+        if text.starts_with(&self.newline) {
+            return Some(unit);
+        }
+        let rest = text.strip_prefix(&self.carriage_return[..])?;
+        Some(
+            unit + if rest.starts_with(&self.newline) {
+                unit
+            } else {
+                0
+            },
+        )
+    }
+
+    /// Returns the length of the line end that a text ends with.
+    fn end_before(&self, text: &[u8]) -> Option<usize> {
+        let unit = self.newline.len();
+        let Some(rest) = text.strip_suffix(&self.newline[..]) else {
+            return text.ends_with(&self.carriage_return).then_some(unit);
+        };
+        Some(
+            unit + if rest.ends_with(&self.carriage_return) {
+                unit
+            } else {
+                0
+            },
+        )
+    }
+
+    /// Returns true if a character begins at `at`. One begins at `known`, which is moved on. Only
+    /// older encodings of several bytes need a look: in all others no character's bytes are inside
+    /// of another.
+    fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
+        let unit = self.encoding.unit();
+        if unit > 1 {
+            return at.is_multiple_of(unit);
+        }
+        match self.encoding {
+            Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
+                // A line feed is never part of another character. No byte is looked at twice, or
+                // a file without line feeds would take its size's square.
+                let newline = scan::last_position(b'\n', &text[*known..at]);
+                *known = newline.map_or(*known, |i| *known + i + 1);
+                let is_whole = |bytes: &[u8]| {
+                    let decoded =
+                        encoding.decode_without_bom_handling_and_without_replacement(bytes);
+                    decoded.is_some()
+                };
+                if is_whole(&text[*known..at]) {
+                    *known = at;
+                    return true;
+                }
+                while *known < at {
+                    let mut lengths = 1..=LONGEST_CHARACTER_BYTES;
+                    let length = lengths.find(|n| {
+                        let character = text.get(*known..*known + n);
+                        character.is_some_and(is_whole)
+                    });
+                    // What is not a character is passed over byte by byte.
+                    *known += length.unwrap_or(1);
+                }
+                *known == at
+            }
+            _ => true,
+        }
+    }
+
+    /// Counts the line feeds in a piece.
+    fn count_lines(&self, text: &[u8]) -> u64 {
+        if self.newline.len() == 1 {
+            count_newlines(text)
+        } else {
+            text.chunks_exact(self.newline.len())
+                .filter(|unit| *unit == self.newline)
+                .count() as u64
+        }
+    }
+
+    /// Returns the first or last line feed between two places.
+    fn newline_in(&self, text: &[u8], from: usize, to: usize, last: bool) -> Option<usize> {
+        let unit = self.newline.len();
+        if unit == 1 {
+            let piece = text.get(from..to)?;
+            let found = if last {
+                scan::last_position(b'\n', piece)
+            } else {
+                scan::position(b'\n', piece)
+            };
+            return found.map(|i| from + i);
+        }
+        let is_newline = |at: &usize| text.get(*at..at + unit) == Some(self.newline.as_slice());
+        let mut places = (from - from % unit..to).step_by(unit);
+        if last {
+            places.rfind(is_newline)
+        } else {
+            places.find(is_newline)
+        }
+    }
+}
+
+/// A file that is searched in pieces that overlap.
+struct Search<'a> {
+    needle: &'a Needle,
+    reading: Reading,
+    path: &'a Path,
+    cancel: &'a Cancellation,
+    buffer: Vec<u8>,
+    /// The filled part of the buffer.
+    filled: usize,
+    /// The position of the buffer in the file.
+    base: u64,
+    /// The line of the last place, or of the beginning of the buffer.
+    line: u64,
+    matches: Vec<Match>,
+}
+
+/// Finds all places of a text in a file, in order and without overlap.
+///
+/// # Errors
+///
+/// Returns `cancelled`, `timeout`, `edit_preparation_failure` for too many places, or the operating
+/// system's error.
+pub(super) fn find_all(
+    open: &OpenFile,
+    path: &Path,
+    needle: &Needle,
+    reading: Reading,
+    cancel: &Cancellation,
+) -> Result<Vec<Match>, ToolError> {
+    let size = usize::try_from(open.size())
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    // Room for a whole text before and after a piece's edge, and a multiple of every unit. In
+    // an encoding whose characters can't be told apart from the middle there are no pieces.
+    let piece = match needle.encoding {
+        Encoding::Legacy(encoding) if !encoding.is_single_byte() => size,
+        _ => PIECE_BYTES.max(needle.longest * 4 + 16),
+    };
+    let capacity = piece.min(size.max(16)).next_multiple_of(8);
+    let mut search = Search {
+        needle,
+        reading,
+        path,
+        cancel,
+        buffer: vec![0_u8; capacity],
+        filled: 0,
+        base: needle.encoding.mark().len() as u64,
+        line: 1,
+        matches: Vec::new(),
+    };
+    loop {
+        cancel.check()?;
+        let position = search.base + search.filled as u64;
+        let free = &mut search.buffer[search.filled..];
+        let n =
+            read_at(&open.file, free, position).map_err(|e| super::super::io_error(&e, path))?;
+        search.filled += n;
+        if search.filled < capacity {
+            search.find_before(search.filled)?;
+            return Ok(search.matches);
+        }
+        // A place near the end may go on in the next piece.
+        let settled = capacity - needle.longest - 4 * needle.newline.len();
+        let counted = search.find_before(settled)?;
+        search.move_on(settled, counted);
+    }
+}
+
+impl Search<'_> {
+    /// Finds the places that begin before `end`. Returns the position up to which lines are counted.
+    fn find_before(&mut self, end: usize) -> Result<usize, ToolError> {
+        let text = &self.buffer[..self.filled];
+        let taken = self
+            .matches
+            .last()
+            .map_or(0, |m| m.end.saturating_sub(self.base));
+        let mut from = usize::try_from(taken)
+            .unwrap_or(self.filled)
+            .min(self.filled);
+        let (mut counted, mut boundary) = (0, 0);
+        let mut tries = 0_u32;
+        while let Some((start, stop)) = self.needle.next(text, from, self.reading, self.cancel)? {
+            tries += 1;
+            if tries.is_multiple_of(256) {
+                self.cancel.check()?;
+            }
+            if start >= end {
+                break;
+            }
+            if start < boundary || !self.needle.is_boundary(text, &mut boundary, start) {
+                from = start + 1;
+                continue;
+            }
+            if self.matches.len() == MAX_PLACES {
+                return Err(too_many_places(self.path));
+            }
+            self.line += self.needle.count_lines(&text[counted..start]);
+            counted = start;
+            self.matches.push(Match {
+                start: self.base + start as u64,
+                end: self.base + stop as u64,
+                line: self.line,
+            });
+            from = stop;
+        }
+        Ok(counted)
+    }
+
+    /// Keeps the end of the buffer, from `settled` on, for the next piece.
+    fn move_on(&mut self, settled: usize, counted: usize) {
+        let kept = settled - settled % self.needle.encoding.unit();
+        if kept > counted {
+            self.line += self.needle.count_lines(&self.buffer[counted..kept]);
+        }
+        self.buffer.copy_within(kept..self.filled, 0);
+        self.base += kept as u64;
+        self.filled -= kept;
+    }
+}
+
+fn too_many_places(path: &Path) -> ToolError {
+    ToolError::new(
+        ErrorKind::EditPreparationFailure,
+        format!(
+            "old_string is at more than {MAX_PLACES} places in {}, the most that one call \
+             replaces; nothing was changed.",
+            gemini_tools_core::text::show_path(path)
+        ),
+    )
+    .with_hint("Give more of the text around the places that are meant.")
+}

@@ -1,0 +1,278 @@
+//! Unified diffs of edits, which read only the lines around each place.
+
+use super::super::OpenFile;
+use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
+use super::super::lines::read_at;
+use super::{Match, Replacement};
+use gemini_tools_core::scan::count_newlines;
+use gemini_tools_core::tool::DiffStat;
+use std::fmt::Write;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Lines around a change that a diff shows.
+const CONTEXT_LINES: usize = 3;
+
+/// No further than this is looked for the lines around a change.
+const CONTEXT_BYTES: u64 = 32 * 1024;
+
+/// Changes that a diff shows.
+const DIFF_PLACES: usize = 200;
+
+/// A longer text is not compared with another, and not shown whole.
+pub const SHOWN_BYTES: usize = 1024 * 1024;
+
+/// Nor is one with more lines.
+const SHOWN_LINES: u64 = 100_000;
+
+/// After this the rest of a comparison is coarse.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+impl Replacement {
+    /// Returns a unified diff of the places that change, and its statistics.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error if the file can't be read.
+    pub fn diff(&self, source: &OpenFile, name: &str) -> io::Result<(String, DiffStat)> {
+        let shown = gemini_tools_core::text::visible(name);
+        let mut diff = format!("--- {shown}\n+++ {shown}\n");
+        let mut stat = DiffStat::default();
+        let mut shift = 0;
+        let deadline = Instant::now() + DIFF_TIME;
+        let mut rest = &self.matches[..];
+        while let Some(first) = rest.first() {
+            let places = self.matches.len() - rest.len();
+            if places >= DIFF_PLACES || diff.len() > SHOWN_BYTES {
+                let _ = writeln!(diff, "… and {} more places", rest.len());
+                for found in rest {
+                    stat.ai_added_lines += line_count(self.text_for(found));
+                    stat.ai_removed_lines += 1;
+                }
+                break;
+            }
+            if let Some((removed, added)) = self.unshown(source, first)? {
+                diff.push_str(&unshown(removed, added));
+                stat.ai_removed_lines += removed;
+                stat.ai_added_lines += added;
+                shift += added as i64 - removed as i64;
+                rest = &rest[1..];
+                continue;
+            }
+            let (begin, first_line) = self.context_start(source, first)?;
+            let (count, end) =
+                self.hunk(source, begin, &rest[..rest.len().min(DIFF_PLACES - places)])?;
+            let (here, later) = rest.split_at(count);
+            rest = later;
+            let mut old = vec![0; usize::try_from(end - begin).unwrap_or(0)];
+            let n = read_at(&source.file, &mut old, begin)?;
+            old.truncate(n);
+            let new = self.applied(&old, begin, here);
+            let (old, new) = (self.encoding.decode(&old), self.encoding.decode(&new));
+            let (old_lines, new_lines) = (lines_of(&old), lines_of(&new));
+            let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, Some(deadline));
+            push_hunk(&mut diff, &ops, (&old_lines, &new_lines), first_line, shift);
+            count_changes(&mut stat, &ops);
+            shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
+        }
+        Ok((diff, stat))
+    }
+
+    /// Returns how many of the places belong into one hunk, because the lines around them touch, and
+    /// the end of the hunk.
+    fn hunk(&self, source: &OpenFile, begin: u64, places: &[Match]) -> io::Result<(usize, u64)> {
+        let (mut count, mut end, mut new_bytes) = (0, begin, 0);
+        while let Some(next) = places.get(count)
+            && (count == 0 || self.context_start(source, next)?.0 <= end)
+            && (count == 0 || new_bytes + self.text_for(next).len() <= SHOWN_BYTES)
+            && self.unshown(source, next)?.is_none()
+        {
+            end = end.max(self.context_end(source, next.end)?);
+            new_bytes += self.text_for(next).len();
+            count += 1;
+        }
+        Ok((count, end))
+    }
+
+    /// Returns the number of lines that a place has and will have, if those are too many or too long
+    /// to be shown.
+    fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
+        let new = self.text_for(found);
+        let length = usize::try_from(found.end - found.start).unwrap_or(0);
+        if length <= SHOWN_LINES as usize && new.len() <= SHOWN_LINES as usize {
+            return Ok(None);
+        }
+        let mut old = vec![0; length];
+        let n = read_at(&source.file, &mut old, found.start)?;
+        old.truncate(n);
+        if is_shown(&old) && is_shown(new) {
+            return Ok(None);
+        }
+        Ok(Some((line_count(&old), line_count(new))))
+    }
+
+    /// Returns the beginning of the lines before a place that are shown, and the number of the first.
+    fn context_start(&self, source: &OpenFile, found: &Match) -> io::Result<(u64, u64)> {
+        let mark = self.encoding.mark().len() as u64;
+        let unit = self.encoding.unit() as u64;
+        let from = found.start.saturating_sub(CONTEXT_BYTES).max(mark);
+        let from = from + (found.start - from) % unit;
+        let mut before = vec![0; usize::try_from(found.start - from).unwrap_or(0)];
+        let n = read_at(&source.file, &mut before, from)?;
+        before.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = before.len();
+        let mut start = if from == mark { 0 } else { at };
+        while at >= unit {
+            at -= unit;
+            if before[at..at + unit] == newline[..] {
+                if lines == CONTEXT_LINES as u64 {
+                    start = at + unit;
+                    break;
+                }
+                lines += 1;
+                if from != mark {
+                    start = at + unit;
+                }
+            }
+        }
+        let lines = self.encoding.decode(&before[start..]).matches('\n').count() as u64;
+        Ok((from + start as u64, found.line - lines))
+    }
+
+    /// Returns the end of the lines after a place that are shown.
+    fn context_end(&self, source: &OpenFile, from: u64) -> io::Result<u64> {
+        let room = source.size().saturating_sub(from).min(CONTEXT_BYTES);
+        let mut after = vec![0; usize::try_from(room).unwrap_or(0)];
+        let n = read_at(&source.file, &mut after, from)?;
+        after.truncate(n);
+        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
+        let unit = newline.len();
+        let mut lines = 0;
+        let mut at = 0;
+        while at + unit <= after.len() {
+            if after[at..at + unit] == newline[..] {
+                lines += 1;
+                if lines > CONTEXT_LINES {
+                    return Ok(from + (at + unit) as u64);
+                }
+            }
+            at += unit;
+        }
+        Ok(from + after.len() as u64)
+    }
+}
+
+/// Returns the number of lines of a text.
+fn line_count(text: &[u8]) -> u64 {
+    count_newlines(text) + 1
+}
+
+/// Returns true if a text is compared line by line.
+fn is_shown(text: &[u8]) -> bool {
+    text.len() <= SHOWN_BYTES && count_newlines(text) <= SHOWN_LINES
+}
+
+/// Returns the line of a diff for a change that it does not show.
+fn unshown(removed: u64, added: u64) -> String {
+    format!("… a change of {removed} lines to {added} lines, too long to be shown\n")
+}
+
+/// Splits a text into its lines, with their ends. Only a line feed ends a line, for `patch` as for git.
+fn lines_of(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// The lines of both texts.
+type BothLines<'a> = (&'a [&'a str], &'a [&'a str]);
+
+/// Adds one hunk whose first old line has that number; new lines are `shift` further down.
+fn push_hunk(
+    out: &mut String,
+    ops: &[DiffOp],
+    (old_lines, new_lines): BothLines<'_>,
+    line: u64,
+    shift: i64,
+) {
+    let (old, new) = (old_lines.len() as u64, new_lines.len() as u64);
+    let first = |count: u64, line: i64| if count == 0 { line - 1 } else { line };
+    let line = i64::try_from(line).unwrap_or(i64::MAX);
+    out.push_str(&format!(
+        "@@ -{},{old} +{},{new} @@\n",
+        first(old, line),
+        first(new, line + shift)
+    ));
+    push_changes(out, ops, (old_lines, new_lines));
+}
+
+/// Adds the lines of a hunk.
+fn push_changes(out: &mut String, ops: &[DiffOp], (old_lines, new_lines): BothLines<'_>) {
+    for op in ops {
+        let is_kept = matches!(op, DiffOp::Equal { .. });
+        let (removed, added) = (op.old_range(), op.new_range());
+        let removed = old_lines[removed]
+            .iter()
+            .map(|line| (if is_kept { ' ' } else { '-' }, line));
+        let added = if is_kept { 0..0 } else { added };
+        for (sign, line) in removed.chain(new_lines[added].iter().map(|line| ('+', line))) {
+            out.push(sign);
+            out.push_str(line);
+            if !line.ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+}
+
+/// Counts the lines that were added and removed.
+fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
+    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        stat.ai_added_lines += op.new_range().len() as u64;
+        stat.ai_removed_lines += op.old_range().len() as u64;
+    }
+}
+
+/// Returns a unified diff of two whole texts, and its statistics.
+pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
+    // A line feed in a name must not make a line of its own.
+    let name = &*gemini_tools_core::text::visible(name);
+    if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
+        let lines = |text: &str| text.split_inclusive('\n').count() as u64;
+        let stat = DiffStat {
+            ai_added_lines: lines(new),
+            ai_removed_lines: lines(old),
+            ..DiffStat::default()
+        };
+        let change = unshown(stat.ai_removed_lines, stat.ai_added_lines);
+        return (format!("--- {name}\n+++ {name}\n{change}"), stat);
+    }
+    let (old_lines, new_lines) = (lines_of(old), lines_of(new));
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, deadline);
+    let mut stat = DiffStat::default();
+    count_changes(&mut stat, &ops);
+    // As diff writes it: a count of one is left out.
+    let range = |start: usize, end: usize| match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        count => format!("{},{count}", start + 1),
+    };
+    let mut text = String::new();
+    for hunk in group_diff_ops(ops, CONTEXT_LINES) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+            continue;
+        };
+        if text.is_empty() {
+            text = format!("--- {name}\n+++ {name}\n");
+        }
+        text.push_str(&format!(
+            "@@ -{} +{} @@\n",
+            range(first.old_range().start, last.old_range().end),
+            range(first.new_range().start, last.new_range().end)
+        ));
+        push_changes(&mut text, &hunk, (&old_lines, &new_lines));
+    }
+    (text, stat)
+}
