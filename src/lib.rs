@@ -20,15 +20,15 @@
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
 //! | [`network_helper`] | `gemini-tools-network-helper` | the inside of `mcp_client` |
-//! | [`web`] | `gemini-tools-web-tools` | what the built-in tools need the network for |
+//! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
 //! | [`network`] | `gemini-tools-network-link` | the way to `mcp_client`, which reaches the network |
-//! | [`genai`] | `gemini-tools-gemini-api` | the client of the Gemini API |
+//! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
 //! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
 //! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-config` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
-//! | [`net`] | `gemini-tools-guarded-http` | the way to the network |
+//! | [`net`] | `gemini-tools-net` | the way to the network |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-sandbox` | the kernel's limits on a command |
@@ -91,10 +91,6 @@ pub use gemini_tools_custom_tools as custom;
 pub use gemini_tools_declarations as declaration;
 #[cfg(any(feature = "lint", feature = "session"))]
 pub use gemini_tools_dialects as dialect;
-#[cfg(feature = "web")]
-pub use gemini_tools_gemini_api as genai;
-#[cfg(feature = "web")]
-pub use gemini_tools_guarded_http as net;
 #[cfg(feature = "session")]
 pub use gemini_tools_journal as journal;
 #[cfg(feature = "lint")]
@@ -103,6 +99,10 @@ pub use gemini_tools_lint::{self as lint, ci};
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve")]
 pub use gemini_tools_mcp_server as serve;
+#[cfg(feature = "web")]
+pub use gemini_tools_net::gemini_api as genai;
+#[cfg(feature = "web")]
+pub use gemini_tools_net::http_client as net;
 #[cfg(feature = "mcp_client")]
 pub use gemini_tools_network_helper as network_helper;
 #[cfg(any(feature = "mcp", feature = "mcp_client", feature = "web"))]
@@ -128,7 +128,7 @@ pub use gemini_tools_shell_analysis as commands;
 ))]
 pub mod start;
 #[cfg(feature = "web")]
-pub use gemini_tools_web_tools as web;
+pub use gemini_tools_net::web;
 #[cfg(feature = "files")]
 pub use gemini_tools_workspace as workspace;
 

@@ -4,7 +4,7 @@ use super::call::ToolCall;
 use super::stats::Stats;
 use super::thought::Thought;
 use gemini_tools_core::tool::{Interruption, ModelCall};
-use gemini_tools_gemini_api::{ApiError, GenerateContentResponse};
+use gemini_tools_net::gemini_api::{ApiError, GenerateContentResponse};
 use std::time::Duration;
 
 /// Something that has happened.

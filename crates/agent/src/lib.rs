@@ -6,14 +6,14 @@
 //! [`report`]. In a [`replay`] a file takes the model's place. Nothing here prints.
 //!
 //! Making a call, within its limits, is up to `call_tool` or the program in its place, and speaking
-//! to the API up to `gemini-tools-gemini-api`.
+//! to the API up to `gemini-tools-net`.
 //!
 //! # Example
 //!
 //! ```
 //! use gemini_tools_agent::at_paths;
 //! use gemini_tools_agent::history::History;
-//! use gemini_tools_gemini_api::Content;
+//! use gemini_tools_net::gemini_api::Content;
 //!
 //! // Files that a prompt names go to the model with it.
 //! let prompt = "What does @src/main.rs do?";

@@ -13,7 +13,7 @@ use super::stats::Stats;
 use super::turn::{self, Turn};
 use gemini_tools_approval::approval::{ApprovalPrompt, Gate};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Interruption, Kind};
-use gemini_tools_gemini_api::{
+use gemini_tools_net::gemini_api::{
     ApiError, ApiErrorKind, Attempt, BorrowedRequest, Content, FinishReason, GeminiClient,
     GenerateContentRequest, GenerationConfig, Part, RequestTool,
 };

@@ -5,7 +5,7 @@ use super::event::Event;
 use super::loops::TextLoop;
 use super::thought::ThoughtReader;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_gemini_api::{
+use gemini_tools_net::gemini_api::{
     ApiError, Attempt, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest,
     Part,
 };

@@ -1,7 +1,7 @@
 //! A server that is reached by HTTP: streamable HTTP by the SDK, and SSE, which it no longer
 //! speaks, by [`super::sse`].
 
-use gemini_tools_guarded_http as net;
+use gemini_tools_net::http_client as net;
 use gemini_tools_network_link::wire::Connect;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
@@ -82,7 +82,7 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
     });
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
-        .user_agent(gemini_tools_guarded_http::user_agent())
+        .user_agent(gemini_tools_net::http_client::user_agent())
         .connect_timeout(Duration::from_secs(CONNECT_SECS))
         .redirect(redirects)
         // A connection that is used again waits some 40 ms where the answer before was not

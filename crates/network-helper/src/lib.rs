@@ -1,5 +1,5 @@
 //! The inside of `mcp_client`: connections to MCP servers, by the official SDK, and what built-in
-//! tools need the network for, by `gemini-tools-web-tools`.
+//! tools need the network for, by `gemini-tools-net`.
 //!
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,
@@ -294,7 +294,7 @@ impl Hub {
                     calls.send(&ClientMessage::ModelCall { id, call });
                 }
             });
-            let answer = gemini_tools_web_tools::run(&request.task, request.home.as_deref(), &cx);
+            let answer = gemini_tools_net::web::run(&request.task, request.home.as_deref(), &cx);
             lock(&running).remove(&id);
             out.send(&match serde_json::to_value(answer) {
                 Ok(result) => ClientMessage::Done { id, result },

@@ -2,7 +2,7 @@
 //! are posted to. The SDK has given it up; many servers have not.
 
 use super::http;
-use gemini_tools_gemini_api::{self as genai, SseError};
+use gemini_tools_net::gemini_api::{self as genai, SseError};
 use gemini_tools_network_link::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::RoleClient;

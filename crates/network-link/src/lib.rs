@@ -4,7 +4,8 @@
 //! which is started when it is first needed and talked with over pipes: [`link`] starts it and
 //! waits for its answers, [`wire`] is what both say. [`Network`] is what built-in tools see of it,
 //! so that a program that uses the library can do the same without an executable. What is done
-//! there is in `gemini-tools-network-helper`.
+//! there is in `gemini-tools-network-helper`. [`addresses`] finds addresses in a prompt, and decides
+//! which of them may be reached.
 //!
 //! # Example
 //!
@@ -37,6 +38,7 @@
 //! assert_eq!(asked.expect("an answer"), WebAnswer::HasModel(false));
 //! ```
 
+pub mod addresses;
 pub mod link;
 pub mod wire;
 

@@ -71,7 +71,7 @@ pub(super) mod testing {
     use crate::stats::Stats;
     use crate::thought::Thought;
     use gemini_tools_core::tool::{ErrorKind, Kind, ModelCall, ModelCallError, TokenCounts};
-    use gemini_tools_gemini_api::{GenerateContentResponse, UsageMetadata};
+    use gemini_tools_net::gemini_api::{GenerateContentResponse, UsageMetadata};
     use serde_json::{Value, json};
     use std::io::{self, Write};
     use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -13,7 +13,7 @@ use crate::call::ToolCall;
 use crate::record;
 use gemini_tools_core::message::Content;
 use gemini_tools_core::secrets::Secrets;
-use gemini_tools_gemini_api::RecordedAnswer;
+use gemini_tools_net::gemini_api::RecordedAnswer;
 use gemini_tools_platform::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -350,7 +350,7 @@ mod tests {
     use super::{Line, Recorder, read};
     use crate::replay::{Places, Recording};
     use gemini_tools_core::message::Content;
-    use gemini_tools_gemini_api::{ApiMethod, RecordedAnswer};
+    use gemini_tools_net::gemini_api::{ApiMethod, RecordedAnswer};
     use serde_json::json;
     use std::path::Path;
 

@@ -6,7 +6,7 @@
 //! answer can be compared with what was recorded, once what differs from run to run is made
 //! stable, and with what a script expects.
 //!
-//! The answers go in where bytes of the API would (`gemini-tools-gemini-api`), so a refusal, a
+//! The answers go in where bytes of the API would (`gemini-tools-net`), so a refusal, a
 //! stream that is cut and text that is not JSON take the way that they take in earnest.
 //!
 //! [`lines`] is the form of a recording, [`places`] makes it one for every machine, `secrets` of `gemini-tools-core` keeps
@@ -27,7 +27,7 @@ pub use places::Places;
 pub use player::Replay;
 
 use gemini_tools_core::message::Part;
-use gemini_tools_gemini_api::RecordedAnswer;
+use gemini_tools_net::gemini_api::RecordedAnswer;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use thiserror::Error;

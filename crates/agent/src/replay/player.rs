@@ -5,7 +5,7 @@ use super::{Places, RecordedCall};
 use crate::call::ToolCall;
 use crate::event::{SessionError, SessionErrorKind};
 use gemini_tools_core::secrets::Secrets;
-use gemini_tools_gemini_api::{ApiError, ApiMethod, GeminiClient, RecordedAnswer};
+use gemini_tools_net::gemini_api::{ApiError, ApiMethod, GeminiClient, RecordedAnswer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -226,7 +226,7 @@ mod tests {
     use super::Replay;
     use crate::event::SessionErrorKind;
     use crate::replay::{Entry, Places, Recording, Source};
-    use gemini_tools_gemini_api::{ApiErrorKind, ApiMethod, RecordedAnswer};
+    use gemini_tools_net::gemini_api::{ApiErrorKind, ApiMethod, RecordedAnswer};
 
     fn entry(method: ApiMethod, status: u16, told: Option<&[&str]>) -> Entry {
         Entry {

@@ -7,7 +7,7 @@ use super::{Entry, RecordedCall, RecordedPrompt, Recording, RecordingError};
 use super::{Places, Source, content, read_text};
 use crate::call::ToolCall;
 use gemini_tools_core::registry::nearest;
-use gemini_tools_gemini_api::{ApiMethod, RecordedAnswer};
+use gemini_tools_net::gemini_api::{ApiMethod, RecordedAnswer};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Error, Spanned};

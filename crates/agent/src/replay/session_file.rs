@@ -10,7 +10,7 @@ use crate::call::CallRequest;
 use crate::record::Line;
 use gemini_tools_core::message::{Content, Part};
 use gemini_tools_core::tool::ErrorKind;
-use gemini_tools_gemini_api::{ApiMethod, RecordedAnswer};
+use gemini_tools_net::gemini_api::{ApiMethod, RecordedAnswer};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use super::clock::{Clock, span};
 use super::event::{Event, Observer};
 use super::thought::Thought;
 use gemini_tools_core::tool::{Cancellation, Display, ToolError};
-use gemini_tools_gemini_api::GenerateContentResponse;
+use gemini_tools_net::gemini_api::GenerateContentResponse;
 use gemini_tools_workspace::Workspace;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -381,7 +381,7 @@ mod tests {
     use crate::stats::Stats;
     use crate::thought::Thought;
     use gemini_tools_core::tool::ModelCall;
-    use gemini_tools_gemini_api::ApiError;
+    use gemini_tools_net::gemini_api::ApiError;
     use serde_json::json;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;

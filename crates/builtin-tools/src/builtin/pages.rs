@@ -180,15 +180,15 @@ fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
             ("addresses", web_fetch::MAX_ADDRESSES.to_string()),
             (
                 "pages at the same time",
-                gemini_tools_web_tools::AT_ONCE.to_string(),
+                gemini_tools_net::web::AT_ONCE.to_string(),
             ),
             (
                 "bytes of all pages",
-                mebibytes(gemini_tools_web_tools::ALL_BYTES as u64),
+                mebibytes(gemini_tools_net::web::ALL_BYTES as u64),
             ),
             (
                 "characters of pages for a model",
-                grouped(gemini_tools_web_tools::MODEL_CHARS as u64),
+                grouped(gemini_tools_net::web::MODEL_CHARS as u64),
             ),
         ],
         _ => Vec::new(),

@@ -1,6 +1,6 @@
 //! `web_fetch`: pages that a prompt names, and what it wants of them.
 //!
-//! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-web-tools`
+//! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-net`
 //! fetches the pages and has a model read them.
 
 use super::{Declaration, Spec, ToolEnv};
@@ -12,8 +12,10 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_core::variables;
 use gemini_tools_network_link::Network;
+use gemini_tools_network_link::addresses::{
+    AddressPolicy, HostRule, find, known_addresses, refusal, target,
+};
 use gemini_tools_network_link::wire::{FetchTask, WebTask};
-use gemini_tools_web_addresses::{AddressPolicy, HostRule, find, known_addresses, refusal, target};
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
 use std::sync::Arc;

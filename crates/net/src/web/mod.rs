@@ -18,7 +18,7 @@
 //!     unusable: Vec::new(),
 //!     allowed: Vec::new(),
 //! });
-//! let answer = gemini_tools_web_tools::run(&task, None, &Context::default());
+//! let answer = gemini_tools_net::web::run(&task, None, &Context::default());
 //! assert!(matches!(answer, WebAnswer::Error { kind: ErrorKind::PolicyViolation, .. }));
 //! ```
 
@@ -31,8 +31,8 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
+use crate::gemini_api::ApiError;
 use gemini_tools_core::tool::{Context, Display, ErrorKind, ToolError, ToolResult, catch};
-use gemini_tools_gemini_api::ApiError;
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::{WebAnswer, WebTask};
 use model::Model;

@@ -7,8 +7,8 @@
 
 use super::error::ApiError;
 use super::sse::{Events, SseError};
+use crate::http_client::{self as net, NetError};
 use gemini_tools_core::json;
-use gemini_tools_guarded_http::{self as net, NetError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

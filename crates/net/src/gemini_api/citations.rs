@@ -101,7 +101,7 @@ fn part_at(parts: &[Part], index: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::cited;
-    use crate::GenerateContentResponse;
+    use crate::gemini_api::GenerateContentResponse;
     use serde_json::{Value, json};
 
     fn cite(parts: &Value, supports: &Value, chunks: usize) -> String {

@@ -2,7 +2,7 @@
 
 use super::recorded::without;
 use super::retry::{json_duration, retry_after};
-use gemini_tools_guarded_http::NetError;
+use crate::http_client::NetError;
 use serde_json::Value;
 use std::fmt;
 use std::time::{Duration, SystemTime};

@@ -14,11 +14,11 @@
 use super::credentials::Secret;
 use super::error::{ApiError, ApiErrorKind};
 use super::external_account::ExternalAccount;
+use crate::http_client::{HttpClient, HttpRequest, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gemini_tools_core::json;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_guarded_http::{HttpClient, HttpRequest, Method};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls::pki_types::PrivateKeyDer;

@@ -4,13 +4,13 @@
 //! kept wherever a message may go back to the API. [`GeminiClient`] speaks to the API itself, to
 //! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
 //!
-//! How a server is reached is up to `gemini-tools-guarded-http`, and which tools a request declares
+//! How a server is reached is up to `gemini-tools-net`, and which tools a request declares
 //! and what becomes of calls up to the callers.
 //!
 //! # Example
 //!
 //! ```
-//! use gemini_tools_gemini_api::{GenerateContentResponse, Secret};
+//! use gemini_tools_net::gemini_api::{GenerateContentResponse, Secret};
 //!
 //! let response: GenerateContentResponse = serde_json::from_str(
 //!     r#"{"candidates": [{

@@ -8,11 +8,11 @@
 use super::credentials::Secret;
 use super::error::{ApiError, ApiErrorKind};
 use super::tokens::{Issued, SCOPE, exchange, impersonated, issued, refused_with};
+use crate::http_client::{HttpClient, HttpRequest, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_guarded_http::{HttpClient, HttpRequest, Method};
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, RunOptions};

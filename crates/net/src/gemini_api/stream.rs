@@ -18,7 +18,7 @@ const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 /// Reads the bytes of `streamGenerateContent?alt=sse`, in whatever pieces they come.
 ///
 /// ```
-/// # use gemini_tools_gemini_api::{ApiError, ResponseStream};
+/// # use gemini_tools_net::gemini_api::{ApiError, ResponseStream};
 /// # use std::ops::ControlFlow;
 /// # fn main() -> Result<(), ApiError> {
 /// let mut stream = ResponseStream::new(false);

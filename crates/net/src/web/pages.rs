@@ -8,15 +8,15 @@
 use super::content::{PDF, PageText, Unreadable, WebContent, read};
 use super::fetch::{FetchError, Page, fetch};
 use super::model::Model;
+use crate::gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };
-use gemini_tools_gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
+use gemini_tools_network_link::addresses::{AddressPolicy, HostRule, is_local, refusal, target};
 use gemini_tools_network_link::wire::FetchTask;
-use gemini_tools_web_addresses::{AddressPolicy, HostRule, is_local, refusal, target};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

@@ -2,12 +2,12 @@
 //!
 //! Owned here: finding addresses in a prompt ([`find`]), telling public from private ones
 //! ([`is_public`]), and the policy of whom a client may reach ([`AddressPolicy`]). Nothing here opens a
-//! connection or asks a name server; `gemini-tools-guarded-http` does, and holds itself to the policy.
+//! connection or asks a name server; `gemini-tools-net` does, and holds itself to the policy.
 //!
 //! # Example
 //!
 //! ```
-//! use gemini_tools_web_addresses::{AddressPolicy, find, known_addresses};
+//! use gemini_tools_network_link::addresses::{AddressPolicy, find, known_addresses};
 //!
 //! let found = find("Compare https://example.com/a with http://127.0.0.1/b, please.");
 //! assert_eq!(found.usable.len(), 2);

@@ -1,8 +1,8 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
 use super::model::{Model, tool_error};
+use crate::gemini_api::{ApiError, RequestTool, cited};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError, ToolResult};
-use gemini_tools_gemini_api::{ApiError, RequestTool, cited};
 use serde_json::Value;
 use std::path::Path;
 

@@ -11,11 +11,9 @@ use super::recorded::{Answer, ApiMethod, Player, Recorder, no_answer, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
+use crate::http_client::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError};
 use gemini_tools_core::json;
 use gemini_tools_core::tool::{Cancellation, Interruption, ModelCall, ModelCallError, TokenCounts};
-use gemini_tools_guarded_http::{
-    self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError,
-};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

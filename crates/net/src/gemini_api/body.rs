@@ -84,7 +84,7 @@ impl Write for Body<'_> {
 #[cfg(test)]
 mod tests {
     use super::Body;
-    use crate::messages::{BorrowedRequest, GenerateContentRequest};
+    use crate::gemini_api::messages::{BorrowedRequest, GenerateContentRequest};
     use gemini_tools_core::message::Content;
     use serde_json::value::to_raw_value;
 

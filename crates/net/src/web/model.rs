@@ -1,10 +1,10 @@
 //! The model that tools ask: which one, by which credential, and its errors as theirs.
 
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
-use gemini_tools_gemini_api::{
+use crate::gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
     GenerationConfig, RequestTool,
 };
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use std::path::Path;
 
 /// What Gemini CLI's own tools ask.

@@ -1,10 +1,8 @@
 //! Gets what is at an address, through its redirects, within limits.
 
+use crate::http_client::{AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError};
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_guarded_http::{
-    AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
-};
-use gemini_tools_web_addresses::{check, shown};
+use gemini_tools_network_link::addresses::{check, shown};
 use std::time::{Duration, Instant};
 use url::Url;
 
