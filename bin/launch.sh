@@ -6,7 +6,7 @@
 # `scripts/build` after that.
 #
 # Each executable is built at its own first use with those that it starts, `call_tool` and `get_tools` together, and
-# `mcp_client` when they first need it.
+# `serve_tools`, which reaches the network for them, when they first need it.
 #
 # `launcher` must be the path of the launcher itself, not of a link to it.
 # shellcheck shell=sh disable=SC2154
@@ -22,12 +22,12 @@ launch() {
         /*) launch_target=$CARGO_TARGET_DIR ;;
         *) launch_target=$launch_root/$CARGO_TARGET_DIR ;;
     esac
-    # The two start mcp_client where they need it, and a call has a time limit that is shorter than a build.
+    # The two start serve_tools where they need it, and a call has a time limit that is shorter than a build.
     if launch_needs_client "$@"; then
-        launch_ready mcp_client "$@"
+        launch_ready serve_tools "$@"
     fi
     launch_ready "$launch_command" "$@"
-    # Where call_tool can say that mcp_client is to be built.
+    # Where call_tool can say that serve_tools is to be built.
     case $launch_root in
         /*) GEMINI_TOOLS_LAUNCHERS=$launch_root/bin ;;
         *) GEMINI_TOOLS_LAUNCHERS=$PWD/$launch_root/bin ;;
@@ -44,7 +44,7 @@ launch_ready() {
     launch_is_current || launch_build "$@"
 }
 
-# launch_needs_client [ARGUMENT]...: whether mcp_client may be started: by call_tool for a tool of that name, by get_tools
+# launch_needs_client [ARGUMENT]...: whether serve_tools may be started: by call_tool for a tool of that name, by get_tools
 # where settings have MCP servers. Only get_tools, which a host starts once, takes a process for that.
 launch_needs_client() {
     case $launch_command in
@@ -110,8 +110,7 @@ launch_build() {
     # What an executable starts beside itself is built with it.
     case $launch_name in
         call_tool | get_tools) launch_names='call_tool get_tools' ;;
-        run_agent) launch_names='call_tool get_tools mcp_client run_agent' ;;
-        serve_tools) launch_names='mcp_client serve_tools' ;;
+        run_agent) launch_names='call_tool get_tools run_agent serve_tools' ;;
         *) launch_names=$launch_name ;;
     esac
     (

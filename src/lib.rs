@@ -19,9 +19,9 @@
 //! | [`dialect`] | `gemini-tools-dialects` | how other hosts and APIs write the same tools |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
-//! | [`network_helper`] | `gemini-tools-network-helper` | the inside of `mcp_client` |
+//! | [`network_helper`] | `gemini-tools-network-helper` | connections to MCP servers, for `serve_tools --connect` |
 //! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
-//! | [`network`] | `gemini-tools-network-link` | the way to `mcp_client`, which reaches the network |
+//! | [`network`] | `gemini-tools-network-link` | the way to `serve_tools --connect`, which reaches the network |
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
 //! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
@@ -103,9 +103,9 @@ pub use gemini_tools_mcp_server as serve;
 pub use gemini_tools_net::gemini_api as genai;
 #[cfg(feature = "web")]
 pub use gemini_tools_net::http_client as net;
-#[cfg(feature = "mcp_client")]
+#[cfg(feature = "serve_tools")]
 pub use gemini_tools_network_helper as network_helper;
-#[cfg(any(feature = "mcp", feature = "mcp_client", feature = "web"))]
+#[cfg(any(feature = "mcp", feature = "web"))]
 pub use gemini_tools_network_link::{self as network, Network};
 #[doc(hidden)]
 pub use gemini_tools_platform as sys;
@@ -122,7 +122,6 @@ pub use gemini_tools_shell_analysis as commands;
 #[cfg(any(
     feature = "call_tool",
     feature = "get_tools",
-    feature = "mcp_client",
     feature = "run_agent",
     feature = "serve_tools"
 ))]

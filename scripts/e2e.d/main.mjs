@@ -122,7 +122,7 @@ async function tryCommands({ getTools, callTool }) {
     assert.equal(result.status, 0, `${callTool} ${ending(result)}: ${result.stdout}${result.stderr}`);
     assert.equal(result.stderr, '', 'something was written to stderr');
   });
-  // With it comes mcp_client, which reaches MCP servers, too.
+  // serve_tools, which reaches MCP servers, comes with it.
   const reaches = await report.claim('call_tool_refuses_an_address_inside', async () => {
     const result = await run(callTool, ['web_fetch'], { ...place, input: JSON.stringify({ prompt: 'Read http://127.0.0.1:1/.' }) });
     assert.equal(result.status, 3, `${callTool} ${ending(result)}: ${result.stdout}${result.stderr}`);

@@ -20,7 +20,7 @@ import time
 import zipfile
 from pathlib import Path
 
-NAMES = ("get_tools", "call_tool", "run_agent", "serve_tools", "mcp_client")
+NAMES = ("get_tools", "call_tool", "run_agent", "serve_tools")
 # Those that are for users get a command of npm's.
 COMMANDS = ("get_tools", "call_tool", "run_agent", "serve_tools")
 

@@ -1,7 +1,7 @@
 // Owns the claims about the packages for Linux on arm64, which are made on another machine too (`scripts/package
 // --target`): that they say what they are, and that they work under QEMU's user emulation where that is installed.
 //
-// The executables start each other, as `call_tool` starts `mcp_client`, so that the kernel must know who runs them. It is
+// The executables start each other, as `call_tool` starts `serve_tools`, so that the kernel must know who runs them. It is
 // told in a user namespace of each command's own (binfmt_misc, from Linux 6.7 on), which needs no root and changes nothing
 // on the machine. They see processes of their own only: what an emulator gets wrong of a system call must not reach
 // others. What arm64 machines run natively is not taken for emulated.
@@ -15,7 +15,7 @@ import path from 'node:path';
 import { addToPath, makeRoom, ok, sh, which } from './room.mjs';
 import { installs } from './works.mjs';
 
-const NAMES = ['call_tool', 'get_tools', 'mcp_client', 'run_agent', 'serve_tools'];
+const NAMES = ['call_tool', 'get_tools', 'run_agent', 'serve_tools'];
 const ARCHIVE = /^gemini-tools-[\d.]+-aarch64-linux\.tar\.gz$/;
 // Where Debian's packages for cross-compiling have the C library; executables that are linked to musl need none.
 const C_LIBRARY = '/usr/aarch64-linux-gnu';

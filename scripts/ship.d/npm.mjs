@@ -151,6 +151,6 @@ export async function checkNpx(job) {
     fs.writeFileSync(file, 'old');
     await ok(room, `${table.get('npx, for one project')} --yes --trust`);
     assert.ok(fs.statSync(file).size > 1000);
-    assert.deepEqual(fs.readdirSync(kept).sort(), ['call_tool', 'get_tools', 'mcp_client', 'run_agent', 'serve_tools']);
+    assert.deepEqual(fs.readdirSync(kept).sort(), ['call_tool', 'get_tools', 'run_agent', 'serve_tools']);
   });
 }

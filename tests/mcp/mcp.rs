@@ -471,7 +471,7 @@ fn what_a_server_has_started_ends_with_it() {
         if s.notes("one").contains(&"call hang".to_owned())
             && let Some((id, _)) = all
                 .iter()
-                .find(|(_, line)| line.contains("mcp_client --connect"))
+                .find(|(_, line)| line.contains("serve_tools --connect"))
         {
             break *id;
         }
@@ -726,11 +726,11 @@ fn without_client(s: &Servers) -> PathBuf {
 fn a_client_of_another_version_is_not_talked_to() {
     let s = Servers::new(&[("one", "plain", none())]);
     let alone = without_client(&s);
-    let client = executable("call_tool").with_file_name("mcp_client");
+    let client = executable("call_tool").with_file_name("serve_tools");
     let client = client.display();
     let script = format!("#!/bin/sh\nexec '{client}' --connect 0.0.0\n");
-    fs::write(alone.join("mcp_client"), script).expect("written");
-    set_mode(&alone.join("mcp_client"), 0o755);
+    fs::write(alone.join("serve_tools"), script).expect("written");
+    set_mode(&alone.join("serve_tools"), 0o755);
     let call =
         s.ws.program(&alone.join("call_tool"), &["one__echo"])
             .unwatched();
@@ -748,7 +748,7 @@ fn without_its_executable_the_error_says_what_to_do() {
     let answer = call.run();
     answer.must_say(
         &answer.error("mcp_tool_error", 1),
-        &["mcp_client", "install it there"],
+        &["serve_tools", "install it there"],
     );
     let list =
         s.ws.program(&alone.join("get_tools"), &["--mcp"])

@@ -1043,7 +1043,7 @@ fn how_a_call_fails_is_told() {
 fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
     let ws = with_program(QUICK)
         .directory("own")
-        .file("launchers/mcp_client", "#!/bin/sh\n");
+        .file("launchers/serve_tools", "#!/bin/sh\n");
     let own = ws.dir().join("own/get_tools");
     place_executable("get_tools", &own);
     let missing = |launchers: &str| {

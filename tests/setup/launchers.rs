@@ -150,7 +150,7 @@ fn only_what_is_called_for_is_built() {
 #[test]
 fn what_reaches_the_network_is_built_before_a_call_that_needs_it() {
     let checkout = Checkout::new();
-    let client = checkout.root.join("target/release/mcp_client");
+    let client = checkout.root.join("target/release/serve_tools");
     checkout.launch_with("call_tool", "glob", "");
     assert!(!client.exists());
     checkout.launch_with("call_tool", "web_fetch", "");
@@ -168,7 +168,7 @@ fn what_reaches_mcp_servers_is_built_where_settings_have_some() {
     fs::write(settings.join("settings.json"), r#"{"mcpServers": {}}"#).expect("settings");
     checkout.launch("get_tools", "");
     let release = checkout.root.join("target/release");
-    assert!(release.join("mcp_client").exists());
+    assert!(release.join("serve_tools").exists());
     assert!(release.join("get_tools").exists());
     assert_eq!(checkout.builds(), 2);
 }

@@ -14,13 +14,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Workspace, executable, skipped};
 
-const NAMES: [&str; 5] = [
-    "get_tools",
-    "call_tool",
-    "run_agent",
-    "serve_tools",
-    "mcp_client",
-];
+const NAMES: [&str; 4] = ["get_tools", "call_tool", "run_agent", "serve_tools"];
 
 /// The largest is Cargo.lock.
 const LARGEST_FILE_BYTES: u64 = 200_000;
@@ -232,7 +226,7 @@ fn the_archive_works_below_an_empty_prefix() {
     tar.arg("-xzf").arg(ending(files, "-linux.tar.gz"));
     output(tar.arg("--strip-components=1").arg("-C").arg(prefix.path()));
     for file in [
-        "bin/mcp_client",
+        "bin/serve_tools",
         "share/bash-completion/completions/call_tool",
         "share/doc/gemini-tools/CHANGELOG.md",
         "share/doc/gemini-tools/LICENSE-APACHE",

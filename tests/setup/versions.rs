@@ -16,13 +16,7 @@ const TIME: &str = "2026-11-20T23:30:00-02:00";
 fn every_executable_says_its_version_and_the_same_one() {
     let ws = Workspace::new();
     let mut versions = Vec::new();
-    for name in [
-        "get_tools",
-        "call_tool",
-        "run_agent",
-        "serve_tools",
-        "mcp_client",
-    ] {
+    for name in ["get_tools", "call_tool", "run_agent", "serve_tools"] {
         let path = executable("get_tools").with_file_name(name);
         for flag in ["--version", "-V"] {
             let answer = ws.program(&path, &[flag]).run();

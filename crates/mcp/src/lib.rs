@@ -1,6 +1,6 @@
 //! Tools of MCP servers.
 //!
-//! The connections are held by an executable of their own, `mcp_client`
+//! The connections are held by an executable of their own, `serve_tools --connect`
 //! (`gemini-tools-network-helper`), which alone has the official SDK in it: `call_tool` and
 //! `get_tools` start as fast as without. They resolve settings and trust, keep what servers have
 //! declared (`cache`), and talk with it over pipes ([`gemini_tools_network_link`]).

@@ -1,5 +1,5 @@
-//! The inside of `mcp_client`: connections to MCP servers, by the official SDK, and what built-in
-//! tools need the network for, by `gemini-tools-net`.
+//! The inside of `serve_tools --connect`: connections to MCP servers, by the official SDK, and the
+//! tasks of built-in tools that need the network, by `gemini-tools-net`.
 //!
 //! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
 //! (see `wire`). A server is connected to when it is first asked. When the input ends,

@@ -1,4 +1,4 @@
-//! The way to `mcp_client`, the executable that reaches the network and MCP servers.
+//! The way to `serve_tools --connect`, the process that reaches the network and MCP servers.
 //!
 //! `call_tool` and `get_tools` open no socket. What needs one is done by an executable of its own,
 //! which is started when it is first needed and talked with over pipes: [`link`] starts it and

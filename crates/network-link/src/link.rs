@@ -1,4 +1,4 @@
-//! The way to `mcp_client`, the executable that reaches the network and MCP servers.
+//! The way to `serve_tools --connect`, the process that reaches the network and MCP servers.
 //!
 //! The executable is beside ours and is started when it is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
@@ -20,7 +20,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// The executable's name.
-const PROGRAM: &str = "mcp_client";
+const PROGRAM: &str = "serve_tools";
 
 /// Variable in which the launchers of a checkout give their directory.
 const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";

@@ -1,4 +1,4 @@
-//! The messages between our executables and `mcp_client`: a JSON document a line, both ways.
+//! The messages between our executables and `serve_tools --connect`: a JSON document a line, both ways.
 //!
 //! The kind of a message is a key around it, not one within: serde would have to take the
 //! whole in before it could tell, and again to read it, and an image is megabytes.

@@ -1,5 +1,5 @@
 //! A program of ours that is kept running and answers in lines of JSON: `call_tool --batch` for
-//! `run_agent`, and `mcp_client` for the tools of MCP servers.
+//! `run_agent`, and `serve_tools --connect` for the tools of MCP servers.
 //!
 //! How it works: the first request starts the program, and so does a later one if it has ended
 //! since. A request is written to its standard input, with an id that is used once. One thread

@@ -1,4 +1,5 @@
-//! `serve_tools`: our tools as an MCP server, over the standard streams or HTTP.
+//! `serve_tools`: our tools as an MCP server, over the standard streams or HTTP, and the connections
+//! to other servers (`--connect`).
 
 mod command;
 mod options;
@@ -11,6 +12,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("--connect") {
+        return connect(words.next().as_deref());
+    }
     match options::options() {
         Ok(options) => {
             if options.http.is_none() && std::io::stdin().is_terminal() {
@@ -23,6 +28,17 @@ fn run() -> u8 {
         }
         Err(status) => status,
     }
+}
+
+/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and does the
+/// tasks of their tools that need the network. They start this mode themselves, and it is not in
+/// the help: requests come as JSON lines on standard input, and when that ends, all servers end.
+fn connect(protocol: Option<&str>) -> u8 {
+    if protocol == Some(&*gemini_tools::network::protocol()) {
+        return gemini_tools::network_helper::run();
+    }
+    log("--connect: another version has other messages; install executables of one version");
+    2
 }
 
 /// Prints a message for a person; standard output is the protocol's.

@@ -1,7 +1,7 @@
 //! What built-in tools need the network for: pages, Google's search, and a model that corrects edits.
 //!
 //! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they
-//! ask for, as a [`WebTask`]. `call_tool` has it done by an executable of its own (`mcp_client`),
+//! ask for, as a [`WebTask`]. `call_tool` has it done by another executable (`serve_tools --connect`),
 //! so that it is small and opens no socket; a program that uses the library has it done by
 //! [`InProcess`].
 //!

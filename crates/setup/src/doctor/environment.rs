@@ -144,10 +144,10 @@ fn check_siblings(report: &mut DoctorReport) {
         return;
     };
     let directory: PathBuf = own.parent().map(Path::to_owned).unwrap_or_default();
-    for name in ["call_tool", "mcp_client"] {
+    for name in ["call_tool", "serve_tools"] {
         let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
         // It is built when it is first needed.
-        let has_launcher = name == "mcp_client" && launcher().is_some();
+        let has_launcher = name == "serve_tools" && launcher().is_some();
         if !path.is_file() && !has_launcher {
             report.error(
                 "incomplete",

@@ -1,4 +1,4 @@
-//! The correction of an edit by a model, which `mcp_client` asks.
+//! The correction of an edit by a model, which `serve_tools --connect` asks.
 
 use super::super::ToolEnv;
 use super::super::edit::{Before, Plan};
