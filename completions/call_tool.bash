@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --path --merge --json --all --prune-history --version"
+            opts="-o -t -h -V --output --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --json --all --prune-history --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -93,10 +93,6 @@ _call_tool() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --path)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -122,7 +118,7 @@ _call_tool_with_tools() {
             continue
         fi
         case $word in
-            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root|--history|--undo|--since|--session|--path) is_value=true ;;
+            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root|--history|--undo|--since|--session) is_value=true ;;
             -*) ;;
             *) name=${name:-$word} ;;
         esac

@@ -30,10 +30,9 @@ warning\t''
 note\t''"
 complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
 complete -c call_tool -l history -d 'List what tools have changed in this project, or below PATH, newest first' -r
-complete -c call_tool -l undo -f -k -a "(__call_tool_changes)" -d 'Undo these changes [default: the latest]; --explain previews' -r
+complete -c call_tool -l undo -f -k -a "(__call_tool_changes)" -d 'Undo the latest change (of PATH), or those with these IDs; --explain previews' -r
 complete -c call_tool -l since -d 'With --history or --undo: only changes of the last 10m, 2h, 3d, ...' -r
 complete -c call_tool -l session -d 'With --history or --undo: only changes of this session' -r
-complete -c call_tool -l path -d 'With --undo: only changes of this file, or below this directory' -r
 complete -c call_tool -s t -d 'The text, as --output text'
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'
@@ -44,7 +43,6 @@ complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for
 complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
 complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -s h -l help -d 'Print help, about the tool where one is named'
-complete -c call_tool -l merge -d 'With --undo: keep later edits that don\'t overlap'
 complete -c call_tool -l json -d 'With --history or --undo: print JSON lines'
 complete -c call_tool -l all -d 'With --history: list the changes in all projects'
 complete -c call_tool -l prune-history -d 'Trim the journal now (normally automatic)'
@@ -58,7 +56,7 @@ function __call_tool_name
             continue
         end
         switch $word
-            case -o --output --color --id --approval-mode --policy --from --format --rule-id --message --level --root --history --undo --since --session --path
+            case -o --output --color --id --approval-mode --policy --from --format --rule-id --message --level --root --history --undo --since --session
                 set is_value 1
             case '-*'
             case '*'

@@ -218,7 +218,7 @@ fn with_changes(shell: Shell, text: &str) -> String {
             let function = format!(
                 "_call_tool_changes() {{\n    compadd -V changes -- ${{(f)\"$({CHANGES})\"}}\n}}\n\n"
             );
-            let after = after.replacen("::ID:_default", "::ID:_call_tool_changes", 1);
+            let after = after.replacen("::PATH|ID:_default", "::ID:_call_tool_changes", 1);
             format!("{before} : *){}", after.replacen(end, &format!("{function}{end}"), 1))
         }
         _ => {

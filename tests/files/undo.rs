@@ -58,6 +58,19 @@ fn text(ws: &Workspace, name: &str) -> String {
     fs::read_to_string(ws.path(name)).expect("text")
 }
 
+/// The contents of all files below a directory.
+fn contents_of(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("a directory").flatten();
+    let contents = entries.map(|entry| entry.path()).map(|path| {
+        if path.is_dir() {
+            contents_of(&path)
+        } else {
+            vec![fs::read_to_string(&path).expect("text")]
+        }
+    });
+    contents.flatten().collect()
+}
+
 fn id(entry: &Value) -> &str {
     entry["id"].as_str().expect("an id")
 }
@@ -164,7 +177,7 @@ fn undo_shows_the_diff_and_goes_back_step_by_step() {
     );
     assert_eq!(text(&ws, "a.txt"), "ONE\ntwo\n");
     // The last change that still stands.
-    undo(&ws, &["last"]).text();
+    undo(&ws, &["a.txt"]).text();
     assert_eq!(text(&ws, "a.txt"), "one\ntwo\n");
     let metadata = fs::metadata(ws.path("a.txt")).expect("a file");
     assert_eq!(metadata.permissions().mode() & 0o7777, 0o755);
@@ -239,7 +252,15 @@ fn a_file_that_was_changed_since_is_refused_and_named_and_others_are_not() {
             id(&entries[1])
         ),
     ];
-    answer.must_say(&answer.errors(), &[&lines[0], &lines[1], "With --merge"]);
+    answer.must_say(
+        &answer.errors(),
+        &[&lines[0], &lines[1], "-tw0\n+one\n", "Edit a.txt by it"],
+    );
+    // The old content is where the answer says.
+    let said = answer.errors();
+    let (_, old) = said.split_once("which is in ").expect("a place");
+    let (old, _) = old.split_once(". Edit").expect("its end");
+    assert_eq!(fs::read_to_string(old).expect("text"), "one\n");
     assert_eq!(
         (text(&ws, "a.txt"), text(&ws, "c.txt")),
         ("tw0\n".to_owned(), "one\n".to_owned())
@@ -257,7 +278,7 @@ fn an_undo_of_what_a_user_has_put_back_by_hand_says_so() {
     edit(&ws, "a.txt", "one", "two");
     edit(&ws, "a.txt", "two", "three");
     fs::write(ws.path("a.txt"), "one\n").expect("written");
-    let answer = undo(&ws, &["--path", "a.txt"]);
+    let answer = undo(&ws, &["--since", "1h"]);
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     answer.must_say(answer.text(), &["a.txt: 2 changes already undone"]);
     assert_eq!(text(&ws, "a.txt"), "one\n");
@@ -271,7 +292,7 @@ fn names_command_no_terminal_and_break_no_line() {
     let listed = ws.call_tool(&["--history"]).run();
     let undone = undo(&ws, &[]);
     fs::write(ws.path(name), "changed").expect("written");
-    let refused = undo(&ws, &["--path", "."]);
+    let refused = undo(&ws, &["--since", "1h"]);
     for said in [
         listed.text().to_owned(),
         undone.text().to_owned(),
@@ -335,40 +356,24 @@ fn large_files_go_back_over_several_changes_and_forth() {
 }
 
 #[test]
-fn changes_made_since_are_kept_by_a_merge_where_they_are_apart() {
-    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n{last}\n");
+fn a_path_names_the_last_change_of_a_file_or_below_a_directory() {
     let ws = Workspace::new()
-        .file("a.txt", lines("1", "8"))
-        .file("b.txt", lines("1", "8"));
-    for name in ["a.txt", "b.txt"] {
-        edit(&ws, name, "1\n", "one\n");
-    }
-    fs::write(ws.path("a.txt"), lines("one", "eight")).expect("written");
-    fs::write(ws.path("b.txt"), lines("uno", "8")).expect("written");
-    let answer = undo(&ws, &["--since", "1h", "--merge"]);
-    assert_eq!(answer.status(), 1);
-    assert_eq!(text(&ws, "a.txt"), lines("1", "eight"));
-    assert_eq!(text(&ws, "b.txt"), lines("uno", "8"));
-    answer.must_say(
-        &answer.errors(),
-        &["b.txt was changed since in the same lines, so that it can't be merged"],
-    );
-    // What a merge has done is taken back as well.
-    undo(&ws, &[id(&history(&ws, &["a.txt"])[0])]).text();
-    assert_eq!(text(&ws, "a.txt"), lines("one", "eight"));
-}
-
-#[test]
-fn a_merge_knows_larger_changes_too_and_a_whole_session_of_them() {
-    let body = |word: &str| crate::harness::lines(200, |n| format!("{word} {n}\n"));
-    let ws = Workspace::new().file("a.txt", format!("{}end\n", body("old")));
-    create(&ws, "a.txt", &format!("{}end\n", body("new")));
-    edit(&ws, "a.txt", "new 7\n", "seven\n");
-    let now = text(&ws, "a.txt").replace("end\n", "end\nmine\n");
-    fs::write(ws.path("a.txt"), now).expect("written");
-    let answer = undo(&ws, &["--path", "a.txt", "--merge"]);
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    assert_eq!(text(&ws, "a.txt"), format!("{}end\nmine\n", body("old")));
+        .file("a.txt", "one")
+        .file("dir/b.txt", "one")
+        .file("dir/c.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    edit(&ws, "dir/b.txt", "one", "two");
+    edit(&ws, "a.txt", "two", "three");
+    edit(&ws, "dir/c.txt", "one", "two");
+    let texts = || ["a.txt", "dir/b.txt", "dir/c.txt"].map(|name| text(&ws, name));
+    undo(&ws, &["a.txt"]).text();
+    assert_eq!(texts(), ["two", "two", "two"]);
+    undo(&ws, &["dir"]).text();
+    assert_eq!(texts(), ["two", "two", "one"]);
+    undo(&ws, &["dir"]).text();
+    assert_eq!(texts(), ["two", "one", "one"]);
+    undo(&ws, &["a.txt", "--since", "1h"]).text();
+    assert_eq!(texts(), ["one", "one", "one"]);
 }
 
 #[test]
@@ -421,13 +426,22 @@ fn what_the_user_does_not_want_kept_is_not() {
         "kept.txt",
         "b/private",
     ] {
-        create(&ws, name, "secret");
+        create(&ws, name, &format!("secret of {name}"));
         create(&ws, name, "other");
     }
-    let kept: Vec<String> = history(&ws, &[])
+    let entries = history(&ws, &[]);
+    let kept: Vec<String> = entries
         .iter()
+        .filter(|entry| entry["notKept"].is_null())
         .map(|entry| entry["path"].as_str().expect("text").to_owned())
         .collect();
+    assert_eq!(entries.len(), 14, "each change is listed");
+    let secrets = contents_of(&journal(&ws));
+    let secrets: Vec<String> = secrets
+        .into_iter()
+        .filter(|text| text.starts_with("secret"))
+        .collect();
+    assert_eq!(secrets.len(), 2, "{secrets:?}");
     assert_eq!(
         kept,
         [
@@ -520,8 +534,8 @@ fn undo_writes_nowhere_that_tools_may_not() {
         line.replace(&ws.path("a.txt"), &ws.outside_path("b.txt")),
     )
     .expect("written");
-    let answer = undo(&ws, &["--path", &ws.outside_path("b.txt")]);
-    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    let answer = undo(&ws, &[&ws.outside_path("b.txt")]);
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
     // As the memory file it must be that.
     let memory = line
         .replace(&ws.path("a.txt"), &ws.outside_path("b.txt"))
@@ -557,7 +571,7 @@ fn a_line_that_was_cut_hides_no_other() {
     open.write_all(b"\n{\"id\":\"cut").expect("written");
     edit(&ws, "a.txt", "two", "three");
     assert_eq!(history(&ws, &[]).len(), 2);
-    undo(&ws, &["--path", "a.txt"]).text();
+    undo(&ws, &["--since", "1h"]).text();
     assert_eq!(text(&ws, "a.txt"), "one");
 }
 
@@ -700,7 +714,7 @@ fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
     let n: u32 = now[..1].parse().expect("a number");
     assert!((2..7).contains(&n), "{n}");
     // That the file was made needs no content.
-    let answer = undo(&ws, &["--path", "a.txt"]);
+    let answer = undo(&ws, &["a.txt", "--since", "1h"]);
     assert_eq!(answer.status(), 0, "{}", answer.errors());
     assert!(!Path::new(&ws.path("a.txt")).exists());
 }
@@ -756,6 +770,31 @@ fn after_a_change_that_was_not_kept_an_older_one_is_not_taken_for_the_latest() {
 }
 
 #[test]
+fn an_excluded_change_is_not_passed_over_for_an_older_one_of_another_file() {
+    let settings = json!({"tools": {"undo": {"exclude": ["*.pem"]}}}).to_string();
+    let ws = Workspace::new()
+        .home(".gemini/settings.json", settings)
+        .file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    create(&ws, "key.pem", "secret");
+    let older = history(&ws, &["a.txt"]);
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    let next = format!(
+        "The change before it, replace of a.txt, is undone by: call_tool --undo {}",
+        id(&older[0])
+    );
+    answer.must_say(
+        &answer.errors(),
+        &["key.pem was not kept: tools.undo.exclude names it", &next],
+    );
+    assert_eq!(text(&ws, "key.pem"), "secret");
+    assert_eq!(text(&ws, "a.txt"), "two");
+    undo(&ws, &[id(&older[0])]).text();
+    assert_eq!(text(&ws, "a.txt"), "one");
+}
+
+#[test]
 fn the_folder_of_an_hour_is_used_only_where_it_is_the_users_alone_and_no_link() {
     let ws = Workspace::new().file("a.txt", "one");
     edit(&ws, "a.txt", "one", "two");
@@ -784,12 +823,10 @@ fn command_lines_that_make_no_sense_are_refused() {
     for (args, words) in [
         (
             &["--undo", "nosuchid00"][..],
-            "There is no change with the id \"nosuchid00\" in this project.",
+            "There is no change with the id or path \"nosuchid00\" in this project.",
         ),
-        (&["--undo", "last", "nosuchid00"], "can't be given together"),
         (&["--undo", "--since", "10"], "is not a span of time"),
         (&["--undo", "--since", "ten m"], "is not a span of time"),
-        (&["--merge", "read_file"], "cannot be used with"),
         (&["--history", "--undo"], "cannot be used with"),
         (&["--history", "--batch"], "cannot be used with"),
         (&["--undo", "--all"], "cannot be used with"),

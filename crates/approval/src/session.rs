@@ -485,8 +485,7 @@ fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
 fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
     let home = workspace.home().filter(|_| wanted.enabled)?;
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
-    let roots = workspace.roots().map(Path::to_owned).collect();
-    let journal = Journal::new(home.to_owned(), roots, limits, &wanted.exclude);
+    let journal = Journal::new(home.to_owned(), limits, &wanted.exclude);
     let journal = Arc::new(journal);
     workspace.keep_changes(Arc::clone(&journal) as Arc<dyn Keeper>);
     Some(journal)

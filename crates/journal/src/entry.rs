@@ -1,26 +1,26 @@
-//! One change, as the journal writes it down.
+//! A change, as the journal writes it down.
 
 use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
 use gemini_tools_platform::fs::Stat;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Which file held a content, and since when: the same again only for the same content, but for a
-/// file that is written twice within one tick of the clock.
+/// The identity of a file and the time of its last write. Two equal stamps mean the same content, unless a file is
+/// written twice within one tick of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Numbers", into = "Numbers")]
 pub struct Stamp {
     dev: u64,
     ino: u64,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
     secs: i64,
     nanos: i64,
 }
 
-/// A stamp as it is written: a short list.
+/// The written form of a stamp: a short list.
 type Numbers = (u64, u64, u64, i64, i64);
 
 impl From<Numbers> for Stamp {
@@ -41,10 +41,9 @@ impl From<Stamp> for Numbers {
     }
 }
 
-impl Stamp {
-    /// The stamp of what the system says of a file.
+impl From<&Stat> for Stamp {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    pub fn of(stat: &Stat) -> Self {
+    fn from(stat: &Stat) -> Self {
         Self {
             dev: stat.st_dev as u64,
             ino: stat.st_ino as u64,
@@ -57,196 +56,120 @@ impl Stamp {
 
 /// A file before or after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileState<'a> {
-    /// Which file held it.
+pub struct FileState {
+    /// The file that held the content.
     pub stamp: Stamp,
-    /// Twelve bits of its mode; zero where the system has none.
+    /// Twelve bits of its mode.
     pub mode: u32,
-    /// The SHA-256 of the content in hexadecimal digits, where it is not known by a patch.
-    #[serde(
-        borrow,
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "borrowed"
-    )]
-    pub sha256: Option<Cow<'a, str>>,
+    /// The SHA-256 of a small content in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
-/// The new content, seen from the old: its beginning, other bytes, its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Patch<'a> {
-    /// Bytes of the beginning.
-    pub head: usize,
-    /// Bytes of the end.
-    pub tail: usize,
-    /// What is between them; `None` where it is in a file of its own.
-    #[serde(
-        borrow,
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "borrowed"
-    )]
-    pub text: Option<Cow<'a, str>>,
-}
-
-/// What became of the old content.
+/// The place of an old content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kept<'a> {
+pub enum OldContent {
     /// The file itself was moved into the journal.
     Moved,
-    /// The file itself was moved into this directory, of its own file system.
-    #[serde(borrow)]
-    Beside(Cow<'a, str>),
-    /// There is a copy in the journal.
+    /// The journal has a copy.
     Copied,
-    /// The content is lost, for this reason, or there was no file, with an empty one.
-    Lost(Cow<'a, str>),
+    /// The content is lost, for this reason. The reason is empty where there was no file.
+    Lost(String),
 }
 
-/// One change of a file.
+/// A change of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Entry<'a> {
+pub struct Entry {
     /// The entry's id, unique in the journal.
-    #[serde(borrow)]
-    pub id: Cow<'a, str>,
-    /// When, in milliseconds since 1970.
+    pub id: String,
+    /// The time, in milliseconds since 1970.
     pub at: u64,
     /// The program that had the change made.
-    #[serde(borrow)]
-    pub by: Cow<'a, str>,
+    pub by: String,
     /// The session that the call belongs to.
-    #[serde(borrow)]
-    pub session: Cow<'a, str>,
+    pub session: String,
     /// The tool, or `undo`.
-    #[serde(borrow)]
-    pub tool: Cow<'a, str>,
+    pub tool: String,
     /// The call's id; of an undo that of its first change.
-    #[serde(
-        borrow,
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "borrowed"
-    )]
-    pub call: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// The absolute path, without links; lossy where `raw` has it.
-    #[serde(borrow)]
-    pub(crate) path: Cow<'a, str>,
+    pub(crate) path: String,
     /// The bytes of a path that is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<Vec<u8>>,
     /// True for a memory file of the user, outside of the project.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory: bool,
-    /// What was there; `None` where there was no file.
-    #[serde(borrow)]
-    pub before: Option<FileState<'a>>,
-    /// What is there since; `None` where the file was removed.
-    #[serde(borrow)]
-    pub after: Option<FileState<'a>>,
-    /// What became of the old content.
-    #[serde(borrow)]
-    pub kept: Kept<'a>,
-    /// How the new content comes from the old, where both are small.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub patch: Option<Patch<'a>>,
-    /// How many directories above the file the change has made.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// The file before; `None` where there was none.
+    pub before: Option<FileState>,
+    /// The file after; `None` where it was removed.
+    pub after: Option<FileState>,
+    /// The place of the old content.
+    #[serde(rename = "kept")]
+    pub old_content: OldContent,
+    /// The number of directories above the file that the change has made.
+    #[serde(default)]
     pub made: usize,
-    /// The changes that this one has taken back.
-    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
-    pub undoes: Vec<Cow<'a, str>>,
-    /// The earlier file that the new content is a copy of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same_as: Option<Stamp>,
-    /// The part of the journal that the entry is in; set by who reads it.
+    /// The ids of the changes that this one has taken back, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes: Vec<String>,
+    /// The hour whose directory has the entry; set by the reader of a log.
     #[serde(skip)]
-    pub hour: u64,
+    pub(crate) hour: u64,
 }
 
-/// Reads a text that may be missing. Serde copies such a text, although it borrows one that must be
-/// there.
-fn borrowed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'de, str>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-    Ok(Option::<Text<'de>>::deserialize(from)?.map(|text| text.0))
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over references"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over references"
-)]
-fn is_zero(value: &usize) -> bool {
-    *value == 0
-}
-
-/// A path for an entry.
-pub(crate) struct WrittenPath<'a> {
-    path: Cow<'a, str>,
-    raw: Option<Vec<u8>>,
-}
-
-impl<'a> WrittenPath<'a> {
-    pub(crate) fn of(path: &'a Path) -> Self {
-        let text = path.to_string_lossy();
-        let raw = path.to_str().is_none();
-        let raw = raw.then(|| path.as_os_str().as_bytes().to_vec());
-        Self { path: text, raw }
-    }
-}
-
-impl<'a> Entry<'a> {
-    /// Begins an entry, with nothing said of what was there and what is there.
-    pub(crate) fn new(id: &'a str, at: u64, path: WrittenPath<'a>) -> Self {
+impl Entry {
+    /// Begins an entry for a path, with all else empty.
+    pub(crate) fn new(id: String, at: u64, path: &Path) -> Self {
+        let is_text = path.to_str().is_some();
         Self {
-            id: id.into(),
+            id,
             at,
-            by: "".into(),
-            session: "".into(),
-            tool: "".into(),
+            by: String::new(),
+            session: String::new(),
+            tool: String::new(),
             call: None,
-            path: path.path,
-            raw: path.raw,
+            path: path.to_string_lossy().into_owned(),
+            raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
             memory: false,
             before: None,
             after: None,
-            kept: Kept::Lost("".into()),
-            patch: None,
+            old_content: OldContent::Lost(String::new()),
             made: 0,
             undoes: Vec::new(),
-            same_as: None,
             hour: 0,
         }
     }
 
-    /// The file's path.
+    /// Returns the file's path.
     pub fn path(&self) -> Cow<'_, Path> {
         match &self.raw {
             Some(raw) => Cow::Owned(PathBuf::from(OsString::from_vec(raw.clone()))),
-            None => Cow::Borrowed(Path::new(&*self.path)),
+            None => Cow::Borrowed(Path::new(&self.path)),
         }
     }
 
-    /// The file's path as text, lossy where it is not UTF-8.
-    pub fn shown_path(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.path)
+    /// Returns the file's path as text, lossy where it is not UTF-8.
+    pub fn path_text(&self) -> &str {
+        &self.path
     }
 
-    /// What was done to the file, as a past participle.
+    /// Returns what was done to the file, as a past participle.
     pub fn change(&self) -> &'static str {
         match (&self.before, &self.after) {
             (None, _) => "created",
             (_, None) => "removed",
             _ => "changed",
+        }
+    }
+
+    /// Returns why the change can't be taken back, if its old content is lost.
+    pub fn loss(&self) -> Option<&str> {
+        match &self.old_content {
+            OldContent::Lost(reason) if !reason.is_empty() => Some(reason),
+            _ => None,
         }
     }
 }

@@ -1,21 +1,19 @@
-//! What tools have changed, and taking it back.
+//! The journal of what tools have changed, and taking changes back.
 //!
-//! How it works: each write of a tool asks the journal first (`keeper`, by
-//! [`Keeper`](gemini_tools_workspace::keep::Keeper)), and in the very step in which the new file gets its name, the old
-//! one is renamed into the journal and a line is appended to its log: no content is copied, and a
-//! kill leaves both or neither. A line says whose change it was and what the file was before and after; it has
-//! the difference between the two contents where both are small. Nothing is ever rewritten: hours are
-//! directories, and go as a whole (`prune`). To take changes back (`undo`) is to follow the lines of a file from the
-//! present content backwards, as long as each one left what is there, and to write what the last
-//! one found by the workspace's own way of writing, which is journalled like any other.
+//! Each write of a tool asks the journal first (`keeper`, by [`Keeper`](gemini_tools_workspace::keep::Keeper)), and in the
+//! very step in which the new file gets its name, the old one is renamed into the journal and a line is appended to its
+//! log: no content is copied, and a kill leaves both or neither. A line says whose change it was and what the file was
+//! before and after. Nothing is ever rewritten: hours are directories, and go as a whole (`prune`). An undo (`undo`)
+//! follows the lines of a file from the present content backwards, as long as each one has left what is there, and writes
+//! what the last one had found by the workspace's own way of writing, which is journalled like any other.
 //!
 //! # What it owns
 //!
 //! - [`Journal`]: the keeper for a workspace, and its limits;
 //! - [`History`]: the entries, and which of them still stand;
-//! - [`Undo`]: taking changes back, with a three-way [merge] where files were changed since;
+//! - [`Undo`]: taking changes back;
 //! - [`prune()`]: keeping age and size within the limits;
-//! - where all of that lies (`place`).
+//! - the directories of all of that (`place`).
 //!
 //! Who may be shown or asked what, settings and the command line are up to the callers. Paths are
 //! those of the workspace, which refuses what lies outside of it.
@@ -34,8 +32,7 @@
 //! std::fs::create_dir(&root)?;
 //! let root = root.canonicalize()?;
 //! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
-//! let roots = vec![root.clone()];
-//! let journal = Journal::new(home.clone(), roots, Limits::default(), &[]);
+//! let journal = Journal::new(home.clone(), Limits::default(), &[]);
 //! workspace.keep_changes(Arc::new(journal));
 //!
 //! std::fs::write(root.join("a.txt"), "one\n")?;
@@ -45,10 +42,9 @@
 //! let target = workspace.target(&place, &cancel)?.kept(&workspace, &place, origin);
 //! target.commit(&place, |file| file.write_all(b"two\n"))?;
 //!
-//! let log = History::load(&home)?;
-//! let history = log.history();
+//! let history = History::load(&home)?;
 //! let chosen = history.chosen(&Filter::default());
-//! let undo = Undo { workspace: &workspace, memory: Vec::new(), merges: false, is_explained: false, cancel };
+//! let undo = Undo { workspace: &workspace, memory: Vec::new(), is_explained: false, cancel };
 //! let outcomes = undo.take_back(&home, &history, &chosen);
 //! assert_eq!(outcomes[0].undone, chosen);
 //! assert_eq!(std::fs::read_to_string(root.join("a.txt"))?, "one\n");
@@ -58,15 +54,14 @@
 mod entry;
 mod history;
 mod keeper;
-pub mod merge;
 mod place;
 mod prune;
 mod undo;
 
-pub use entry::{Entry, FileState, Kept, Stamp};
-pub use history::{Filter, History, Log};
+pub use entry::{Entry, FileState, OldContent, Stamp};
+pub use history::{Filter, History};
 pub use prune::prune;
-pub use undo::{FileOutcome, Refused, UNDO, Undo};
+pub use undo::{FileOutcome, Refusal, UNDO, Undo};
 
 use gemini_tools_process::identity::Identity;
 use gemini_tools_workspace::pattern::PatternSet;
@@ -77,17 +72,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The variable that names the session that calls belong to.
 pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
 
-/// How long and how much is kept.
+/// The limits of age and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Older changes are removed, in milliseconds.
+    /// The age from which on changes are removed, in milliseconds.
     pub max_age_millis: u64,
-    /// The oldest changes are removed where more is kept, in bytes.
+    /// The size over which the oldest changes are removed, in bytes.
     pub max_bytes: u64,
 }
 
 impl Limits {
-    /// Limits of days, of 24 hours each, and of megabytes, of 1024 × 1024 bytes each.
+    /// Makes limits of days, of 24 hours each, and of megabytes, of 1024 × 1024 bytes each.
     pub fn new(days: u32, megabytes: u32) -> Self {
         Self {
             max_age_millis: u64::from(days) * 24 * place::HOUR_MILLIS,
@@ -97,30 +92,28 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// A week, and 256 MiB.
+    /// Returns a week and 256 MiB.
     fn default() -> Self {
         Self::new(7, 256)
     }
 }
 
-/// Keeps what the writes of a workspace take away.
+/// The keeper of what the writes of a workspace take away.
 #[derive(Debug)]
 pub struct Journal {
     home: PathBuf,
-    roots: Vec<PathBuf>,
     limits: Limits,
     exclude: PatternSet,
-    /// Whether the caller removes what is over the limits.
+    /// True if the caller removes what is over the limits.
     is_pruned_by_caller: AtomicBool,
     is_prune_due: AtomicBool,
     host: OnceLock<Host>,
 }
 
 impl Journal {
-    /// A journal below the home directory `home`, for a workspace with the directories `roots`, in
-    /// which it puts nothing. `exclude` has globs as in `.gitignore`: files by these names, or below
+    /// Makes a journal below the home directory `home`. `exclude` has globs as in `.gitignore`: files by these names, or below
     /// directories by these names, are not kept.
-    pub fn new(home: PathBuf, roots: Vec<PathBuf>, limits: Limits, exclude: &[String]) -> Self {
+    pub fn new(home: PathBuf, limits: Limits, exclude: &[String]) -> Self {
         let mut patterns = PatternSet::default();
         for pattern in exclude {
             let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
@@ -134,7 +127,6 @@ impl Journal {
         }
         Self {
             home,
-            roots,
             limits,
             exclude: patterns,
             is_pruned_by_caller: AtomicBool::new(false),
@@ -150,18 +142,18 @@ impl Journal {
         self.is_pruned_by_caller.store(true, Ordering::Relaxed);
     }
 
-    /// What the journal is kept to.
+    /// Returns the limits of the journal.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Whether something may be over the limits, since this was last asked.
+    /// Returns true if something may be over the limits, since this was last asked.
     pub fn is_prune_due(&self) -> bool {
         self.is_prune_due.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Who has changes made.
+/// The program and the session that have changes made.
 #[derive(Debug)]
 struct Host {
     by: String,
@@ -169,7 +161,7 @@ struct Host {
 }
 
 impl Host {
-    /// By what the caller says in the environment, and else by the process that has started this one.
+    /// Finds them by what the caller says in the environment, and else by the process that has started this one.
     fn find() -> Self {
         let own = || {
             let program = std::env::current_exe().ok();
@@ -189,7 +181,7 @@ impl Host {
     }
 }
 
-/// The process that has started this one, and its name.
+/// Returns the process that has started this one, and its name.
 #[cfg(target_os = "linux")]
 fn parent() -> Option<(i32, Option<String>)> {
     let pid = gemini_tools_platform::process::getppid()?
@@ -199,7 +191,7 @@ fn parent() -> Option<(i32, Option<String>)> {
     Some((pid, Some(name.trim_end().to_owned())))
 }
 
-/// The process that has started this one, where that can be found out.
+/// Returns nothing: the process that has started this one can't be found out here.
 #[cfg(not(target_os = "linux"))]
 fn parent() -> Option<(i32, Option<String>)> {
     None

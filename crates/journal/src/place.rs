@@ -1,10 +1,8 @@
-//! Where the journal lies: directories that are the user's alone.
+//! The directories of the journal, which are the user's alone.
 //!
 //! `~/.gemini/tools_journal/` has a directory for each hour, by its number since 1970, and in
 //! that `log` with a line for each change, and by their ids the old files. A file of another file
-//! system can't be moved there; it goes into `.gemini-tools-journal-UID` at the place where its own is
-//! mounted, as trash goes into `.Trash-UID`, unless that is in a directory that tools work in:
-//! then it is copied.
+//! system can't be moved there, and is copied.
 
 use gemini_tools_platform::fd::{AsFd, OwnedFd};
 use gemini_tools_platform::fs::{self, FileType, Mode, OFlags};
@@ -16,13 +14,13 @@ use std::path::{Path, PathBuf};
 /// The name of the log of an hour.
 pub(crate) const LOG: &str = "log";
 
-/// Milliseconds of what is in one directory.
+/// The time that one directory covers, in milliseconds.
 pub(crate) const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 
-/// What leaves it out of what git sees, of other programs' searches, and of what our tools read.
+/// The files that hide it from git, from other programs' searches, and from our tools.
 const IGNORE: [&str; 3] = [".gitignore", ".ignore", ".geminiignore"];
 
-/// The journal below a home directory.
+/// Returns the journal's directory below a home directory.
 pub(crate) fn journal(home: &Path) -> PathBuf {
     home.join(".gemini/tools_journal")
 }
@@ -107,7 +105,7 @@ pub(crate) fn open_file(dir: &OwnedFd, name: &str) -> Result<File, Errno> {
     }
 }
 
-/// The hours that a directory of the journal has, oldest first.
+/// Lists the hours that the journal has, oldest first.
 pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
     let mut hours = Vec::new();
     for entry in fs::Dir::read_from(dir)? {
@@ -119,7 +117,7 @@ pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
     Ok(hours)
 }
 
-/// What tells whether a file can be moved from one directory to another.
+/// Identifies the mount of a directory: files can be moved between directories of one mount.
 #[cfg(target_os = "linux")]
 pub(crate) fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
     use gemini_tools_platform::fs::{AtFlags, StatxFlags, statx};
@@ -129,42 +127,8 @@ pub(crate) fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
     known.then_some((stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor))
 }
 
-/// What tells whether a file can be moved from one directory to another.
+/// Identifies the mount of a directory: files can be moved between directories of one mount.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn mount(dir: impl AsFd) -> Option<i128> {
     fs::fstat(dir).ok().map(|stat| i128::from(stat.st_dev))
-}
-
-/// The directory for old files on the file system of `dir`, and its path; `None` where there
-/// can't be one, or it would be in one of the `roots` that tools work in.
-#[cfg(target_os = "linux")]
-pub(crate) fn beside(
-    dir: gemini_tools_platform::fd::BorrowedFd<'_>,
-    roots: &[PathBuf],
-) -> Option<(OwnedFd, PathBuf)> {
-    use std::os::fd::AsRawFd;
-    let own = mount(dir)?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut top = fs::openat(dir, ".", flags, Mode::empty()).ok()?;
-    loop {
-        let above = fs::openat(&top, "..", flags, Mode::empty()).ok()?;
-        let identity = |dir: &OwnedFd| fs::fstat(dir).map(|stat| (stat.st_dev, stat.st_ino)).ok();
-        if mount(&above) != Some(own) || identity(&above) == identity(&top) {
-            break;
-        }
-        top = above;
-    }
-    let top = std::fs::read_link(format!("/proc/self/fd/{}", top.as_raw_fd())).ok()?;
-    if roots.iter().any(|root| top.starts_with(root)) {
-        return None;
-    }
-    let user = gemini_tools_platform::process::geteuid().as_raw();
-    let path = top.join(format!(".gemini-tools-journal-{user}"));
-    let dir = match open(&path) {
-        Ok(Some(dir)) => dir,
-        // One directory only: what is mounted is there.
-        Ok(None) => make(&path).ok()?,
-        Err(_) => return None,
-    };
-    (mount(&dir) == Some(own)).then_some((dir, path))
 }

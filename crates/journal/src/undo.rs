@@ -1,122 +1,85 @@
 //! Taking changes back.
 //!
-//! For each file the chosen entries are followed from the newest to the oldest. An entry is taken
-//! back where what is there, or what the entry after it had found, is what it had left: by the
-//! same file of the same size and time, or by the content itself where that is known. So only the
-//! last content is written, once. Where a file was changed since, a merge joins the changes: its
-//! base is what the entry had left, made anew from the old content and the difference.
+//! For each file the chosen entries are followed from the newest to the oldest. An entry is taken back where it has left
+//! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
+//! size and time. So only the last content is written, once. A file that was changed since is left alone.
 
-use super::entry::{Entry, Kept, Stamp};
+use super::entry::{Entry, FileState, OldContent, Stamp};
 use super::history::History;
-use super::keeper::{MAX_COMPARED_BYTES, PATCH_ENDING, digest, new_id, read};
-use super::merge::merge;
+use super::keeper::{clone_or_copy, new_id, read, state};
 use super::place;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_platform::fs;
 use gemini_tools_platform::unix_fs::PermissionsExt;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
-use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// What an undo is called in the place of a tool.
+/// The name of an undo in the place of a tool's.
 pub const UNDO: &str = "undo";
 
-/// The largest file that is merged, in bytes.
-const MAX_MERGED_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Pieces in which content is put back, in bytes.
-const PIECE_BYTES: usize = 512 * 1024;
-
-/// How often a file is looked at anew, because another program writes it.
+/// The number of attempts for a file that another program writes.
 const ATTEMPTS: usize = 20;
 
-/// How changes are taken back.
+/// The settings of an undo.
 #[derive(Debug)]
 pub struct Undo<'a> {
-    /// Where, with the journal as its keeper.
+    /// The workspace, with the journal as its keeper.
     pub workspace: &'a Workspace,
     /// The user's memory files, which may lie outside of it.
     pub memory: Vec<PathBuf>,
-    /// Whether files that were changed since are merged.
-    pub merges: bool,
-    /// Whether only to say what would be done.
+    /// True to say what would be done, and change nothing.
     pub is_explained: bool,
-    /// Ends it.
+    /// The cancellation that ends it.
     pub cancel: Cancellation,
 }
 
 /// An entry that is not taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// The entry's place in the history.
+pub struct Refusal {
+    /// The entry's index in the history.
     pub index: usize,
-    /// Why, as the end of a sentence about the file.
+    /// The reason, as the end of a sentence about the file.
     pub reason: String,
-    /// True where a merge was not tried and could do it.
-    pub can_merge: bool,
 }
 
-/// What came of the chosen changes of a file.
+/// The result of an undo for a file.
 #[derive(Debug, Clone, Default)]
 pub struct FileOutcome {
     /// The file's path.
     pub path: PathBuf,
-    /// The places of the entries that were taken back, newest first.
+    /// The indices of the entries that were taken back, newest first.
     pub undone: Vec<usize>,
-    /// The others.
-    pub refused: Vec<Refused>,
-    /// What has changed in the file, as a unified diff.
+    /// The other entries.
+    pub refused: Vec<Refusal>,
+    /// The change of the file, as a unified diff; where nothing is taken back, the one that would
+    /// bring the old content back.
     pub diff: String,
+    /// The old content in the journal, where entries are refused.
+    pub old_content: Option<PathBuf>,
     /// The id of the entry that the undo itself is.
     pub id: Option<String>,
     /// True where the file was as before the changes already.
     pub is_done: bool,
-    /// Why the undo itself can't be taken back, as the end of a sentence.
+    /// The reason for which the undo itself can't be taken back, as the end of a sentence.
     pub not_kept: Option<String>,
 }
 
-/// A content of a file on the way back.
-enum Content {
-    /// What is there now.
-    Current,
-    /// What an entry had found.
-    Before(usize),
-    /// The result of a merge.
-    Merged(Vec<u8>),
-}
-
-/// What is known of a content without reading it.
-#[derive(Clone, Copy)]
-enum Identity {
-    /// There is no file.
-    Missing,
-    /// The content is that of this file.
-    File(Stamp),
-    /// A merge has made it.
-    Unknown,
-}
-
 impl Undo<'_> {
-    /// Takes the entries at these places back, which are given newest first. All of them are one
+    /// Takes back the entries at these indices, which are given newest first. All of them are one
     /// undo, by the id of the first.
-    pub fn take_back(
-        &self,
-        home: &Path,
-        history: &History<'_>,
-        chosen: &[usize],
-    ) -> Vec<FileOutcome> {
+    pub fn take_back(&self, home: &Path, history: &History, chosen: &[usize]) -> Vec<FileOutcome> {
         let run = Run {
             undo: self,
             journal: place::journal(home),
             history,
             call: new_id(),
-            same: same_contents(history),
+            restored: restored(history),
         };
         let mut order: Vec<PathBuf> = Vec::new();
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
@@ -140,31 +103,35 @@ impl Undo<'_> {
     }
 }
 
-/// For each file that an undo has made the file whose content it has.
-fn same_contents(history: &History<'_>) -> HashMap<Stamp, Stamp> {
-    let entries = history.entries.iter();
-    let pairs = entries.filter_map(|entry| Some((entry.after.as_ref()?.stamp, entry.same_as?)));
-    pairs.collect()
+/// Maps each file that an undo has written to the file whose content it has.
+fn restored(history: &History) -> HashMap<Stamp, Stamp> {
+    let pair = |undo: &Entry| {
+        let oldest = history.entry(undo.undoes.last()?)?;
+        let after = undo.after.as_ref()?;
+        Some((after.stamp, oldest.before.as_ref()?.stamp))
+    };
+    history.entries.iter().filter_map(pair).collect()
 }
 
+/// An undo at work.
 struct Run<'a> {
     undo: &'a Undo<'a>,
     journal: PathBuf,
-    history: &'a History<'a>,
+    history: &'a History,
     /// The id of the whole undo.
     call: String,
-    same: HashMap<Stamp, Stamp>,
+    restored: HashMap<Stamp, Stamp>,
 }
 
-/// A file and the way to it.
-struct Found<'a> {
+/// A file and the workspace that it is in.
+struct LocatedFile<'a> {
     /// Set for a memory file of the user.
     own: Option<Workspace>,
     shared: &'a Workspace,
     place: WorkspacePath,
 }
 
-impl Found<'_> {
+impl LocatedFile<'_> {
     fn workspace(&self) -> &Workspace {
         self.own.as_ref().unwrap_or(self.shared)
     }
@@ -178,23 +145,30 @@ impl Found<'_> {
 }
 
 impl Run<'_> {
-    fn entry(&self, index: usize) -> &Entry<'_> {
+    fn entry(&self, index: usize) -> &Entry {
         &self.history.entries[index]
     }
 
     fn file(&self, path: &Path, chosen: &[usize], id: &str) -> FileOutcome {
-        let refuse = |e: &ToolError| FileOutcome {
-            path: path.to_owned(),
-            refused: refused(chosen, &in_a_sentence(e)),
-            ..FileOutcome::default()
+        let refuse = |e: &ToolError| {
+            let reason = format!("can't be written: {}", e.to_string().trim_end_matches('.'));
+            let refusal = |index: &usize| Refusal {
+                index: *index,
+                reason: reason.clone(),
+            };
+            FileOutcome {
+                path: path.to_owned(),
+                refused: chosen.iter().map(refusal).collect(),
+                ..FileOutcome::default()
+            }
         };
-        let found = match self.find(path, self.entry(chosen[0]).memory) {
-            Ok(found) => found,
+        let located = match self.locate(path, self.entry(chosen[0]).memory) {
+            Ok(located) => located,
             Err(e) => return refuse(&e),
         };
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            match self.attempt(&found, path, chosen, id) {
+            match self.attempt(&located, path, chosen, id) {
                 Err(e) if is_lost_race(&e) => last = Some(e),
                 Err(e) => return refuse(&e),
                 Ok(outcome) => return outcome,
@@ -203,229 +177,122 @@ impl Run<'_> {
         last.map_or_else(FileOutcome::default, |e| refuse(&e))
     }
 
-    /// Finds the file as a tool would, and a memory file where it is that.
-    fn find(&self, path: &Path, is_memory: bool) -> Result<Found<'_>, ToolError> {
+    /// Finds the file as a tool would, or among the user's memory files.
+    fn locate(&self, path: &Path, is_memory: bool) -> Result<LocatedFile<'_>, ToolError> {
         let shared = self.undo.workspace;
-        if is_memory && self.undo.memory.iter().any(|file| file == path) {
+        let (own, place) = if is_memory && self.undo.memory.iter().any(|file| file == path) {
             let (own, place) = Workspace::for_user_file(path)?;
-            return Ok(Found {
-                own: Some(own),
-                shared,
-                place,
-            });
-        }
-        Ok(Found {
-            own: None,
-            shared,
-            place: shared.locate_exactly(path)?,
-        })
+            (Some(own), place)
+        } else {
+            (None, shared.locate_exactly(path)?)
+        };
+        Ok(LocatedFile { own, shared, place })
     }
 
     fn attempt(
         &self,
-        found: &Found<'_>,
+        located: &LocatedFile<'_>,
         path: &Path,
         chosen: &[usize],
         id: &str,
     ) -> Result<FileOutcome, ToolError> {
-        let target = found.workspace().target(&found.place, &self.undo.cancel)?;
+        let workspace = located.workspace();
+        let target = workspace.target(&located.place, &self.undo.cancel)?;
+        let current = target.current.as_ref();
+        let current_state = current.map(|file| state(&file.file, &file.stat));
         let mut outcome = FileOutcome {
             path: path.to_owned(),
             ..FileOutcome::default()
         };
-        let mut steps: Vec<(usize, Content)> = Vec::new();
-        if self.are_undone(chosen, target.current.as_ref()) {
+        if self.is_as_before(chosen, current_state.as_ref()) {
             outcome.undone = chosen.to_vec();
             outcome.is_done = true;
             return Ok(outcome);
         }
-        let mut remaining = chosen.to_vec();
-        while !remaining.is_empty() {
-            let content = steps
-                .last()
-                .map_or(&Content::Current, |(_, content)| content);
-            let current = target.current.as_ref();
-            let next = self.next(&remaining, content, current);
-            let index = remaining.remove(next.unwrap_or(0));
-            if next.is_some() {
-                steps.push((index, Content::Before(index)));
-                continue;
-            }
-            match self.merged(index, content, current) {
-                Ok(merged) => steps.push((index, merged)),
-                Err(reason) => {
-                    let entry = self.entry(index);
-                    let can_merge = !self.undo.merges
-                        && self.history.undone_by(index).is_none()
-                        && current.is_some()
-                        && entry.before.is_some()
-                        && entry.after.is_some();
-                    outcome.refused.push(Refused {
-                        index,
-                        reason,
-                        can_merge,
-                    });
-                }
-            }
-        }
+        let mut steps = self.steps(chosen, current_state.as_ref(), &mut outcome.refused);
         // Old contents between the first and the last are not needed; the last one is.
-        let mut source = None;
-        while let Some((index, Content::Before(_))) = steps.last() {
-            match self.old_content(*index) {
-                Ok(file) => {
-                    source = file;
-                    break;
+        while let Some(&index) = steps.last() {
+            match self.old_content(index) {
+                Ok(source) => {
+                    outcome.undone = steps;
+                    self.write(located, target, index, source, &mut outcome, id)?;
+                    return Ok(outcome);
                 }
                 Err(reason) => {
-                    let index = *index;
-                    let refused = Refused {
-                        index,
-                        reason,
-                        can_merge: false,
-                    };
-                    outcome.refused.insert(0, refused);
+                    outcome.refused.insert(0, Refusal { index, reason });
                     steps.pop();
                 }
             }
         }
-        outcome.undone = steps.iter().map(|(index, _)| *index).collect();
-        let Some((_, content)) = steps.pop() else {
-            return Ok(outcome);
-        };
-        self.write(found, target, content, source, &mut outcome, id)?;
+        let oldest = outcome.refused.iter().map(|refusal| refusal.index).min();
+        if let Some(index) = oldest
+            && let Ok(Some(old)) = self.old_content(index)
+        {
+            outcome.diff = self.diff(path, current.map(|file| &file.file), Some(&old));
+            outcome.old_content = Some(self.backup(self.entry(index)));
+        }
         Ok(outcome)
     }
 
     /// Returns true if no entry has left what is there, and it is what the oldest one had found.
-    fn are_undone(&self, chosen: &[usize], current: Option<&OpenFile>) -> bool {
-        let Some(&oldest) = chosen.last() else {
-            return false;
-        };
-        if self.next(chosen, &Content::Current, current).is_some() {
-            return false;
-        }
-        match (&self.entry(oldest).before, current) {
-            (None, None) => true,
-            (Some(before), Some(file)) => {
-                before.stamp.size == file.size()
-                    && self.bytes(&Content::Current, current).is_some_and(|now| {
-                        self.bytes(&Content::Before(oldest), current) == Some(now)
-                    })
+    fn is_as_before(&self, chosen: &[usize], current: Option<&FileState>) -> bool {
+        let has_left = |index: &usize| self.is_same(self.entry(*index).after.as_ref(), current);
+        let oldest = chosen.last().map(|index| self.entry(*index));
+        !chosen.iter().any(has_left)
+            && oldest.is_some_and(|oldest| self.is_same(oldest.before.as_ref(), current))
+    }
+
+    /// Returns the entries that follow each other from what is there now, and refuses the others.
+    fn steps<'s>(
+        &'s self,
+        chosen: &[usize],
+        mut current: Option<&'s FileState>,
+        refused: &mut Vec<Refusal>,
+    ) -> Vec<usize> {
+        let is_there = current.is_some();
+        let mut steps = Vec::new();
+        let mut remaining = chosen.to_vec();
+        while !remaining.is_empty() {
+            // The first one, unless two processes have written their lines at the same moment.
+            let mut indices = remaining.iter();
+            let next =
+                indices.position(|index| self.is_same(self.entry(*index).after.as_ref(), current));
+            let index = remaining.remove(next.unwrap_or(0));
+            let entry = self.entry(index);
+            if next.is_some() {
+                steps.push(index);
+                current = entry.before.as_ref();
+                continue;
             }
-            _ => false,
+            let reason = match self.history.undone_by(index) {
+                Some(by) => format!("is as it was before already (undone by {})", by.id),
+                None if !is_there => "was removed since".to_owned(),
+                None if entry.after.is_none() => "was made anew since".to_owned(),
+                None => "was changed since".to_owned(),
+            };
+            refused.push(Refusal { index, reason });
         }
+        steps
     }
 
-    /// Which of the entries has left this content. That is the first, unless lines of the log were
-    /// written by two processes at the same moment, or one was not written.
-    fn next(
-        &self,
-        remaining: &[usize],
-        content: &Content,
-        current: Option<&OpenFile>,
-    ) -> Option<usize> {
-        /// How far is looked for a content; a file is found by its stamp however far it is.
-        const COMPARED: usize = 32;
-        let is_left = |index: &usize| self.is_as_left(self.entry(*index), content, current);
-        if is_left(remaining.first()?) {
-            return Some(0);
-        }
-        let Identity::File(stamp) = self.identity(content, current) else {
-            return remaining.iter().take(COMPARED).position(is_left);
+    /// Returns true if two states have the same content.
+    fn is_same(&self, one: Option<&FileState>, other: Option<&FileState>) -> bool {
+        let (one, other) = match (one, other) {
+            (None, None) => return true,
+            (Some(one), Some(other)) => (one, other),
+            _ => return false,
         };
-        let by_stamp = remaining.iter().position(|index| {
-            let after = self.entry(*index).after.as_ref();
-            after.is_some_and(|after| self.original(after.stamp) == self.original(stamp))
-        });
-        let by_stamp = by_stamp.filter(|found| is_left(&remaining[*found]));
-        by_stamp.or_else(|| remaining.iter().take(COMPARED).position(is_left))
-    }
-
-    fn identity(&self, content: &Content, current: Option<&OpenFile>) -> Identity {
-        let of = |stamp: Option<Stamp>| stamp.map_or(Identity::Missing, Identity::File);
-        match content {
-            Content::Current => of(current.map(|file| Stamp::of(&file.stat))),
-            Content::Before(index) => {
-                let before = self.entry(*index).before.as_ref();
-                of(before.map(|state| state.stamp))
-            }
-            Content::Merged(_) => Identity::Unknown,
+        match (&one.sha256, &other.sha256) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.original(one.stamp) == self.original(other.stamp),
         }
     }
 
-    /// What is there when an entry is taken back by a merge, or why it can't be.
-    fn merged(
-        &self,
-        index: usize,
-        content: &Content,
-        current: Option<&OpenFile>,
-    ) -> Result<Content, String> {
-        let entry = self.entry(index);
-        if let Some(by) = self.history.undone_by(index) {
-            return Err(format!("is as it was before already (undone by {})", by.id));
-        }
-        let is_there = match content {
-            Content::Current => current.is_some(),
-            Content::Before(other) => self.entry(*other).before.is_some(),
-            Content::Merged(_) => true,
-        };
-        match (is_there, &entry.after) {
-            (false, _) => return Err("was removed since".to_owned()),
-            (true, None) => return Err("was made anew since".to_owned()),
-            (true, Some(_)) if !self.undo.merges || entry.before.is_none() => {
-                return Err("was changed since".to_owned());
-            }
-            _ => {}
-        }
-        let unknown =
-            || "was changed since, and is too large or too different to be merged".to_owned();
-        let text = |bytes: Vec<u8>| {
-            let no_text = "was changed since, and is not UTF-8 text that could be merged";
-            String::from_utf8(bytes).map_err(|_| no_text.to_owned())
-        };
-        let base = text(self.new_content(entry).ok_or_else(unknown)?)?;
-        let ours = text(self.bytes(content, current).ok_or_else(unknown)?)?;
-        let theirs = text(
-            self.bytes(&Content::Before(index), current)
-                .ok_or_else(unknown)?,
-        )?;
-        let merged = merge(&base, &ours, &theirs)
-            .ok_or("was changed since in the same lines, so that it can't be merged")?;
-        Ok(Content::Merged(merged.into_bytes()))
-    }
-
-    /// Whether a content is what an entry has left.
-    fn is_as_left(&self, entry: &Entry<'_>, content: &Content, current: Option<&OpenFile>) -> bool {
-        let (stamp, after) = match (self.identity(content, current), &entry.after) {
-            (Identity::Missing, after) => return after.is_none(),
-            (_, None) => return false,
-            (Identity::File(stamp), Some(after)) => (Some(stamp), after),
-            (Identity::Unknown, Some(after)) => (None, after),
-        };
-        let is_same_file =
-            stamp.is_some_and(|stamp| self.original(stamp) == self.original(after.stamp));
-        if is_same_file && !matches!(content, Content::Current) {
-            return true;
-        }
-        let has_size = stamp.is_none_or(|stamp| stamp.size == after.stamp.size);
-        if !has_size || after.stamp.size > MAX_COMPARED_BYTES {
-            return is_same_file;
-        }
-        // Written twice within a tick it would have the same time.
-        let known = self
-            .bytes(content, current)
-            .and_then(|bytes| match &after.sha256 {
-                Some(sha256) => Some(digest(&bytes) == **sha256),
-                None => self.new_content(entry).map(|new| new == bytes),
-            });
-        known.unwrap_or(is_same_file)
-    }
-
-    /// The file that first had the content of another one.
+    /// Returns the file that first had the content of another one.
     fn original(&self, mut stamp: Stamp) -> Stamp {
         // A chain can't be longer, unless it is a circle that another program has written.
-        for _ in 0..self.same.len() {
-            match self.same.get(&stamp) {
+        for _ in 0..self.restored.len() {
+            match self.restored.get(&stamp) {
                 Some(earlier) => stamp = *earlier,
                 None => break,
             }
@@ -433,140 +300,104 @@ impl Run<'_> {
         stamp
     }
 
-    /// A content as a whole, where it is not too large; `None` also where it is lost.
-    fn bytes(&self, content: &Content, current: Option<&OpenFile>) -> Option<Vec<u8>> {
-        let small = |size: u64| (size <= MAX_MERGED_BYTES).then_some(size);
-        match content {
-            Content::Current => {
-                let current = current?;
-                read(&current.file, small(current.size())?).ok()
-            }
-            Content::Before(index) => {
-                let size = small(self.entry(*index).before.as_ref()?.stamp.size)?;
-                read(&self.old_content(*index).ok()??, size).ok()
-            }
-            Content::Merged(bytes) => Some(bytes.clone()),
-        }
+    /// Returns the path of the old content in the journal.
+    fn backup(&self, entry: &Entry) -> PathBuf {
+        self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
-    /// What an entry has left, made from what it had found.
-    fn new_content(&self, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        let patch = entry.patch.as_ref()?;
-        let before = entry.before.as_ref()?.stamp.size;
-        let old = read(&self.open_old(entry).ok()?, before).ok()?;
-        let (head, tail) = (
-            old.get(..patch.head)?,
-            old.get(old.len().checked_sub(patch.tail)?..)?,
-        );
-        let middle = if let Some(text) = &patch.text {
-            text.as_bytes().to_vec()
-        } else {
-            let dir = place::open(&self.journal).ok()??;
-            let dir = place::open_hour(&dir, entry.hour).ok()??;
-            let file = place::open_file(&dir, &format!("{}{PATCH_ENDING}", entry.id)).ok()?;
-            let size = file.metadata().ok()?.len();
-            read(&file, size.min(MAX_COMPARED_BYTES)).ok()?
-        };
-        Some([head, &middle, tail].concat())
-    }
-
-    /// What an entry had found, open for reading; `None` where there was no file.
+    /// Opens the content that an entry had found; `None` where there was no file.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the content is lost, as the end of a sentence about the file.
     fn old_content(&self, index: usize) -> Result<Option<File>, String> {
         let entry = self.entry(index);
-        match entry.before {
-            None => Ok(None),
-            Some(_) => self.open_old(entry).map(Some),
+        if let Some(reason) = entry.loss() {
+            return Err(format!("was not kept: {reason}"));
         }
-    }
-
-    fn open_old(&self, entry: &Entry<'_>) -> Result<File, String> {
-        let before = entry.before.as_ref().ok_or("did not exist")?;
-        let dir = match &entry.kept {
-            Kept::Lost(reason) => return Err(format!("was not kept: {reason}")),
-            Kept::Beside(path) => Path::new(&**path),
-            Kept::Moved | Kept::Copied => &self.journal,
+        let Some(before) = &entry.before else {
+            return Ok(None);
         };
-        let gone = || "is not in the journal any more".to_owned();
-        let dir = place::open(dir).ok().flatten().ok_or_else(gone)?;
-        let dir = place::open_hour(&dir, entry.hour).ok().flatten();
-        let file = place::open_file(&dir.ok_or_else(gone)?, &entry.id).map_err(|_| gone())?;
-        let stat = fs::fstat(&file).map_err(|_| gone())?;
-        let now = Stamp::of(&stat);
-        let is_as_kept = match entry.kept {
-            Kept::Copied => now.size == before.stamp.size,
-            _ => now == before.stamp,
+        let open = || {
+            let dir = place::open(&self.journal).ok()??;
+            let dir = place::open_hour(&dir, entry.hour).ok()??;
+            let file = place::open_file(&dir, &entry.id).ok()?;
+            let stamp = Stamp::from(&fs::fstat(&file).ok()?);
+            Some((file, stamp))
+        };
+        let (file, now) = open().ok_or("is not in the journal any more")?;
+        let is_as_kept = match entry.old_content {
+            OldContent::Moved => now == before.stamp,
+            _ => now.size == before.stamp.size,
         };
         if is_as_kept {
-            Ok(file)
+            Ok(Some(file))
         } else {
             Err("was written to by another program after it had been replaced".to_owned())
         }
     }
 
-    /// Puts a content in the place of the present one.
+    /// Returns the diff from one content to the other, as far as it can be shown.
+    fn diff(&self, path: &Path, old: Option<&File>, new: Option<&File>) -> String {
+        fn text(file: Option<&File>) -> Option<String> {
+            let Some(file) = file else {
+                return Some(String::new());
+            };
+            let size = file.metadata().ok()?.len();
+            let content = (size <= SHOWN_BYTES as u64).then(|| read(file, size).ok())??;
+            let text = String::from_utf8(content).ok()?;
+            (!text.contains('\0')).then_some(text)
+        }
+        let name = show_path(self.undo.workspace.display(path)).into_owned();
+        match (text(old), text(new)) {
+            (Some(old), Some(new)) => diff_texts(&old, &new, &name).0,
+            _ => {
+                format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
+            }
+        }
+    }
+
+    /// Puts the content that the entry at `oldest` had found in the place of the present one.
     fn write(
         &self,
-        found: &Found<'_>,
+        located: &LocatedFile<'_>,
         target: Target,
-        content: Content,
+        oldest: usize,
         source: Option<File>,
         outcome: &mut FileOutcome,
         id: &str,
     ) -> Result<(), ToolError> {
-        let name = show_path(self.undo.workspace.display(&outcome.path)).into_owned();
-        let shown = |content: &Content| self.bytes(content, target.current.as_ref());
-        outcome.diff = diff(
-            shown(&Content::Current).as_deref(),
-            shown(&content).as_deref(),
-            &name,
+        let before = self.entry(oldest).before.as_ref();
+        let current = target.current.as_ref();
+        let current_state = current.map(|OpenFile { file, stat }| state(file, stat));
+        outcome.diff = self.diff(
+            &outcome.path,
+            current.map(|file| &file.file),
+            source.as_ref(),
         );
-        let is_same = match (&content, &target.current) {
-            (Content::Before(index), Some(current)) => {
-                let before = self.entry(*index).before.as_ref();
-                before.is_some_and(|before| {
-                    self.original(before.stamp) == self.original(Stamp::of(&current.stat))
-                })
-            }
-            (Content::Before(index), None) => self.entry(*index).before.is_none(),
-            _ => false,
-        };
-        outcome.is_done = is_same;
-        if is_same || self.undo.is_explained {
+        outcome.is_done = self.is_same(before, current_state.as_ref());
+        if outcome.is_done || self.undo.is_explained {
             return Ok(());
         }
-        let restored = match &content {
-            Content::Before(index) => self.entry(*index).before.as_ref(),
-            _ => None,
-        };
+        let undone = outcome.undone.iter().map(|index| self.entry(*index));
         let origin = ChangeOrigin {
             tool: UNDO.to_owned(),
             call: Some(self.call.clone()),
             id: Some(id.to_owned()),
-            undoes: outcome
-                .undone
-                .iter()
-                .map(|i| self.entry(*i).id.to_string())
-                .collect(),
-            restores: restored.and_then(|state| serde_json::to_string(&state.stamp).ok()),
+            undoes: undone.clone().map(|entry| entry.id.clone()).collect(),
         };
-        let is_new = target.current.is_none();
-        let target = found.kept(target, origin);
-        outcome.not_kept = match (content, source) {
-            (Content::Merged(bytes), _) => {
-                target.commit(&found.place, |file| file.write_all(&bytes))?
-            }
-            (_, Some(source)) => {
-                let mode = restored.filter(|_| is_new).map(|state| state.mode);
-                target.commit(&found.place, |file| put_back(&source, file, mode))?
-            }
-            (_, None) => {
-                let not_kept = target.remove(&found.place)?;
-                let made = outcome.undone.iter().map(|i| self.entry(*i).made).max();
-                found
-                    .workspace()
-                    .remove_empty_directories(&found.place, made.unwrap_or(0));
-                not_kept
-            }
+        // A new file gives others than the user no more than usual: that is the user's to give.
+        let mode = before.filter(|_| current.is_none());
+        let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
+        let target = located.kept(target, origin);
+        outcome.not_kept = if let Some(source) = source {
+            target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?
+        } else {
+            let not_kept = target.remove(&located.place)?;
+            let new_directories = undone.map(|entry| entry.made).max().unwrap_or(0);
+            let workspace = located.workspace();
+            workspace.remove_empty_directories(&located.place, new_directories);
+            not_kept
         };
         outcome.id = Some(id.to_owned());
         Ok(())
@@ -574,52 +405,9 @@ impl Run<'_> {
 }
 
 /// Writes an old content, with the mode that its file had where none is there to take it from.
-fn put_back(source: &File, file: &mut File, mode: Option<u32>) -> io::Result<()> {
-    // No more than a new file has for others than the user: that is the user's to give.
-    let permissions = mode.map(|mode| std::fs::Permissions::from_mode(mode & 0o777));
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
+fn put_back(source: &File, file: &mut File, mode: Option<std::fs::Permissions>) -> io::Result<()> {
+    if let Some(mode) = mode {
+        file.set_permissions(mode)?;
     }
-    #[cfg(target_os = "linux")]
-    if fs::ioctl_ficlone(&*file, source).is_ok() {
-        return Ok(());
-    }
-    let mut piece = vec![0_u8; PIECE_BYTES];
-    let mut at = 0;
-    loop {
-        match read_at(source, &mut piece, at)? {
-            0 => return Ok(()),
-            n => {
-                file.write_all(&piece[..n])?;
-                at += n as u64;
-            }
-        }
-    }
-}
-
-fn refused(chosen: &[usize], reason: &str) -> Vec<Refused> {
-    let refused = |index: &usize| Refused {
-        index: *index,
-        reason: reason.to_owned(),
-        can_merge: false,
-    };
-    chosen.iter().map(refused).collect()
-}
-
-/// An error as the end of a sentence about the file.
-fn in_a_sentence(error: &ToolError) -> String {
-    let text = error.to_string();
-    format!("can't be written: {}", text.trim_end_matches('.'))
-}
-
-/// What changes from one content to the other, as far as it can be shown.
-fn diff(old: Option<&[u8]>, new: Option<&[u8]>, name: &str) -> String {
-    fn text(bytes: Option<&[u8]>) -> Option<&str> {
-        let text = std::str::from_utf8(bytes.unwrap_or_default()).ok()?;
-        (text.len() <= SHOWN_BYTES && !text.contains('\0')).then_some(text)
-    }
-    match (text(old), text(new)) {
-        (Some(old), Some(new)) => diff_texts(old, new, name).0,
-        _ => format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n"),
-    }
+    clone_or_copy(source, file, u64::MAX)
 }

@@ -357,7 +357,22 @@ impl Policy {
         problems
     }
 
-    /// Whether there are no rules but those that are built in.
+    /// Returns the names of tools that the rules of a file allow in a mode.
+    pub fn allowed_in<'s>(
+        &'s self,
+        file: &'s Path,
+        mode: Mode,
+    ) -> impl Iterator<Item = &'s str> + Clone {
+        let allows = move |rule: &&Rule| {
+            rule.source.file.as_deref() == Some(file)
+                && rule.decision == Decision::Allow
+                && (rule.modes.is_empty() || rule.modes.contains(&mode))
+        };
+        let rules = self.rules.iter().filter(allows);
+        rules.flat_map(|rule| rule.tools.iter().map(String::as_str))
+    }
+
+    /// Returns true if there are no rules but those that are built in.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.broken.is_empty()
     }

@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 /// A keeper of the old content of files that are written.
 pub trait Keeper: fmt::Debug + Send + Sync {
-    /// Prepares the backup of a change that is about to be made. Returns `None` if the user wants
-    /// none. The backup is dropped if the change is not made after all.
+    /// Prepares the backup of a change that is about to be made, which is dropped if the change is
+    /// not made after all.
     ///
     /// # Errors
     ///
     /// Returns why nothing can be kept, as the end of a sentence. The change is made all the same.
-    fn prepare(&self, change: &Change<'_>) -> Result<Option<Backup>, String>;
+    fn prepare(&self, change: &Change<'_>) -> Result<Backup, String>;
 }
 
 /// The call that makes a change.
@@ -35,10 +35,8 @@ pub struct ChangeOrigin {
     pub call: Option<String>,
     /// The id that the change gets in the journal, if it is given.
     pub id: Option<String>,
-    /// The ids of the changes that are undone by this one.
+    /// The ids of the changes that are undone by this one, newest first.
     pub undoes: Vec<String>,
-    /// The stamp of the content that is put back, as the journal wrote it.
-    pub restores: Option<String>,
 }
 
 /// A change that is about to be made.
@@ -52,6 +50,8 @@ pub struct Change<'a> {
     pub rel: &'a Path,
     /// True for a file of the user's own outside of all roots.
     pub is_users: bool,
+    /// True if `.geminiignore` names the file.
+    pub is_gemini_ignored: bool,
     /// The directory of the file, or the deepest one above it that exists.
     pub dir: BorrowedFd<'a>,
     /// The directories above the file that the change makes.
@@ -69,8 +69,8 @@ pub struct Change<'a> {
 pub struct Backup {
     /// The directory for the old file, and its name there. The old file is removed if there is none.
     pub moved_to: Option<(Arc<OwnedFd>, String)>,
-    /// Files that exist already, and are removed if the change is not made.
-    pub copies: Vec<(Arc<OwnedFd>, String)>,
+    /// The directory and the name of a copy of the old file, removed if the change is not made.
+    pub copy: Option<(Arc<OwnedFd>, String)>,
     /// The log, open for appending.
     pub log: File,
     /// The line that is appended to the log.
@@ -85,7 +85,7 @@ impl Backup {
     pub fn new(log: File, line: Vec<u8>) -> Self {
         Self {
             moved_to: None,
-            copies: Vec::new(),
+            copy: None,
             log,
             line,
             lost: None,
@@ -120,10 +120,10 @@ impl Backup {
 
 impl Drop for Backup {
     fn drop(&mut self) {
-        if !self.is_made.get() {
-            for (dir, name) in &self.copies {
-                let _ = unlinkat(&**dir, name.as_str(), AtFlags::empty());
-            }
+        if !self.is_made.get()
+            && let Some((dir, name)) = &self.copy
+        {
+            let _ = unlinkat(&**dir, name.as_str(), AtFlags::empty());
         }
     }
 }
@@ -134,12 +134,13 @@ pub(super) struct ChangeKeeper {
     keeper: Arc<dyn Keeper>,
     origin: ChangeOrigin,
     is_users: bool,
+    is_gemini_ignored: bool,
     path: PathBuf,
     rel: PathBuf,
 }
 
 impl ChangeKeeper {
-    /// Returns `None` if there is no keeper, or if `.geminiignore` closes the file.
+    /// Returns `None` if there is no keeper.
     pub(super) fn new(
         keepers: &Workspace,
         own: Option<&Workspace>,
@@ -147,13 +148,11 @@ impl ChangeKeeper {
         origin: ChangeOrigin,
     ) -> Option<Self> {
         let keeper = keepers.keeper.get()?;
-        if own.is_none() && keepers.is_gemini_ignored(place) {
-            return None;
-        }
         Some(Self {
             keeper: Arc::clone(keeper),
             origin,
             is_users: own.is_some(),
+            is_gemini_ignored: own.is_none() && keepers.is_gemini_ignored(place),
             path: place.path().to_owned(),
             rel: place.rel().to_owned(),
         })
@@ -176,6 +175,7 @@ impl ChangeKeeper {
             path: real.as_deref().unwrap_or(&self.path),
             rel: &self.rel,
             is_users: self.is_users,
+            is_gemini_ignored: self.is_gemini_ignored,
             dir: entry.dir.as_fd(),
             made_directories: entry.missing.len(),
             old,
@@ -184,7 +184,7 @@ impl ChangeKeeper {
         });
         match prepared {
             Ok(backup) => PreparedBackup {
-                backup,
+                backup: Some(backup),
                 obstacle: None,
             },
             Err(reason) => PreparedBackup {

@@ -288,11 +288,13 @@ fn with_journal(command: Command) -> Command {
         .arg(
             Arg::new("undo")
                 .long("undo")
-                .value_name("ID")
+                .value_name("PATH|ID")
                 .num_args(0..)
                 .conflicts_with_all(CALLS)
                 .conflicts_with("history")
-                .help("Undo these changes [default: the latest]; --explain previews"),
+                .help(
+                    "Undo the latest change (of PATH), or those with these IDs; --explain previews",
+                ),
         )
         .arg(
             Arg::new("since")
@@ -310,19 +312,6 @@ fn with_journal(command: Command) -> Command {
                 .requires("journal")
                 .conflicts_with_all(CALLS)
                 .help("With --history or --undo: only changes of this session"),
-        )
-        .arg(
-            Arg::new("path")
-                .long("path")
-                .value_name("PATH")
-                .requires("undo")
-                .conflicts_with_all(CALLS)
-                .help("With --undo: only changes of this file, or below this directory"),
-        )
-        .arg(
-            flag("merge", "With --undo: keep later edits that don't overlap")
-                .requires("undo")
-                .conflicts_with_all(CALLS),
         )
         .arg(
             flag("json", "With --history or --undo: print JSON lines")

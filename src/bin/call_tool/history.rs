@@ -1,11 +1,11 @@
-//! `--history` and `--undo`: what tools have changed, and taking it back.
+//! `--history` and `--undo`: the changes that tools have made, and taking them back.
 
 use crate::command::PRUNE;
 use crate::options::CallToolOptions;
 use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
-use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Kept, Undo, prune};
+use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Undo, prune};
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
 use gemini_tools::text::{counted, harmless_lines, visible};
@@ -19,24 +19,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the command line says of the journal.
+/// The command line's options about the journal.
 #[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct HistoryOptions {
-    /// What is to be taken back; `None` where it is only listed.
+    /// The paths and ids of changes to take back; `None` where changes are only listed.
     pub(crate) undo: Option<Vec<String>>,
+    /// The path whose changes are listed.
     pub(crate) path: Option<String>,
     pub(crate) session: Option<String>,
-    /// Milliseconds before now.
+    /// The span before now, in milliseconds.
     pub(crate) since: Option<u64>,
-    pub(crate) merges: bool,
     pub(crate) json: bool,
-    /// Whether other projects are listed too.
+    /// True to list other projects, too.
     pub(crate) all: bool,
-    /// Whether to remove what is over the limits, and nothing else.
+    /// True to remove what is over the limits, and nothing else.
     pub(crate) prunes: bool,
 }
 
@@ -93,55 +89,79 @@ fn answer(
         ToolError::new(ErrorKind::ReadContentFailure, why)
             .with_hint("It must be a directory of yours that no other user may read (mode 700).")
     };
-    let log = History::load(&home).map_err(unreadable)?;
-    let history = log.history();
-    let shown = Shown {
+    let history = History::load(&home).map_err(unreadable)?;
+    let view = View {
         session: &session,
         history: &history,
         json: wanted.json,
         has_colours: crate::shows_colours(options),
     };
-    let chosen = history.chosen(&filter(wanted, &session)?);
-    match &wanted.undo {
-        None => Ok(shown.list(&chosen)),
-        Some(ids) => {
-            unknown_ids(&history, ids, &chosen)?;
-            shown.take_back(options, wanted, &home, &chosen, cancel)
-        }
+    let filter = filter(wanted, &session, &history)?;
+    let mut chosen = history.chosen(&filter);
+    if wanted.undo.is_none() {
+        return Ok(view.list(&chosen));
     }
+    let older = if filter.standing && chosen.len() > 1 {
+        chosen.split_off(1).first().copied()
+    } else {
+        None
+    };
+    view.take_back(options, &home, &chosen, older, cancel)
 }
 
-/// Which entries the command line means.
-fn filter(wanted: &HistoryOptions, session: &Session) -> Result<Filter, ToolError> {
+/// Returns the entries that the command line names. An undo without ids, session and time is of the last change that
+/// stands.
+fn filter(
+    wanted: &HistoryOptions,
+    session: &Session,
+    history: &History,
+) -> Result<Filter, ToolError> {
     let workspace = &session.tool_env().workspace;
-    let mut ids = wanted.undo.clone().unwrap_or_default();
-    let names_last = ids.iter().any(|id| id == "last");
-    let narrows = wanted.session.is_some() || wanted.since.is_some() || wanted.path.is_some();
-    let is_last = wanted.undo.is_some() && (names_last || ids.is_empty() && !narrows);
-    ids.retain(|id| id != "last");
-    if names_last && !ids.is_empty() {
-        return Err(ToolError::invalid(
-            "\"last\" and the ids of changes can't be given together.",
-        ));
-    }
-    let path = wanted.path.as_ref();
-    let path = path.map(|path| real_path(&workspace.root().join(path)));
-    let roots = if wanted.all {
-        Vec::new()
-    } else {
-        workspace.roots().map(Path::to_owned).collect()
-    };
-    Ok(Filter {
-        ids,
+    let mut filter = Filter {
         session: wanted.session.clone(),
         since: wanted.since.map(|span| now().saturating_sub(span)),
-        path,
-        roots,
-        is_last,
-    })
+        ..Filter::default()
+    };
+    if !wanted.all {
+        filter.roots = workspace.roots().map(Path::to_owned).collect();
+    }
+    let path_of = |path: &String| real_path(&workspace.root().join(path));
+    filter.paths.extend(wanted.path.as_ref().map(path_of));
+    for name in wanted.undo.iter().flatten() {
+        let (ids, paths) = (vec![name.clone()], vec![path_of(name)]);
+        let roots = &filter.roots;
+        let has = |ids: &[String], paths: &[PathBuf]| {
+            let (ids, paths, roots) = (ids.to_vec(), paths.to_vec(), roots.clone());
+            let filter = Filter {
+                ids,
+                paths,
+                roots,
+                ..Filter::default()
+            };
+            !history.chosen(&filter).is_empty()
+        };
+        if has(&ids, &[]) {
+            filter.ids.extend(ids);
+        } else if has(&[], &paths) {
+            filter.paths.extend(paths);
+        } else {
+            return Err(ToolError::invalid(format!(
+                "There is no change with the id or path {name:?} in this project."
+            ))
+            .with_hint("call_tool --history lists them."));
+        }
+    }
+    if !filter.ids.is_empty() && !filter.paths.is_empty() {
+        return Err(ToolError::invalid(
+            "Ids of changes and paths can't be given together.",
+        ));
+    }
+    let narrows = !filter.ids.is_empty() || filter.session.is_some() || filter.since.is_some();
+    filter.standing = wanted.undo.is_some() && !narrows;
+    Ok(filter)
 }
 
-/// A path without links, as far as it exists.
+/// Resolves the links of a path, as far as it exists.
 fn real_path(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     for existing in path.ancestors() {
@@ -156,30 +176,15 @@ fn real_path(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Refuses ids that no entry has.
-fn unknown_ids(history: &History<'_>, ids: &[String], chosen: &[usize]) -> Result<(), ToolError> {
-    let is_known = |id: &String| {
-        let mut entries = chosen.iter().map(|index| &history.entries[*index]);
-        id == "last" || entries.any(|entry| entry.id == *id || entry.call.as_deref() == Some(id))
-    };
-    match ids.iter().find(|id| !is_known(id)) {
-        Some(id) => Err(ToolError::invalid(format!(
-            "There is no change with the id {id:?} in this project."
-        ))
-        .with_hint("call_tool --history lists them.")),
-        None => Ok(()),
-    }
-}
-
-/// The history as it is shown.
-struct Shown<'a> {
+/// The history, and the form in which it is printed.
+struct View<'a> {
     session: &'a Session,
-    history: &'a History<'a>,
+    history: &'a History,
     json: bool,
     has_colours: bool,
 }
 
-/// Prints, and gives the status; 1 where it can't be printed.
+/// Prints a text and returns the status; 1 where it can't be printed.
 fn printed(text: &str, printed: Printed, status: u8) -> u8 {
     let statuses = Statuses {
         written: status,
@@ -188,15 +193,15 @@ fn printed(text: &str, printed: Printed, status: u8) -> u8 {
     print(text.as_bytes(), printed, statuses)
 }
 
-impl Shown<'_> {
+impl View<'_> {
     /// Returns a path as people see it: relative to the project, and without what commands a
     /// terminal or breaks a line.
     fn display(&self, path: &Path) -> String {
         visible(&show_path(self.session.tool_env().workspace.display(path))).into_owned()
     }
 
-    /// A diff, which commands no terminal.
-    fn shown_diff(&self, diff: &str) -> String {
+    /// Returns a diff for standard output, which commands no terminal.
+    fn display_diff(&self, diff: &str) -> String {
         if !is_stdout_terminal() {
             return diff.to_owned();
         }
@@ -260,16 +265,12 @@ impl Shown<'_> {
         );
         if let Some(by) = self.history.undone_by(index) {
             let _ = write!(text, "  (undone by {})", visible(&by.id));
-        } else if let (Kept::Lost(reason), Some(_)) = (&entry.kept, &entry.before) {
+        } else if let Some(reason) = entry.loss() {
             let _ = write!(text, "  (can't be undone: {})", visible(reason));
         }
     }
 
-    fn entry_json<'s>(&'s self, index: usize, entry: &'s Entry<'_>) -> EntryJson<'s> {
-        let not_kept = match (&entry.kept, &entry.before) {
-            (Kept::Lost(reason), Some(_)) => Some(&**reason),
-            _ => None,
-        };
+    fn entry_json<'s>(&'s self, index: usize, entry: &'s Entry) -> EntryJson<'s> {
         EntryJson {
             id: &entry.id,
             time: iso(entry.at),
@@ -278,21 +279,21 @@ impl Shown<'_> {
             tool: &entry.tool,
             call: entry.call.as_deref(),
             change: entry.change(),
-            path: entry.shown_path(),
-            before: entry.before.as_ref().map(StateJson::of),
-            after: entry.after.as_ref().map(StateJson::of),
+            path: entry.path_text(),
+            before: entry.before.as_ref().map(StateJson::from),
+            after: entry.after.as_ref().map(StateJson::from),
             undoes: &entry.undoes,
-            undone_by: self.history.undone_by(index).map(|by| &*by.id),
-            not_kept,
+            undone_by: self.history.undone_by(index).map(|by| by.id.as_str()),
+            not_kept: entry.loss(),
         }
     }
 
     fn take_back(
         &self,
         options: &CallToolOptions,
-        wanted: &HistoryOptions,
         home: &Path,
         chosen: &[usize],
+        older: Option<usize>,
         cancel: &Cancellation,
     ) -> Result<u8, ToolError> {
         if chosen.is_empty() {
@@ -306,7 +307,6 @@ impl Shown<'_> {
         let undo = Undo {
             workspace: &tool_env.workspace,
             memory: memory_files(&tool_env.workspace, &tool_env.settings),
-            merges: wanted.merges,
             is_explained: options.explain,
             cancel: cancel.clone(),
         };
@@ -314,45 +314,44 @@ impl Shown<'_> {
         let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
         let status = u8::from(is_refused);
         if self.json {
-            let mut text = String::new();
-            for outcome in &outcomes {
-                text.push_str(&self.outcome_json(outcome).to_string());
-                text.push('\n');
-            }
+            let lines = outcomes.iter().map(|outcome| self.outcome_json(outcome));
+            let text: String = lines.map(|line| format!("{line}\n")).collect();
             return Ok(printed(&text, Printed::Json, status));
         }
-        let mut text = String::new();
-        for outcome in &outcomes {
-            if !outcome.diff.is_empty() {
-                text.push_str(&self.shown_diff(&outcome.diff));
-            }
-        }
-        for outcome in outcomes.iter().filter(|outcome| !outcome.undone.is_empty()) {
-            text.push_str(&self.summary(outcome, options.explain));
-        }
+        let undone = outcomes.iter().filter(|outcome| !outcome.undone.is_empty());
+        let mut text: String = undone
+            .clone()
+            .map(|outcome| self.display_diff(&outcome.diff))
+            .collect();
+        text.extend(undone.map(|outcome| self.summary(outcome, options.explain)));
         let mut kept = outcomes.iter().filter(|outcome| outcome.not_kept.is_none());
-        let first = kept.find_map(|outcome| outcome.id.as_deref());
-        if let Some(id) = first {
+        if let Some(id) = kept.find_map(|outcome| outcome.id.as_deref()) {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
         if !text.is_empty() {
             printed(&text, Printed::Text, status);
         }
-        self.complain(&outcomes, wanted);
+        for outcome in &outcomes {
+            self.complain(outcome);
+        }
+        if let Some(older) = older.filter(|_| is_refused) {
+            let entry = &self.history.entries[older];
+            warn(&format!(
+                "call_tool: The change before it, {} of {}, is undone by: call_tool --undo {}",
+                visible(&entry.tool),
+                self.display(&entry.path()),
+                visible(&entry.id)
+            ));
+        }
         Ok(status)
-    }
-
-    fn ids(&self, indices: impl Iterator<Item = usize>) -> String {
-        let ids: Vec<Cow<'_, str>> = indices
-            .map(|index| visible(&self.history.entries[index].id))
-            .collect();
-        ids.join(", ")
     }
 
     fn summary(&self, outcome: &FileOutcome, is_explained: bool) -> String {
         let count = counted(outcome.undone.len(), "change");
         let path = self.display(&outcome.path);
-        let ids = self.ids(outcome.undone.iter().copied());
+        let entries = outcome.undone.iter().map(|i| &self.history.entries[*i]);
+        let ids: Vec<_> = entries.map(|entry| visible(&entry.id)).collect();
+        let ids = ids.join(", ");
         match (outcome.is_done, is_explained) {
             (true, _) => format!("{path}: {count} already undone ({ids})\n"),
             (_, true) => format!("Would undo {count} of {path} ({ids})\n"),
@@ -360,32 +359,30 @@ impl Shown<'_> {
         }
     }
 
-    fn complain(&self, outcomes: &[FileOutcome], wanted: &HistoryOptions) {
-        let mut could_merge = false;
-        for outcome in outcomes {
-            if let Some(reason) = &outcome.not_kept {
-                let path = self.display(&outcome.path);
-                let reason = visible(reason);
-                warn(&format!(
-                    "call_tool: The undo of {path} can't be taken back: {reason}."
-                ));
-            }
-            for refused in &outcome.refused {
-                let entry = &self.history.entries[refused.index];
-                could_merge |= refused.can_merge;
-                warn(&format!(
-                    "call_tool: {} {}; not undone: {} ({})",
-                    self.display(&outcome.path),
-                    visible(&refused.reason),
-                    visible(&entry.id),
-                    visible(&entry.tool)
-                ));
-            }
+    /// Says on standard error what of a file was not taken back, why, and what to do.
+    fn complain(&self, outcome: &FileOutcome) {
+        let path = self.display(&outcome.path);
+        if let Some(reason) = &outcome.not_kept {
+            let reason = visible(reason);
+            warn(&format!(
+                "call_tool: The undo of {path} can't be taken back: {reason}."
+            ));
         }
-        if could_merge && !wanted.merges {
-            warn(
-                "call_tool: With --merge the changes are undone and those made since are kept, where they are apart.",
-            );
+        for refusal in &outcome.refused {
+            let entry = &self.history.entries[refusal.index];
+            warn(&format!(
+                "call_tool: {path} {}; not undone: {} ({})",
+                visible(&refusal.reason),
+                visible(&entry.id),
+                visible(&entry.tool)
+            ));
+        }
+        if let Some(old) = &outcome.old_content {
+            warn(harmless_lines(&outcome.diff).trim_end());
+            warn(&format!(
+                "call_tool: This is the difference to the old content, which is in {}. Edit {path} by it, or copy that file.",
+                visible(&show_path(old))
+            ));
         }
     }
 
@@ -400,6 +397,7 @@ impl Shown<'_> {
             "undone": outcome.undone.iter().map(id).collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(),
             "diff": outcome.diff,
+            "oldContent": outcome.old_content.as_ref().map(|path| path.to_string_lossy()),
             "undo": outcome.id,
         })
     }
@@ -416,10 +414,10 @@ struct EntryJson<'a> {
     tool: &'a str,
     call: Option<&'a str>,
     change: &'a str,
-    path: Cow<'a, str>,
+    path: &'a str,
     before: Option<StateJson>,
     after: Option<StateJson>,
-    undoes: &'a [Cow<'a, str>],
+    undoes: &'a [String],
     undone_by: Option<&'a str>,
     not_kept: Option<&'a str>,
 }
@@ -431,8 +429,8 @@ struct StateJson {
     mode: String,
 }
 
-impl StateJson {
-    fn of(state: &FileState<'_>) -> Self {
+impl From<&FileState> for StateJson {
+    fn from(state: &FileState) -> Self {
         Self {
             bytes: state.stamp.size,
             mode: format!("{:04o}", state.mode),
@@ -440,7 +438,7 @@ impl StateJson {
     }
 }
 
-/// How long ago, in few characters.
+/// Formats how long ago a moment was, in few characters.
 fn age(millis: u64) -> String {
     let secs = millis / 1000;
     match secs {
@@ -451,7 +449,7 @@ fn age(millis: u64) -> String {
     }
 }
 
-/// A moment in UTC, as JavaScript writes it.
+/// Formats a moment in UTC, as JavaScript does.
 fn iso(millis: u64) -> String {
     let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
     // The civil calendar in eras of 400 years that begin with March, by Howard Hinnant's

@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The options that say which changes `--history` and `--undo` are about.
-const OF_JOURNAL: [&str; 3] = ["since", "session", "path"];
+const OF_JOURNAL: [&str; 2] = ["since", "session"];
 
 /// The options of the command line.
 #[expect(
@@ -234,10 +234,9 @@ fn history(matches: &ArgMatches) -> Option<HistoryOptions> {
     }
     Some(HistoryOptions {
         undo: undo.map(|ids| ids.cloned().collect()),
-        path: text("history").or_else(|| text("path")),
+        path: text("history"),
         session: text("session"),
         since: matches.get_one("since").copied(),
-        merges: matches.get_flag("merge"),
         json: matches.get_flag("json"),
         all: matches.get_flag("all"),
         prunes,

@@ -71,12 +71,13 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     let mut plan = planned(task, scope, &home, &root, &before)?;
     if plan.changes.is_empty() {
         let text = match (task.undoes, plan.knows_nothing()) {
-            (true, true) => "There is nothing to undo here.\n",
-            (true, false) => "Nothing is left of it.\n",
-            (false, _) => "All is in place already.\n",
+            (true, true) => "There is nothing to undo here.\n".to_owned(),
+            (true, false) if !plan.notes.is_empty() => notes(&plan),
+            (true, false) => "Nothing is left of it.\n".to_owned(),
+            (false, _) => "All is in place already.\n".to_owned(),
         };
         if task.undoes {
-            plan.apply(&mut lock.map_or_else(|| locked(&home), Ok)?)?;
+            plan.apply(&lock.map_or_else(|| locked(&home), Ok)?)?;
         }
         return Ok(print(text.as_bytes()));
     }
@@ -84,8 +85,8 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         before.note(&mut plan);
     }
     agree(task, &mut plan).map_err(Stop::Status)?;
-    let mut lock = lock.map_or_else(|| locked(&home), Ok)?;
-    plan.apply(&mut lock)?;
+    let lock = lock.map_or_else(|| locked(&home), Ok)?;
+    plan.apply(&lock)?;
     before.trust_again(&home, &root)?;
     Ok(print(done(task, &before, &home, &root).as_bytes()))
 }
@@ -138,12 +139,7 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
     let print = |text: &str| print(text.as_bytes());
     let done = |status| if status == 0 { Ok(()) } else { Err(status) };
     let shown: Vec<String> = plan.changes.iter().map(|one| shown(one, style)).collect();
-    let notes = plan
-        .notes
-        .iter()
-        .map(|note| at_width(&visible(note), "", style));
-    let notes: Vec<_> = notes.collect();
-    let notes = notes.concat();
+    let notes = notes(plan);
     let otherwise = "--yes makes the changes that are shown";
     if !task.asks {
         done(print(&(shown.concat() + &notes)))?;
@@ -161,6 +157,17 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
     }
     plan.choose(&wanted);
     Ok(())
+}
+
+/// Formats the notes of a plan. Lines after the first of a note are a diff.
+fn notes(plan: &SetupPlan) -> String {
+    let note = |note: &String| {
+        let (first, diff) = note.split_once('\n').unwrap_or((note, ""));
+        let diff = diff.lines().map(|line| format!("{}\n", visible(line)));
+        let diff: String = diff.collect();
+        at_width(&visible(first), "", Style::of_stdout()) + &diff
+    };
+    plan.notes.iter().map(note).collect()
 }
 
 /// What the project was before.

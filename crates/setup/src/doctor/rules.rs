@@ -1,4 +1,4 @@
-//! Whether Gemini CLI lets a model call the tools.
+//! The rules by which Gemini CLI lets a model call the tools.
 
 use super::{AFTER_0_8, DoctorReport, Setup, explain};
 use crate::init::MODES_BUT_PLAN;
@@ -8,18 +8,18 @@ use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_custom_tools::Custom;
-use gemini_tools_policy::{Decision, Mode, PolicyCall, Tier};
+use gemini_tools_policy::{Decision, Mode, PolicyCall, PolicyFile, Tier};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Map;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const PREFIX: &str = "discovered_tool_";
 
 const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a model only tools that a rule allows by name.";
 
-/// Tells which files of rules can't be read, and which rules say something else than they seem to.
+/// Reports the files of rules that can't be read, and the rules that say something else than they seem to.
 pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
     let problems = setup.policy.problems.iter();
     // An untrusted project is reported with its tools and settings.
@@ -47,12 +47,7 @@ pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<
     names
 }
 
-/// The project's directory of rules.
-fn policies_of(root: &Path) -> PathBuf {
-    root.join(".gemini/policies")
-}
-
-/// Holds the rules against the tools' names.
+/// Compares the rules with the tools' names.
 pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
     if !setup.host_may_be(AFTER_0_8..) {
         return;
@@ -62,16 +57,24 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     // They count in every mode, and can't be told otherwise.
     let changing = changing(setup, names);
     in_plan_mode("tools.allowed", &allowed, &changing, report);
-    for file in users_files(setup) {
-        let rules = allowed_by(&file);
-        let counts_there = rules.iter().filter(|rule| rule.counts_in_plan_mode);
-        let in_plan: Vec<String> = counts_there.map(|rule| rule.name.clone()).collect();
-        in_plan_mode(file.as_path(), &in_plan, &changing, report);
-        for AllowedName { name, .. } in rules {
+    let users = setup
+        .policy
+        .files
+        .iter()
+        .filter(|file| file.tier == Tier::User);
+    for PolicyFile { path, .. } in users {
+        let rules = setup.policy.allowed_in(path, Mode::Default);
+        let in_plan = setup.policy.allowed_in(path, Mode::Plan);
+        let in_plan: Vec<String> = in_plan
+            .filter(|name| rules.clone().any(|one| one == *name))
+            .map(str::to_owned)
+            .collect();
+        in_plan_mode(path.as_path(), &in_plan, &changing, report);
+        for name in rules {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
                     "rule-pattern",
-                    file.as_path(),
+                    path.as_path(),
                     explain(
                         format!("{name:?} is a pattern."),
                         "For discovered tools Gemini CLI compares whole names: it matches none.",
@@ -79,7 +82,7 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
                     ),
                 );
             }
-            allowed.push(name);
+            allowed.push(name.to_owned());
         }
     }
     let is_allowed = |name: &String| {
@@ -126,8 +129,12 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             ),
         );
     }
-    let projects = policies_of(setup.root);
-    if setup.home != Some(setup.root) && !files_in(&projects).is_empty() {
+    let projects = setup.root.join(".gemini/policies");
+    let entries = FileOwner::Users.names(&projects).unwrap_or_default();
+    let has_rules = entries
+        .iter()
+        .any(|name| Path::new(name).extension().is_some_and(|e| e == "toml"));
+    if setup.home != Some(setup.root) && has_rules {
         report.warn(
             "project-policies",
             projects.as_path(),
@@ -189,7 +196,7 @@ fn in_plan_mode(
     );
 }
 
-/// The rule that denies each call of a discovered tool, where Gemini CLI obeys it.
+/// Returns the rule that denies each call of a discovered tool, where Gemini CLI obeys it.
 fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
     // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
     // is one for the discovered tool of its name here, but not in Gemini CLI.
@@ -209,71 +216,4 @@ fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
         Some(file) => format!("{} in {}", rule.rule, show_path(file)),
         None => rule.rule,
     })
-}
-
-/// The user's files of rules: those of `policyPaths` take the place of `~/.gemini/policies`.
-fn users_files(setup: &Setup<'_>) -> Vec<PathBuf> {
-    let chosen = &setup.settings.policy_paths;
-    if chosen.is_empty() {
-        let home = setup.home.map(|home| home.join(".gemini/policies"));
-        return home.as_deref().map(files_in).unwrap_or_default();
-    }
-    let files = |path: &PathBuf| {
-        let path = setup.root.join(path);
-        if path.is_dir() {
-            files_in(&path)
-        } else {
-            vec![path]
-        }
-    };
-    chosen.iter().flat_map(files).collect()
-}
-
-fn files_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_rules = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
-    let mut files: Vec<_> = entries.map(|e| e.path()).filter(is_rules).collect();
-    files.sort();
-    files
-}
-
-/// A name in a rule that allows something.
-struct AllowedName {
-    name: String,
-    counts_in_plan_mode: bool,
-}
-
-/// The names in the rules of a file that allow something.
-fn allowed_by(file: &Path) -> Vec<AllowedName> {
-    let Ok(Some(text)) = FileOwner::Users.read(file) else {
-        return Vec::new();
-    };
-    let Ok(table) = toml::from_str::<toml::Table>(&text) else {
-        return Vec::new();
-    };
-    let rules = table.get("rule").and_then(toml::Value::as_array);
-    let mut names = Vec::new();
-    for rule in rules.into_iter().flatten() {
-        if rule.get("decision").and_then(toml::Value::as_str) != Some("allow") {
-            continue;
-        }
-        let modes = rule.get("modes").and_then(toml::Value::as_array);
-        let has = |mode: &str| {
-            modes.is_none_or(|modes| modes.iter().any(|one| one.as_str() == Some(mode)))
-        };
-        if !has("default") {
-            continue;
-        }
-        let counts_in_plan_mode = has("plan");
-        let tools: Vec<&str> = match rule.get("toolName") {
-            Some(toml::Value::Array(list)) => list.iter().filter_map(|n| n.as_str()).collect(),
-            Some(name) => name.as_str().into_iter().collect(),
-            None => vec!["*"],
-        };
-        names.extend(tools.into_iter().map(|name| AllowedName {
-            name: name.to_owned(),
-            counts_in_plan_mode,
-        }));
-    }
-    names
 }

@@ -1,4 +1,4 @@
-//! What a project brings that Gemini CLI would obey once it trusts the directory.
+//! The files of a project that Gemini CLI would obey once it trusts the directory.
 //!
 //! Gemini CLI takes much more from a trusted directory than
 //! [`gemini_tools_config::trust::WATCHED`]: `.env`, which can send the user's key to another
@@ -6,14 +6,14 @@
 //! versions add to that, so that everything counts but what is known to be only text.
 
 use super::change::{InitError, read};
-use super::record::{self, Record};
+use super::record::{self, Record, backup_path};
 use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Maximum entries that are named.
+/// The maximum number of entries that are named.
 const MAX_NAMED: usize = 5;
 const MAX_DEPTH: usize = 8;
 
@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 8;
 ///
 /// # Errors
 ///
-/// A record that can't be read.
+/// Returns why the record can't be read.
 pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
     let mut walk = Walk {
         home,
@@ -89,15 +89,22 @@ impl Walk<'_> {
         }
     }
 
-    /// A text for the model, or what `init` has written with nothing of others in it.
+    /// Returns true for a text for the model, for what `init` has written with nothing of others in it, and for its backup.
     fn is_harmless(&self, path: &Path) -> bool {
         let gemini = self.root.join(".gemini");
         if path == gemini.join("GEMINI.md") {
             return true;
         }
-        let is_ours_alone = path == gemini.join("settings.json");
+        let settings = gemini.join("settings.json");
+        let written = self.record.file(&settings);
+        if path == backup_path(&settings) {
+            return written.is_some_and(|file| file.backup.as_deref() == Some(path));
+        }
         let whose = FileOwner::of(path, Some(self.home), self.root);
         let text = || read(path, whose).ok().flatten();
-        is_ours_alone && text().is_some_and(|text| self.record.made(path, &text))
+        let is_made = |text: &String| {
+            written.is_some_and(|file| file.backup.is_none() && file.is_as_written(text))
+        };
+        path == settings && text().is_some_and(|text| is_made(&text))
     }
 }

@@ -1,16 +1,15 @@
-//! One file that is to be changed.
+//! A file that is to be changed.
 
-use super::json::Set;
+use super::record::Edit;
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
-use serde_json::Value;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a settings file, in bytes.
+/// The maximum size of a settings file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that can't be read, understood or written.
@@ -30,7 +29,7 @@ impl InitError {
     }
 }
 
-/// What a file is changed for.
+/// The purpose of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The settings name the two commands.
@@ -48,7 +47,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// What the change does, for the user who is asked: a sentence.
+    /// Returns a sentence about the change, for the user who is asked.
     pub fn description(self) -> &'static str {
         match self {
             Self::Commands => "Gemini CLI gets its tools from get_tools and call_tool.",
@@ -70,23 +69,21 @@ impl Purpose {
 /// A file, as it is and as it is to be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Which.
+    /// The file's path.
     pub path: PathBuf,
-    /// Where its path leads, links followed.
+    /// The same path with its links followed.
     pub real: PathBuf,
-    /// `None` where there is none.
+    /// The text now; `None` where there is no file.
     pub before: Option<String>,
-    /// `None` where there is to be none.
+    /// The text afterwards; `None` where there is to be no file.
     pub after: Option<String>,
-    /// What it is changed for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// What is put into a file of JSON, and what was there.
-    pub(super) keys: Vec<(Set, Option<Value>)>,
-    /// What is put behind a text that must not be shown or kept, or taken out of it.
-    pub(super) appended: Option<String>,
+    /// The piece that is put in or taken out, where no copy of the whole is to be kept.
+    pub(super) edit: Option<Edit>,
 }
 
-/// A file's text; `None` where there is no such file.
+/// Reads a file's text; `None` where there is no such file.
 pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     let opened = whose.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
@@ -101,7 +98,7 @@ pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, 
     Ok(Some(text))
 }
 
-/// The error that a file is a link to nothing.
+/// Returns the error that a file is a link to nothing, if it is.
 pub(super) fn dangling(path: &Path) -> Option<InitError> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
     let target = gemini_tools_core::text::show_path(&target);
@@ -110,7 +107,7 @@ pub(super) fn dangling(path: &Path) -> Option<InitError> {
     Some(InitError::new(path, reason))
 }
 
-/// Where a path leads, links followed: what of it is not there yet counts as it is written.
+/// Follows the links of a path. What of it is not there yet counts as it is written.
 pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
     let there = path
         .ancestors()
@@ -152,16 +149,16 @@ impl Project {
         })
     }
 
-    /// Whose a file is, which says how it is read.
+    /// Returns the owner of a file, which says how it is read.
     pub(super) fn whose(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::of(path, Some(&self.home), &self.written)
     }
 
-    /// Where a file leads that is the project's, or the user's.
+    /// Follows the links of a file that is the project's, or the user's.
     ///
     /// # Errors
     ///
-    /// One of the project leads out of it, or to the user's own files: a repository could have
+    /// A file of the project leads out of it, or to the user's own files: a repository could have
     /// anything written there.
     pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         let real = real(path)?;
@@ -187,7 +184,7 @@ impl Project {
     }
 }
 
-/// The directories above a file that are not there, the highest first.
+/// Lists the directories above a file that are not there, the highest first.
 pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1);
     let mut missing: Vec<_> = above
@@ -199,10 +196,10 @@ pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
 }
 
 impl Change {
-    /// The change as a unified diff.
+    /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
         let (before, after) = (self.before.as_deref(), self.after.as_deref());
-        if let Some(line) = &self.appended {
+        if let Some(Edit::Line(line)) = &self.edit {
             let has_it = after.is_some_and(|after| after.contains(line.trim()));
             let sign = if has_it { '+' } else { '-' };
             return format!("{sign}{}\n", line.trim());
@@ -214,10 +211,10 @@ impl Change {
     /// Returns true if [`Change::diff`] has the heads of a unified diff, which it does not where the
     /// file's text must not be shown.
     pub fn shows_a_diff(&self) -> bool {
-        self.appended.is_none()
+        !matches!(self.edit, Some(Edit::Line(_)))
     }
 
-    /// Whether the file is as it was.
+    /// Checks that the file is as it was.
     pub(super) fn check(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
         if read(&self.path, whose)? == self.before && real(&self.path)? == self.real {
             return Ok(());
@@ -235,15 +232,17 @@ impl Change {
             None => fs::remove_file(&self.path).map_err(fail),
             Some(text) => {
                 // A new file whose like holds secrets is for the user alone.
-                let mode = if self.appended.is_some() {
-                    0o600
-                } else {
-                    0o644
-                };
+                let mode = if self.shows_a_diff() { 0o644 } else { 0o600 };
                 write(&self.real, text, mode).map_err(fail)
             }
         }
     }
+}
+
+/// Writes a copy of a file, with the permissions that the file has.
+pub(super) fn copy(from: &Path, to: &Path, text: &str) -> io::Result<()> {
+    let permissions = Some(fs::metadata(from)?.permissions());
+    atomic_file::put(to, text.as_bytes(), 0o600, permissions, true)
 }
 
 /// Writes a file as a whole, with the permissions that it has; a new one with `mode`. Links are

@@ -1,4 +1,4 @@
-//! The files that are added.
+//! The texts of the files that are added, and the commands that settings name.
 
 use super::Allow;
 use gemini_tools_config::settings::{expanded, jsonc, variables_in};
@@ -60,7 +60,7 @@ fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
-/// A command for a host that splits it into words as a shell does.
+/// Quotes a command for a host that splits it into words as a shell does.
 pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
@@ -81,12 +81,13 @@ pub(super) struct Named {
     call: Option<String>,
     old_discovery: Option<String>,
     old_call: Option<String>,
-    /// Which keys of old are there, whatever they say.
+    /// The keys of old that are there, whatever they say.
     pub(super) old_keys: Vec<&'static str>,
 }
 
 impl Named {
-    pub(super) fn of(settings: &str) -> Self {
+    /// Reads the commands of a settings file; none where it is no JSON.
+    pub(super) fn read(settings: &str) -> Self {
         let Ok(value) = jsonc(settings) else {
             return Self::default();
         };
@@ -102,17 +103,17 @@ impl Named {
         }
     }
 
-    /// The discovery command that counts.
+    /// Returns the discovery command that counts.
     pub(super) fn discovery(&self) -> Option<&str> {
         self.discovery.as_deref().or(self.old_discovery.as_deref())
     }
 
-    /// The call command that counts.
+    /// Returns the call command that counts.
     pub(super) fn call(&self) -> Option<&str> {
         self.call.as_deref().or(self.old_call.as_deref())
     }
 
-    /// All commands, each with its key and whether it is one for calls.
+    /// Lists all commands, each with its key and true for one for calls.
     pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
         let all = [
             (DISCOVERY.join("."), false, &self.discovery),
@@ -124,7 +125,7 @@ impl Named {
             .filter_map(|(key, is_call, text)| Some((key, is_call, text.as_deref()?)))
     }
 
-    /// All pairs that are complete: the one of now, and the one that the old keys make of it.
+    /// Lists the pairs that are complete: the one of now, and the one that the old keys make of it.
     pub(super) fn pairs(&self) -> Vec<Pair> {
         let both = |discovery: Option<&String>, call: Option<&String>| {
             Some((discovery?.clone(), call?.clone()))
@@ -138,8 +139,8 @@ impl Named {
     }
 }
 
-/// The first word of a command, and what follows it as it is written.
-pub(super) fn parted(command: &str) -> Option<(String, &str)> {
+/// Splits a command into its first word and what follows it as it is written.
+pub(super) fn split_program(command: &str) -> Option<(String, &str)> {
     let command = command.trim_start();
     let ends = command.char_indices().filter(|(_, c)| c.is_whitespace());
     let ends = ends.map(|(at, _)| at).chain([command.len()]);
@@ -152,7 +153,7 @@ pub(super) fn parted(command: &str) -> Option<(String, &str)> {
     None
 }
 
-/// A pointer to a pair that is to be called from now on through us.
+/// Returns the file that has a pair called from now on through us.
 pub(super) fn pair_file((discovery, call): &Pair) -> String {
     let discovery = if names_values(discovery) {
         by_shell(&[&format!("exec {discovery}")])
@@ -177,20 +178,20 @@ call_command = {call}
     )
 }
 
-/// Whether a command has variables whose values must not be written down: but for the home
+/// Returns true if a command has variables whose values must not be written down: but for the home
 /// directory they may be secrets, and the file is the project's.
 fn names_values(command: &str) -> bool {
     variables_in(command).iter().any(|name| *name != "HOME")
 }
 
-/// A list of words that has a shell put the values of variables in.
+/// Returns a list of words that has a shell put the values of variables in.
 fn by_shell(words: &[&str]) -> String {
     let words = ["sh", "-c"].iter().chain(words);
     let words: Vec<String> = words.map(|word| toml_string(word)).collect();
     format!("[{}]", words.join(", "))
 }
 
-/// JSON's strings are TOML's too, but for two characters.
+/// Quotes a text for TOML, whose strings are JSON's but for two characters.
 fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

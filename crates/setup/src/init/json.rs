@@ -1,40 +1,32 @@
-//! Values in a file of JSON with comments, put in and taken back without touching anything else.
+//! Values in a file of JSON with comments, put in and taken out without touching anything else.
 
 use gemini_tools_config::settings::{jsonc, strict_jsonc};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The mark that some editors put before a text.
+/// The byte order mark that some editors put before a text.
 const MARK: &str = "\u{feff}";
 
 /// A value at a key of nested objects.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Set {
     pub(super) at: Vec<String>,
-    /// `None` where there is to be none.
+    /// The text; `None` to take the key out.
     pub(super) value: Option<String>,
 }
 
 impl Set {
-    pub(super) fn new(at: &[&str], value: String) -> Self {
+    /// Makes a value for a key, or takes the key out where there is none.
+    pub(super) fn new(at: &[&str], value: Option<String>) -> Self {
         Self {
             at: at.iter().map(|&key| key.to_owned()).collect(),
-            value: Some(value),
+            value,
         }
     }
 
-    /// Takes a key out.
-    pub(super) fn remove(at: &[&str]) -> Self {
-        Self {
-            value: None,
-            ..Self::new(at, String::new())
-        }
-    }
-
-    /// Whether this is what was put there.
-    pub(super) fn is_done(&self, now: Option<&Value>) -> bool {
+    /// Returns true if the key has that value.
+    fn is_done(&self, now: Option<&Value>) -> bool {
         match &self.value {
             Some(value) => now.and_then(Value::as_str) == Some(value),
             None => now.is_none(),
@@ -42,8 +34,12 @@ impl Set {
     }
 }
 
-/// Whether Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is not a
+/// Checks that Gemini CLI can read a text: JSON with comments, nothing else. Nothing at all is not a
 /// fault here, because something will be put in.
+///
+/// # Errors
+///
+/// Returns what is wrong, and what to do.
 pub(super) fn check_strict(text: &str) -> Result<(), String> {
     match strict_jsonc(text) {
         Ok(_) => Ok(()),
@@ -54,11 +50,12 @@ pub(super) fn check_strict(text: &str) -> Result<(), String> {
     }
 }
 
-/// Puts values in. Gives the text, `None` where it has them already, and what was there before.
-pub(super) fn set(
-    text: &str,
-    sets: &[Set],
-) -> Result<(Option<String>, Vec<Option<Value>>), String> {
+/// Puts values in. Returns the text, `None` where it has them already.
+///
+/// # Errors
+///
+/// Returns why the text can't be edited.
+pub(super) fn set(text: &str, sets: &[Set]) -> Result<Option<String>, String> {
     let (mark, text) = parted(text);
     let root = parse(text)?;
     let mut expected = value_of(text)?;
@@ -66,74 +63,33 @@ pub(super) fn set(
         .object_value_or_create()
         .ok_or("it must hold an object")?;
     let mut is_changed = false;
-    let mut old = Vec::new();
     for set in sets {
-        let before = get(&expected, &set.at).cloned();
-        if !set.is_done(before.as_ref()) {
-            is_changed = true;
-            match &set.value {
-                Some(value) => put_text(&top, &set.at, CstInputValue::String(value.clone()))?,
-                None => drop(property(&top, &set.at).map(CstObjectProp::remove)),
-            }
-            put(&mut expected, &set.at, set.value.as_deref());
+        let there = set
+            .at
+            .iter()
+            .try_fold(&expected, |value, key| value.get(key));
+        if set.is_done(there) {
+            continue;
         }
-        old.push(before);
+        is_changed = true;
+        match &set.value {
+            Some(value) => put_text(&top, &set.at, CstInputValue::String(value.clone()))?,
+            None => drop(property(&top, &set.at).map(CstObjectProp::remove)),
+        }
+        put(&mut expected, &set.at, set.value.as_deref());
     }
     if !is_changed {
-        return Ok((None, old));
+        return Ok(None);
     }
     let mut after = root.to_string();
     if !after.ends_with('\n') && (text.is_empty() || text.ends_with('\n')) {
         after.push('\n');
     }
     checked(&after, &expected)?;
-    Ok((Some(format!("{mark}{after}")), old))
-}
-
-/// Takes values out that are still as they were put in, or puts back what was there. `None`
-/// where there is nothing to do.
-pub(super) fn take_back(
-    text: &str,
-    keys: &[(Set, Option<Value>)],
-) -> Result<Option<String>, String> {
-    let (mark, text) = parted(text);
-    let root = parse(text)?;
-    let now = value_of(text)?;
-    let Some(top) = root.object_value() else {
-        return Ok(None);
-    };
-    let mut is_changed = false;
-    for (set, old) in keys {
-        let there = get(&now, &set.at);
-        if !set.is_done(there) || there == old.as_ref() {
-            continue;
-        }
-        match (old, property(&top, &set.at)) {
-            (Some(old), _) => put_text(&top, &set.at, input(old))?,
-            (None, Some(property)) => property.remove(),
-            (None, None) => continue,
-        }
-        is_changed = true;
-    }
-    // An object that was made for them.
-    for (set, _) in keys {
-        if set.at.len() == 2
-            && let Some(above) = top.get(&set.at[0])
-            && above.object_value().is_some_and(|object| {
-                object.properties().is_empty() && !object.to_string().contains('/')
-            })
-        {
-            above.remove();
-        }
-    }
-    if !is_changed {
-        return Ok(None);
-    }
-    let after = root.to_string();
-    value_of(&after)?;
     Ok(Some(format!("{mark}{after}")))
 }
 
+/// Splits a byte order mark off.
 fn parted(text: &str) -> (&str, &str) {
     text.strip_prefix(MARK)
         .map_or(("", text), |rest| (MARK, rest))
@@ -150,7 +106,7 @@ fn value_of(text: &str) -> Result<Value, String> {
     })
 }
 
-/// Nothing is written that does not mean what it should.
+/// Checks that a text means what it should.
 fn checked(text: &str, expected: &Value) -> Result<(), String> {
     if value_of(text)? == *expected {
         return Ok(());
@@ -159,10 +115,6 @@ fn checked(text: &str, expected: &Value) -> Result<(), String> {
         "it can't be edited without changing something else, as where a key is there twice: take out the one too many, or put the two commands in by hand"
             .to_owned(),
     )
-}
-
-fn get<'v>(value: &'v Value, at: &[String]) -> Option<&'v Value> {
-    at.iter().try_fold(value, |value, key| value.get(key))
 }
 
 fn put(value: &mut Value, at: &[String], text: Option<&str>) {
@@ -195,20 +147,6 @@ fn put_text(top: &CstObject, at: &[String], value: CstInputValue) -> Result<(), 
     Ok(())
 }
 
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(is) => CstInputValue::Bool(*is),
-        Value::Number(number) => CstInputValue::Number(number.to_string()),
-        Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
-        Value::Object(map) => {
-            let pairs = map.iter().map(|(key, value)| (key.clone(), input(value)));
-            CstInputValue::Object(pairs.collect())
-        }
-    }
-}
-
 fn property(top: &CstObject, at: &[String]) -> Option<CstObjectProp> {
     let (key, above) = at.split_last()?;
     let mut object = top.clone();
@@ -220,12 +158,12 @@ fn property(top: &CstObject, at: &[String]) -> Option<CstObjectProp> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Set, check_strict, set, take_back};
+    use super::{Set, check_strict, set};
 
     fn sets() -> [Set; 2] {
         [
-            Set::new(&["tools", "discoveryCommand"], "get_tools".to_owned()),
-            Set::new(&["tools", "callCommand"], "call_tool".to_owned()),
+            Set::new(&["tools", "discoveryCommand"], Some("get_tools".to_owned())),
+            Set::new(&["tools", "callCommand"], Some("call_tool".to_owned())),
         ]
     }
 
@@ -238,40 +176,30 @@ mod tests {
             "{\r\n\t\"b\": [1,\r\n2],\r\n}\r\n",
             "\u{feff}{ \"tools\": { } }",
         ] {
-            let (after, old) = set(before, &sets()).expect("JSON");
-            let after = after.expect("changed");
+            let after = set(before, &sets()).expect("JSON").expect("changed");
             assert!(
                 after.contains("\"discoveryCommand\": \"get_tools\"") || !after.contains('\n'),
                 "{after}"
             );
-            assert_eq!(set(&after, &sets()).expect("JSON").0, None, "twice is once");
-            let keys: Vec<_> = sets().into_iter().zip(old).collect();
-            let back = take_back(&after, &keys).expect("JSON").expect("changed");
+            assert_eq!(set(&after, &sets()).expect("JSON"), None, "twice is once");
+            let keys = sets().map(|set| Set { value: None, ..set });
+            let back = set(&after, &keys).expect("JSON").expect("changed");
             let value =
                 |text: &str| super::value_of(text.trim_start_matches('\u{feff}')).expect("JSON");
-            let mut expected = value(before);
-            if expected["tools"] == serde_json::json!({}) {
-                expected.as_object_mut().expect("an object").remove("tools");
-            }
-            assert_eq!(value(&back), expected, "{before}\n{after}\n{back}");
+            let without = |text: &str| {
+                let mut value = value(text);
+                let tools = value["tools"].as_object_mut();
+                tools.map(|tools| tools.remove("callCommand"));
+                if value["tools"] == serde_json::json!({}) || value["tools"].is_null() {
+                    value.as_object_mut().expect("an object").remove("tools");
+                }
+                value
+            };
+            assert_eq!(without(&back), without(before), "{before}\n{after}\n{back}");
             for comment in ["// mine", "/* y */", "// last"] {
                 assert_eq!(back.contains(comment), before.contains(comment), "{back}");
             }
         }
-    }
-
-    #[test]
-    fn old_values_of_any_kind_come_back() {
-        let before =
-            "{\n  \"old\": [1.5, {\"a\": true}],\n  \"tools\": {\"callCommand\": null}\n}\n";
-        let sets = [sets()[1].clone(), Set::remove(&["old"])];
-        let (after, old) = set(before, &sets).expect("JSON");
-        let after = after.expect("changed");
-        assert!(!after.contains("old"), "{after}");
-        let keys: Vec<_> = sets.into_iter().zip(old).collect();
-        let back = take_back(&after, &keys).expect("JSON").expect("changed");
-        let value = |text: &str| super::value_of(text).expect("JSON");
-        assert_eq!(value(&back), value(before), "{back}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! be used at once, and takes all of that back.
 //!
 //! What is to be written is a list of changes, made before anything is touched, so that a person
-//! can look at it. What was there before is kept in a record beside the user's settings; with it
-//! [`undo`] makes the way back, also where files have been edited since.
+//! can look at it. What was there before is kept in a copy beside the file, which [`undo`] puts back
+//! as long as the file is as it was left.
 
 mod active_content;
 mod change;
@@ -21,7 +21,7 @@ pub use lock::Lock;
 
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
-use files::{CALL, DISCOVERY, Named, Pair, pair_file, parted, policy, quoted};
+use files::{CALL, DISCOVERY, Named, Pair, pair_file, policy, quoted, split_program};
 use gemini_tools_config::env_file;
 use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
@@ -29,17 +29,17 @@ use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
+use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
 use json::Set;
-use record::{ChangedFile, Record};
-use serde_json::Value;
+use record::{Edit, Record, WrittenFile};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Maximum pairs kept.
+/// The maximum number of pairs that are kept.
 const MAX_PAIRS: usize = 100;
 
-/// Where the commands are to count.
+/// The projects in which the commands are to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupScope {
     /// In the project of the current directory.
@@ -48,7 +48,7 @@ pub enum SetupScope {
     User,
 }
 
-/// Which tools Gemini CLI may call without asking the user.
+/// The tools that Gemini CLI may call without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allow {
     /// The tools that only read what is in the project.
@@ -59,40 +59,42 @@ pub enum Allow {
     Nothing,
 }
 
-/// What is wanted.
+/// The wishes of the user.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
     /// The user's home directory.
     pub home: &'a Path,
     /// The project's directory, an absolute path.
     pub root: &'a Path,
-    /// Where the commands are to count.
+    /// The projects in which the commands are to count.
     pub scope: SetupScope,
-    /// Which tools need no consent.
+    /// The tools that need no consent.
     pub allow: Allow,
     /// The directory of the two executables; `None` where they are found by their names.
     pub directory: Option<&'a Path>,
     /// The tools that every project has, by name, with what they do to the world: rules count in
     /// all projects, so one for a project's own tool would allow another project's tool of its name.
     pub tools: &'a [(String, Kind)],
-    /// Whether Gemini CLI's list of trusted folders is to name the project.
+    /// True to put the project on Gemini CLI's list of trusted folders.
     pub trusts_folder: bool,
-    /// Whether Gemini CLI is to get answers in the form for hosts.
+    /// True to give Gemini CLI answers in the form for hosts.
     pub host_form: bool,
 }
 
-/// What is to be changed, in this order.
+/// The changes, in their order.
 #[derive(Debug, Default)]
 pub struct SetupPlan {
     /// The files.
     pub changes: Vec<Change>,
-    /// What a person should know besides.
+    /// The notes for a person besides.
     pub notes: Vec<String>,
-    /// What is known of earlier runs.
+    /// The record of earlier runs; of an undo, what stays of it.
     record: Record,
     record_path: PathBuf,
     /// Changes that the user does not want, by their paths.
     declined: Vec<PathBuf>,
+    /// The commands that are put into the settings.
+    commands: Option<Pair>,
     /// The project whose files are changed; `None` where they are the user's.
     project: Option<Project>,
     is_undo: bool,
@@ -103,7 +105,7 @@ pub struct SetupPlan {
 ///
 /// # Errors
 ///
-/// A file that can't be read, or that is not what it should be.
+/// Returns an error for a file that can't be read, or that is not what it should be.
 pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     let Wanted {
         home, root, scope, ..
@@ -137,12 +139,11 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
     Ok(plan)
 }
 
-/// Plans the way back from what [`plan`] has done here. What was edited since stays, but for what
-/// was put in.
+/// Plans the way back from what [`plan`] has done here. A file that was edited since stays.
 ///
 /// # Errors
 ///
-/// Where nothing was done here, or a file can't be read.
+/// Returns an error for a file that can't be read.
 pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, InitError> {
     let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
     let record = Record::load(&record_path)?;
@@ -152,8 +153,8 @@ pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, In
         is_undo: true,
         ..SetupPlan::default()
     };
-    for kept in &record.files {
-        plan.restore(kept)?;
+    for file in &record.files {
+        plan.restore(file)?;
     }
     plan.record = record;
     Ok(plan)
@@ -165,7 +166,7 @@ fn project(scope: SetupScope, home: &Path, root: &Path) -> Result<Option<Project
 }
 
 impl SetupPlan {
-    /// Where a file leads that is to be changed.
+    /// Follows the links of a file that is to be changed.
     fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         match &self.project {
             Some(project) => project.real(path),
@@ -173,7 +174,7 @@ impl SetupPlan {
         }
     }
 
-    /// The text of a file that is to be changed; `None` where there is no such file.
+    /// Reads a file that is to be changed; `None` where there is no such file.
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
         self.real(path)
             .map_err(|e| change::dangling(path).unwrap_or(e))?;
@@ -185,12 +186,12 @@ impl SetupPlan {
         project.map_or(FileOwner::Users, |project| project.whose(path))
     }
 
-    /// Whether there was anything to undo.
+    /// Returns true if an earlier run has written nothing here.
     pub fn knows_nothing(&self) -> bool {
         self.record.files.is_empty()
     }
 
-    /// Puts the two commands into the settings. Gives the pairs of other programs that were
+    /// Puts the two commands into the settings. Returns the pairs of other programs that were
     /// there.
     fn set_commands(
         &mut self,
@@ -199,22 +200,19 @@ impl SetupPlan {
     ) -> Result<Vec<Pair>, InitError> {
         let (discovery, call) = own_commands(wanted.directory)?;
         let before = self.read(settings)?;
-        let named = Named::of(before.as_deref().unwrap_or_default());
-        let put = |at: &[&str]| self.record.put(settings, at);
-        let program = |command: &str| Some(parted(command)?.0);
+        let named = Named::read(before.as_deref().unwrap_or_default());
+        let program = |command: &str| Some(split_program(command)?.0);
         // What an earlier run has put there from another place is ours too.
-        let was_put = |command: &str| {
-            let put = put(&DISCOVERY).and_then(program);
-            put.is_some() && put == program(command)
-        };
+        let (put, put_call) = self.record.commands.clone().unwrap_or_default();
+        let was_put =
+            |command: &str| program(&put).is_some_and(|put| Some(put) == program(command));
         let is_own = |command: &str| was_put(command) || is_own_discovery(command, wanted.root);
-        let is_own_call = |call: &str| {
-            put(&CALL) == Some(call) || is_this_installation(&expanded(call), wanted.root)
-        };
+        let is_own_call =
+            |call: &str| put_call == call || is_this_installation(&expanded(call), wanted.root);
         let new_discovery = match named.discovery() {
             Some(there) if works(&first_word(there), wanted.root) => there.to_owned(),
             Some(there) if is_own(there) => {
-                let rest = parted(there).map_or("", |(_, rest)| rest);
+                let rest = split_program(there).map_or("", |(_, rest)| rest);
                 format!("{}{rest}", quoted(&discovery))
             }
             _ => quoted(&discovery),
@@ -255,17 +253,18 @@ impl SetupPlan {
             .map(|(key, _, text)| format!("{key} was {text:?}, which is not kept: {why}{remedy}"))
             .collect();
         let mut sets = vec![
-            Set::new(&DISCOVERY, new_discovery),
-            Set::new(&CALL, new_call),
+            Set::new(&DISCOVERY, Some(new_discovery.clone())),
+            Set::new(&CALL, Some(new_call.clone())),
         ];
         // Gemini CLI 0.8.2 would put what they say in the place of ours.
-        sets.extend(named.old_keys.iter().map(|key| Set::remove(&[key])));
-        self.set(Purpose::Commands, settings, before, &sets)?;
+        sets.extend(named.old_keys.iter().map(|key| Set::new(&[key], None)));
+        self.set(Purpose::Commands, settings, before, &sets, None)?;
+        self.commands = Some((new_discovery, new_call));
         self.notes.extend(gone);
         Ok(pairs)
     }
 
-    /// Says that commands of the user's own settings count no longer in the project.
+    /// Notes that commands of the user's own settings count no longer in the project.
     fn note_hidden(&mut self, wanted: &Wanted<'_>) {
         let settings = wanted.home.join(".gemini/settings.json");
         if wanted.scope == SetupScope::User {
@@ -276,7 +275,7 @@ impl SetupPlan {
             .ok()
             .flatten()
             .unwrap_or_default();
-        let pairs = Named::of(&text).pairs();
+        let pairs = Named::read(&text).pairs();
         let is_foreign = |pair: &&Pair| !is_own_discovery(&pair.0, wanted.root);
         if let Some((discovery, _)) = pairs.iter().find(is_foreign) {
             self.notes.push(format!(
@@ -307,7 +306,7 @@ impl SetupPlan {
                 return Ok(());
             }
             let after = Some(text.to_owned());
-            return self.change(Purpose::EarlierPair, path, None, after, Vec::new());
+            return self.change(Purpose::EarlierPair, path, None, after, None);
         }
         Err(InitError::new(
             tools,
@@ -328,17 +327,13 @@ impl SetupPlan {
         let Some(there) = self.read(&path)? else {
             return Ok(());
         };
-        let kept = self.record.of(&path);
-        match kept.filter(|kept| kept.is_as_written(&there)) {
-            Some(kept) => {
-                let before = kept.before.clone();
-                self.change(Purpose::Undo, path, Some(there), before, Vec::new())?;
-            }
-            None => self.notes.push(format!(
-                "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
-                show_path(&path)
-            )),
+        if self.record.wrote(&path, &there) {
+            return self.change(Purpose::Undo, path, Some(there), None, None);
         }
+        self.notes.push(format!(
+            "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
+            show_path(&path)
+        ));
         Ok(())
     }
 
@@ -375,16 +370,13 @@ impl SetupPlan {
         }
         let line = env_line::appended(&text, env_line::HOST_FORM);
         let after = Some(text + &line);
-        self.change(Purpose::HostForm, path, before, after, Vec::new())?;
-        self.appends(line);
-        Ok(())
-    }
-
-    /// Says of the last change that it is about a line of a file that is not shown.
-    fn appends(&mut self, line: String) {
-        if let Some(change) = self.changes.last_mut() {
-            change.appended = Some(line);
-        }
+        self.change(
+            Purpose::HostForm,
+            path,
+            before,
+            after,
+            Some(Edit::Line(line)),
+        )
     }
 
     /// Adds the project to Gemini CLI's trusted folders.
@@ -400,8 +392,9 @@ impl SetupPlan {
                 "its name is not UTF-8, which the list of trusted folders can't hold",
             ));
         };
-        let set = Set::new(&[root], "TRUST_FOLDER".into());
-        self.set(Purpose::Trust, &folders, before, &[set])
+        let set = Set::new(&[root], Some("TRUST_FOLDER".to_owned()));
+        let edit = Some(Edit::Key(root.to_owned()));
+        self.set(Purpose::Trust, &folders, before, &[set], edit)
     }
 
     /// Puts values into a file of JSON.
@@ -411,15 +404,14 @@ impl SetupPlan {
         path: &Path,
         before: Option<String>,
         sets: &[Set],
+        edit: Option<Edit>,
     ) -> Result<(), InitError> {
         let fail = |e: String| InitError::new(path, e);
         let text = before.clone().unwrap_or_default();
         json::check_strict(&text).map_err(fail)?;
-        let (after, old) = json::set(&text, sets).map_err(fail)?;
-        if let Some(after) = after {
+        if let Some(after) = json::set(&text, sets).map_err(fail)? {
             json::check_strict(&after).map_err(fail)?;
-            let keys = sets.iter().cloned().zip(old).collect();
-            self.change(purpose, path.to_owned(), before, Some(after), keys)?;
+            self.change(purpose, path.to_owned(), before, Some(after), edit)?;
         }
         Ok(())
     }
@@ -433,7 +425,7 @@ impl SetupPlan {
                 show_path(&path)
             )),
             before => {
-                self.change(purpose, path, before, Some(text.to_owned()), Vec::new())?;
+                self.change(purpose, path, before, Some(text.to_owned()), None)?;
             }
         }
         Ok(())
@@ -445,7 +437,7 @@ impl SetupPlan {
         path: PathBuf,
         before: Option<String>,
         after: Option<String>,
-        keys: Vec<(Set, Option<Value>)>,
+        edit: Option<Edit>,
     ) -> Result<(), InitError> {
         let real = self.real(&path)?;
         self.changes.push(Change {
@@ -454,8 +446,7 @@ impl SetupPlan {
             before,
             after,
             purpose,
-            keys,
-            appended: None,
+            edit,
         });
         Ok(())
     }
@@ -473,85 +464,150 @@ impl SetupPlan {
             .extend(declined.into_iter().map(|change| change.path));
     }
 
-    /// Plans the way back of one file.
-    fn restore(&mut self, kept: &ChangedFile) -> Result<(), InitError> {
-        let path = Path::new(&kept.path);
+    /// Plans the way back of a file.
+    fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
+        let path = &file.path;
         let Some(now) = self.read(path)? else {
             return Ok(());
         };
-        if let Some(line) = &kept.appended {
-            let Some(text) = env_line::without(&now, line) else {
+        let backup = match &file.backup {
+            Some(backup) => self.read(backup)?,
+            None => None,
+        };
+        let after = match &file.edit {
+            Some(edit) => match without(&now, edit).map_err(|e| InitError::new(path, e))? {
+                Some(after) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
+                None => return Ok(()),
+            },
+            // The change was not made, or was taken back by hand.
+            None if backup.as_deref() == Some(&*now) => return Ok(()),
+            None if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
+            None => {
+                self.note_edited(file, &now, backup.as_deref());
                 return Ok(());
-            };
-            let was_there = kept.before.is_some() || !text.is_empty();
-            let (now, after) = (Some(now), was_there.then_some(text));
-            self.change(Purpose::Undo, path.to_owned(), now, after, Vec::new())?;
-            self.appends(line.clone());
-            return Ok(());
-        }
-        if kept.is_as_written(&now) {
-            if kept.before.as_deref() != Some(&*now) {
-                let before = kept.before.clone();
-                self.change(
-                    Purpose::Undo,
-                    path.to_owned(),
-                    Some(now),
-                    before,
-                    Vec::new(),
-                )?;
             }
-            return Ok(());
-        }
-        if kept.keys.is_empty() {
-            self.notes
-                .push(format!("{} stays: it was edited since.", show_path(path)));
-            return Ok(());
-        }
-        let after = json::take_back(&now, &kept.keys).map_err(|e| InitError::new(path, &e))?;
-        if let Some(after) = after {
-            let (now, after) = (Some(now), Some(after));
-            self.change(Purpose::Undo, path.to_owned(), now, after, Vec::new())?;
-        }
-        Ok(())
+        };
+        self.change(
+            Purpose::Undo,
+            path.clone(),
+            Some(now),
+            after,
+            file.edit.clone(),
+        )
+    }
+
+    /// Notes that a file stays as it is, with the difference to what was there before.
+    fn note_edited(&mut self, file: &WrittenFile, now: &str, before: Option<&str>) {
+        let path = show_path(&file.path);
+        let note = match (&file.backup, before) {
+            (Some(backup), Some(before)) => format!(
+                "{path} stays: it was edited since. What was there before is in {}; the difference:\n{}",
+                show_path(backup),
+                diff_texts(now, before, &path).0.trim_end()
+            ),
+            _ => format!("{path} stays: it was edited since."),
+        };
+        self.notes.push(note);
+        self.declined.push(file.path.clone());
     }
 
     /// Makes the changes: each file whole or not at all, and none that is not as it was when
-    /// this was planned, which is why no other process may change them meanwhile. First of all the
-    /// record is written, so that each state on the way can be undone.
+    /// this was planned. First of all the record is written, so that each state on the way can be
+    /// undone.
     ///
     /// # Errors
     ///
-    /// A file that has changed meanwhile, or what the system says.
-    pub fn apply(&self, lock: &mut Lock) -> Result<(), InitError> {
+    /// Returns an error for a file that has changed meanwhile, or can't be written.
+    pub fn apply(&self, _: &Lock) -> Result<(), InitError> {
         for change in &self.changes {
             change.check(self.whose(&change.path))?;
         }
         if !self.is_undo && !self.changes.is_empty() {
-            let mut record = self.record.clone();
-            for change in &self.changes {
-                record.keep(change, &change::missing(&change.path));
-            }
-            record.add_made(&lock.made);
-            record.save(&self.record_path)?;
+            self.record_changes()?;
         }
         for change in &self.changes {
             change.make(self.whose(&change.path))?;
         }
         if self.is_undo {
-            let mut left = self.record.clone();
-            left.files.retain(|kept| self.declined.contains(&kept.path));
-            if left.files.is_empty() {
-                record::remove(&self.record_path)?;
-            } else {
-                left.save(&self.record_path)?;
+            self.forget()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the record, and the copies of what is there.
+    fn record_changes(&self) -> Result<(), InitError> {
+        let mut record = self.record.clone();
+        let mut backups = Vec::new();
+        for change in &self.changes {
+            let backup = record.add(change, &change::missing(&change.path));
+            backups.extend(backup.map(|backup| (change, backup)));
+            if change.purpose == Purpose::Commands {
+                record.commands.clone_from(&self.commands);
             }
-            lock.emptied.clone_from(&self.record.made);
+        }
+        for (change, backup) in &backups {
+            let is_ours = self
+                .record
+                .file(&change.path)
+                .is_some_and(|file| file.backup.is_some());
+            if !is_ours && std::fs::symlink_metadata(backup).is_ok() {
+                let reason = "it is where a copy of the settings is to be kept; move it away";
+                return Err(InitError::new(backup, reason));
+            }
+        }
+        record.save(&self.record_path)?;
+        for (change, backup) in &backups {
+            let text = change.before.as_deref().unwrap_or_default();
+            change::copy(&change.real, &self.real(backup)?, text)
+                .map_err(|e| InitError::new(backup, e))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the copies and the record of what was taken back, with the directories that were made.
+    fn forget(&self) -> Result<(), InitError> {
+        let mut left = self.record.clone();
+        let is_left = |file: &WrittenFile| self.declined.contains(&file.path);
+        for file in left.files.iter().filter(|file| !is_left(file)) {
+            if let Some(backup) = &file.backup {
+                record::remove(backup)?;
+            }
+        }
+        left.files.retain(is_left);
+        if left.files.is_empty() {
+            record::remove(&self.record_path)?;
+        } else {
+            left.save(&self.record_path)?;
+        }
+        let own = self.record_path.parent();
+        for directory in own
+            .into_iter()
+            .chain(left.made.iter().rev().map(PathBuf::as_path))
+        {
+            // Where something else is in it, it stays.
+            let _ = std::fs::remove_dir(directory);
         }
         Ok(())
     }
 }
 
-/// The two commands that are put in.
+/// Takes a piece out of a text; `None` where it is not there.
+fn without(text: &str, edit: &Edit) -> Result<Option<String>, String> {
+    match edit {
+        Edit::Line(line) => Ok(env_line::without(text, line)),
+        Edit::Key(key) => json::set(text, &[Set::new(&[key], None)]),
+    }
+}
+
+/// Returns true for a text of which nothing is left: no line, or an object without keys.
+fn is_empty(text: &str) -> bool {
+    text.split_whitespace()
+        .collect::<String>()
+        .trim_matches(['{', '}'])
+        .is_empty()
+}
+
+/// Returns the two commands that are put in.
 fn own_commands(directory: Option<&Path>) -> Result<Pair, InitError> {
     if let Some(directory) = directory.filter(|path| path.to_string_lossy().contains('$')) {
         return Err(InitError::new(
@@ -566,16 +622,16 @@ fn own_commands(directory: Option<&Path>) -> Result<Pair, InitError> {
     ))
 }
 
-/// The program of a discovery command, with the values of variables.
+/// Returns the program of a discovery command, with the values of variables.
 fn first_word(command: &str) -> String {
-    parted(&expanded(command)).map_or_else(String::new, |(word, _)| word)
+    split_program(&expanded(command)).map_or_else(String::new, |(word, _)| word)
 }
 
 fn is_own_discovery(command: &str, root: &Path) -> bool {
     is_this_installation(&first_word(command), root)
 }
 
-/// Whether a program is ours and is found, so that it need not be replaced.
+/// Returns true if a program is ours and is found, so that it need not be replaced.
 fn works(program: &str, root: &Path) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     is_this_installation(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())

@@ -1,25 +1,31 @@
-//! What was there before, so that it can be put back.
+//! The record of what init has written, by which `--undo` knows it again.
 
 use super::change::{Change, InitError, read, real, write};
-use super::json::{self, Set};
+use super::files::Pair;
 use gemini_tools_core::text::hex;
 use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
+/// The ending of the name of a backup.
+const BACKUP: &str = ".before-init";
+
+/// The files that were written for a project, or for all projects of the user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     version: u32,
-    pub(super) files: Vec<ChangedFile>,
-    /// Directories that were made, the highest first.
+    /// The files.
+    pub(super) files: Vec<WrittenFile>,
+    /// The directories that were made, the highest first.
     pub(super) made: Vec<PathBuf>,
+    /// The two commands that were put into the settings.
+    pub(super) commands: Option<Pair>,
 }
 
 impl Default for Record {
@@ -28,68 +34,50 @@ impl Default for Record {
             version: VERSION,
             files: Vec::new(),
             made: Vec::new(),
+            commands: None,
         }
     }
 }
 
-/// One file.
+/// A file that was written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ChangedFile {
+pub(super) struct WrittenFile {
+    /// The file's path.
     pub(super) path: PathBuf,
-    /// `None` where there was none.
-    pub(super) before: Option<String>,
-    /// The hash of what was written last.
-    after: String,
-    /// What was put into a file of JSON, and what was there.
-    #[serde(with = "old_values")]
-    pub(super) keys: Vec<(Set, Option<Value>)>,
-    /// What was put behind a text that is not kept; `before` is empty then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) appended: Option<String>,
+    /// The SHA-256 of what was written last.
+    sha256: String,
+    /// The copy of what was there before; `None` where there was no file, or an edit says how to go back.
+    pub(super) backup: Option<PathBuf>,
+    /// The piece that was put into a file of which no copy is kept.
+    pub(super) edit: Option<Edit>,
+    /// True where there was no file.
+    pub(super) is_new: bool,
 }
 
-/// A value that was there is in a list, because null may have been one.
-mod old_values {
-    use super::Set;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    pub(super) fn serialize<S: Serializer>(
-        keys: &[(Set, Option<Value>)],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let pair = |(set, old): &(Set, Option<Value>)| (set.clone(), Vec::from_iter(old.clone()));
-        keys.iter()
-            .map(pair)
-            .collect::<Vec<_>>()
-            .serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<(Set, Option<Value>)>, D::Error> {
-        let keys = Vec::<(Set, Vec<Value>)>::deserialize(deserializer)?;
-        Ok(keys
-            .into_iter()
-            .map(|(set, mut old)| (set, old.pop()))
-            .collect())
-    }
+/// A piece that is put into a file that other projects, or secrets, are in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Edit {
+    /// A key of a JSON object.
+    Key(String),
+    /// A line, with the ends of lines around it that came with it.
+    Line(String),
 }
 
-impl ChangedFile {
-    /// Whether a text is what was written last.
+impl WrittenFile {
+    /// Returns true if a text is what was written last.
     pub(super) fn is_as_written(&self, text: &str) -> bool {
-        self.after == hash(text.as_bytes())
+        self.sha256 == hash(text.as_bytes())
     }
 }
 
-/// Where the record of a project is, or, for `None`, that of the user's own settings.
+/// Returns the path of a project's record, or, for `None`, that of the user's own settings.
 pub(super) fn path(home: &Path, root: Option<&Path>) -> PathBuf {
     let name = root.map_or_else(|| "user".to_owned(), name);
     home.join(".gemini/tools_init").join(format!("{name}.json"))
 }
 
-/// A name for a directory: its own, and what tells it from others that are called so.
+/// Returns a name for a directory: its own, and a hash that tells it from others that are called so.
 pub(super) fn name(root: &Path) -> String {
     let own = root.file_name().unwrap_or_default().to_string_lossy();
     let own: String = own
@@ -106,109 +94,99 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 impl Record {
+    /// Reads a record; an empty one where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the file can't be read.
     pub(super) fn load(path: &Path) -> Result<Self, InitError> {
         let Some(text) = read(path, FileOwner::Users)? else {
             return Ok(Self::default());
         };
-        let record: Self = gemini_tools_core::json::read_unlimited(text.as_bytes())
-            .map_err(|e| InitError::new(path, e))?;
+        let fail = |e: String| InitError::new(path, e);
+        let record: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         if record.version != VERSION {
-            return Err(InitError::new(
-                path,
-                "it is of another version of get_tools",
-            ));
+            return Err(fail("it is of another version of get_tools".to_owned()));
         }
         Ok(record)
     }
 
+    /// Writes the record.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the file can't be written.
     pub(super) fn save(&self, path: &Path) -> Result<(), InitError> {
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
         write(&real(path)?, &(text + "\n"), 0o644).map_err(|e| InitError::new(path, e))
     }
 
-    /// What is known of a file.
-    pub(super) fn of(&self, path: &Path) -> Option<&ChangedFile> {
-        self.files.iter().find(|kept| kept.path == path)
+    /// Finds what was written to a path.
+    pub(super) fn file(&self, path: &Path) -> Option<&WrittenFile> {
+        self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether a text is what an earlier run has written there.
+    /// Returns true if a text is what an earlier run has written there.
     pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
-        self.of(path).is_some_and(|kept| kept.is_as_written(text))
+        self.file(path).is_some_and(|file| file.is_as_written(text))
     }
 
-    /// Whether a text is what an earlier run has written where there was no file.
-    pub(super) fn made(&self, path: &Path, text: &str) -> bool {
-        self.wrote(path, text) && self.of(path).is_some_and(|kept| kept.before.is_none())
-    }
-
-    /// The text that an earlier run has put at a key.
-    pub(super) fn put(&self, path: &Path, at: &[&str]) -> Option<&str> {
-        let keys = &self.of(path)?.keys;
-        let (set, _) = keys.iter().find(|(set, _)| set.at == at)?;
-        set.value.as_deref()
-    }
-
-    /// Takes directories down that were made.
-    pub(super) fn add_made(&mut self, directories: &[PathBuf]) {
-        let is_new = |directory: &&PathBuf| !self.made.contains(directory);
-        let mut made: Vec<_> = directories.iter().filter(is_new).cloned().collect();
-        made.append(&mut self.made);
-        self.made = made;
-    }
-
-    /// Takes a change down, with the directories that are to be made for it. What was there before
-    /// the first of several runs is what counts.
-    pub(super) fn keep(&mut self, change: &Change, missing: &[PathBuf]) {
-        let (Some(after), path) = (&change.after, &change.path) else {
-            return;
-        };
-        let (mut before, keys) = (change.before.as_deref(), change.keys.clone());
-        if change.appended.is_some() {
-            before = before.map(|_| "");
-        }
-        for directory in missing {
+    /// Adds directories that are to be made.
+    fn add_made(&mut self, directories: &[PathBuf]) {
+        for directory in directories {
             if !self.made.contains(directory) {
                 self.made.push(directory.clone());
             }
         }
-        let after = hash(after.as_bytes());
-        let kept = self.files.iter_mut().find(|kept| kept.path == *path);
-        match kept {
-            Some(kept) => {
-                let is_ours = before.is_some_and(|text| kept.is_as_written(text));
-                if !is_ours {
-                    // What an earlier run has put in was not there before.
-                    let without = before.map(|text| json::take_back(text, &kept.keys));
-                    kept.before = match without {
-                        Some(Ok(Some(without))) => Some(without),
-                        _ => before.map(str::to_owned),
-                    };
-                }
-                for (set, old) in keys {
-                    match kept.keys.iter_mut().find(|(known, _)| known.at == set.at) {
-                        Some(known) => {
-                            if !known.0.is_done(old.as_ref()) {
-                                known.1 = old;
-                            }
-                            known.0 = set;
-                        }
-                        None => kept.keys.push((set, old)),
-                    }
-                }
-                kept.after = after;
-                kept.appended.clone_from(&change.appended);
+    }
+
+    /// Adds a change, and returns the path of the backup that has to be written for it. What was
+    /// there before the first of several runs counts, unless the file was edited in between.
+    pub(super) fn add(&mut self, change: &Change, missing: &[PathBuf]) -> Option<PathBuf> {
+        self.add_made(missing);
+        let path = &change.path;
+        let Some(after) = &change.after else {
+            self.files.retain(|file| file.path != *path);
+            return None;
+        };
+        let mut file = WrittenFile {
+            path: path.clone(),
+            sha256: hash(after.as_bytes()),
+            backup: None,
+            edit: change.edit.clone(),
+            is_new: change.before.is_none(),
+        };
+        let known = self.files.iter().position(|file| file.path == *path);
+        let known = known.map(|at| self.files.remove(at));
+        let mut needed = None;
+        match (&change.before, known) {
+            (Some(before), Some(known)) if known.edit.is_some() || known.is_as_written(before) => {
+                file.backup = known.backup;
+                file.is_new = known.is_new;
             }
-            None => self.files.push(ChangedFile {
-                path: path.clone(),
-                before: before.map(str::to_owned),
-                after,
-                keys,
-                appended: change.appended.clone(),
-            }),
+            (Some(_), _) if change.edit.is_none() => {
+                needed = Some(backup_path(path));
+                file.backup.clone_from(&needed);
+            }
+            _ => {}
         }
+        self.files.push(file);
+        needed
     }
 }
 
+/// Returns the path of the copy of a file.
+pub(super) fn backup_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(BACKUP);
+    PathBuf::from(name)
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+///
+/// Returns the operating system's error if it can't be removed.
 pub(super) fn remove(path: &Path) -> Result<(), InitError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),
