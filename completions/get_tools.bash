@@ -146,16 +146,12 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__lint)
-            opts="-h --dialect --format --json --mcp --refresh --print-repaired --help"
+            opts="-h --format --json --mcp --refresh --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --dialect)
-                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic mcp" -- "${cur}"))
-                    return 0
-                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "text json sarif junit github" -- "${cur}"))
                     return 0

@@ -51,7 +51,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print
 complete -c get_tools -n "__fish_get_tools_needs_command" -s V -l version -d 'Print version'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Prints the settings and policy files in force, and what is left out'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "show" -d 'Shows what a tool does, what it takes, how to call it, and its errors'
-complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or declarations in files'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or files'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Reviews and trusts the project\'s own tools and commands'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
@@ -60,11 +60,6 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand show" -s h -l help -d 'Print help'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l dialect -d 'Whose declarations they are [default: as they look]' -r -f -a "gemini\t''
-openai\t''
-openai-responses\t''
-anthropic\t''
-mcp\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'How to print the findings [default: text]' -r -f -a "text\t''
 json\t''
 sarif\t''
@@ -73,7 +68,6 @@ github\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l json -d 'Print each finding as a line of JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l mcp -d 'Ask MCP servers of which nothing is kept; without it none is started'
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l refresh -d 'Ask all MCP servers anew, and accept what they declare now'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l print-repaired -d 'Print the declarations as their API takes them, and the findings as errors'
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l remove -d 'Take trust back [default: the current directory]' -r -F
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s y -l yes -d 'Don\'t ask'

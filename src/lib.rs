@@ -14,9 +14,6 @@
 //! | [`session`] | `gemini-tools-approval` | what calls need, opened once |
 //! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
-//! | [`lint`] | `gemini-tools-lint` | what is wrong with declarations |
-//! | [`ci`] | `gemini-tools-lint` | what was found, for CI services |
-//! | [`dialect`] | `gemini-tools-dialects` | how other hosts and APIs write the same tools |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
 //! | [`network_helper`] | `gemini-tools-network-helper` | connections to MCP servers, for `serve_tools --connect` |
@@ -28,6 +25,8 @@
 //! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-config` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
+//! | [`dialect`] | `gemini-tools-declarations` | how other hosts and APIs write the same tools |
+//! | [`ci`] | `gemini-tools-declarations` | findings, for CI services |
 //! | [`net`] | `gemini-tools-net` | the way to the network |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
@@ -88,13 +87,9 @@ pub use gemini_tools_core::{
 #[cfg(feature = "custom")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(any(feature = "custom", feature = "lint"))]
-pub use gemini_tools_declarations as declaration;
-#[cfg(any(feature = "lint", feature = "session"))]
-pub use gemini_tools_dialects as dialect;
+pub use gemini_tools_declarations::{self as declaration, ci, dialect};
 #[cfg(feature = "session")]
 pub use gemini_tools_journal as journal;
-#[cfg(feature = "lint")]
-pub use gemini_tools_lint::{self as lint, ci};
 #[cfg(feature = "mcp")]
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve")]

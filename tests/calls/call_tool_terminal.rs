@@ -392,9 +392,8 @@ fn always_at_an_edit_yields_to_a_rule_that_denies_another_tool() {
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\n"));
 }
 
-/// A tool whose file says that it edits, and words its question itself.
+/// A tool whose file says that it edits.
 const TOUCH: &str = "description = \"d\"\nkind = \"edit\"\ncommand = [\"touch\", \"{name}\"]\n\
-                     [confirmation]\ncommand = \"ls {name}\"\n\
                      [params.name]\ntype = \"string\"\ndescription = \"d\"\n";
 
 #[test]
@@ -410,11 +409,7 @@ fn always_at_an_edit_is_not_for_commands_of_custom_tools_which_are_shown_as_they
     person.sees(ASKED);
     person.types(b"a");
     let page = person.sees(ASKED);
-    assert!(page.contains("ls one"), "{page}");
-    assert!(
-        page.contains("What runs:") && page.contains("touch one"),
-        "{page}"
-    );
+    assert!(page.contains("touch one"), "{page}");
     assert!(page.contains("[a]lways (this tool)"), "{page}");
     assert_eq!(content(&ws, "one"), None);
     person.types(b"a");

@@ -262,15 +262,15 @@ fn pointers_with_faults_are_told() {
         ("discovery_command = \"a\"\n", "call_command: It is missing"),
         (
             "discovery_command = \"a 'b\"\ncall_command = \"c\"\n",
-            "discovery_command: It must be a command line",
+            "discovery_command: It names no program, or its quotes are not closed.",
         ),
         (
             "discovery_command = 1\ncall_command = \"c\"\n",
-            "discovery_command: It must be a command line",
+            "discovery_command: A command line in quotes, or a list of words.",
         ),
         (
             "discovery_command = \"a\"\ncall_command = \"c\"\nwatch = []\n",
-            "watch: There is no such key",
+            "watch: Unknown field `watch`, expected one of ",
         ),
     ] {
         let ws = with("p.toml", pointer);

@@ -1,8 +1,8 @@
 //! One thing that is wrong, for people and for CI: what `lint` and `doctor` print, and what is
 //! said of settings, policies, tools' files and declarations.
 //!
-//! Owned here: the type and its text on one line. `gemini-tools-lint` writes the formats of CI
-//! services.
+//! Owned here: the type and its text on one line. `gemini-tools-declarations` writes the formats of
+//! CI services.
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize, Serializer};

@@ -13,10 +13,10 @@
 /// The comments of the languages that scripts are written in.
 const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
 
-/// What begins a block, behind the sign of a comment.
+/// The opening of a block, behind the sign of a comment.
 const OPENING: &str = "/// tool";
 
-/// How the lines of a block are marked as comments.
+/// The marks by which the lines of a block are comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
     /// Each by this sign.
@@ -26,7 +26,7 @@ enum Marks {
 }
 
 impl Marks {
-    /// A line of the block without its mark; `None` where it is not one.
+    /// Returns a line of the block without its mark; `None` if it has none.
     fn unmarked(self, line: &str) -> Option<&str> {
         let rest = match self {
             Self::Sign(sign) => line.strip_prefix(sign)?,
@@ -36,7 +36,7 @@ impl Marks {
         Some(rest.strip_prefix(' ').unwrap_or(rest))
     }
 
-    /// Whether this line ends the block.
+    /// Returns true if this line ends the block.
     fn is_end(self, line: &str) -> bool {
         let whole = line.trim();
         let rest = self.unmarked(line).map(str::trim);
@@ -44,7 +44,7 @@ impl Marks {
         rest == Some("///") || is_within && (whole == "*/" || rest == Some("/// */"))
     }
 
-    /// The line that ends such a block.
+    /// Returns the line that ends such a block.
     fn end(self) -> String {
         match self {
             Self::Sign(sign) => format!("{sign} ///"),
@@ -61,11 +61,11 @@ struct Block {
     inner: String,
 }
 
-/// The text of the block, without the comment signs; `None` where there is none.
+/// Finds the block in a text and returns its TOML, without the comment signs.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns a sentence about a second block, or about one without an end.
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     Ok(block(text)?.map(|block| block.inner))
 }
@@ -112,7 +112,7 @@ fn block(text: &str) -> Result<Option<Block>, String> {
     Ok(block)
 }
 
-/// The first line of the block's text, counted from 1.
+/// Returns the first line of the block's text, counted from 1.
 pub(super) fn first_line(text: &str) -> usize {
     block(text).ok().flatten().map_or_else(
         || {
@@ -124,14 +124,14 @@ pub(super) fn first_line(text: &str) -> usize {
     )
 }
 
-/// How many characters of a line in the block of a text are before its text.
+/// Returns the number of characters before the text of a line in the block.
 pub(super) fn margin(text: &str, line: &str) -> usize {
     let marks = block(text).ok().flatten().map(|block| block.marks);
     let rest = marks.and_then(|marks| marks.unmarked(line));
     rest.map_or(0, |rest| line.chars().count() - rest.chars().count())
 }
 
-/// How a block is marked that the line at this place begins.
+/// Returns the marks of the block that begins in a line.
 fn opening(all: &[&str], at: usize) -> Option<Marks> {
     let line = all[at];
     let is_opening = |rest: &str| {
@@ -158,8 +158,8 @@ fn opening(all: &[&str], at: usize) -> Option<Marks> {
     })
 }
 
-/// The line, counted from 1, that looks as if it were to begin a block and does not, in a text
-/// without one: behind the sign of another comment, or not at its line's beginning.
+/// Finds the line, counted from 1, that looks like the beginning of a block and is not: behind the
+/// sign of another comment, or not at the beginning of its line.
 pub(super) fn near_miss(text: &str) -> Option<usize> {
     /// Maximum bytes before it.
     const LONGEST_BYTES: usize = 12;
@@ -174,8 +174,7 @@ pub(super) fn near_miss(text: &str) -> Option<usize> {
     text.lines().position(is_near).map(|at| at + 1)
 }
 
-/// The program and arguments of a script's first line, for one that is not marked as
-/// executable.
+/// Returns the program and arguments of a script's first line.
 pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     let line = text.strip_prefix("#!")?.lines().next()?.trim();
     let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));

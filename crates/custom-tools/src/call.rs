@@ -2,19 +2,21 @@
 
 use super::catalogue::{Listed, definition};
 use super::files::is_executable;
-use super::manifest::{Action, Definition, Manifest, Output, Stdin};
+use super::keys::Output;
+use super::manifest::{Action, Definition, Manifest, Stdin};
 use super::output;
-use super::run::{Program, Streams, ending_of, interrupted, place};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use super::words::Bindings;
-use super::{Listing, env, pair};
+use super::{env, pair};
 use gemini_tools_answers::kept_answers;
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::text::without_controls;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_process::capture::Capture;
+use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_shell_analysis::analyse;
@@ -22,39 +24,43 @@ use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// The most characters of output where the caller does not limit the answer.
+/// Maximum characters of output if the caller does not limit the answer.
 const UNLIMITED_CHARS: usize = 1_000_000;
 
-/// What a failed program has printed is told up to here, in characters.
+/// Maximum characters of a failed program's output in an error.
 const FAILURE_CHARS: usize = 4_000;
 
-/// A value longer than this is not put into the environment, in bytes: the kernel takes
-/// 128 KiB for one variable.
+/// Maximum bytes of a value that is put into the environment: the kernel takes 128 KiB for one
+/// variable.
 const MAX_VARIABLE_BYTES: usize = 100_000;
 
-/// A tool of a file: of a manifest, of a script, or of a pair that the file points to.
+/// A tool of a file: of a manifest, of a script, or of a pair that the file points to. Its
+/// declaration is only taken apart when it is needed.
 #[derive(Debug)]
 pub(super) struct CustomTool {
-    pub(super) listing: Listing,
-    pub(super) tool_env: ToolEnv,
+    listed: Listed,
+    tool_env: ToolEnv,
+    /// The description and the schema.
+    declared: OnceLock<(String, Schema)>,
 }
 
 impl Tool for CustomTool {
     fn name(&self) -> &str {
-        &self.listing.listed.name
+        &self.listed.name
     }
 
     fn description(&self) -> &str {
-        self.listing.description()
+        &self.declared().0
     }
 
     fn parameters(&self) -> &Schema {
-        self.listing.schema()
+        &self.declared().1
     }
 
     fn info(&self) -> ToolInfo<'_> {
-        let listed = &self.listing.listed;
+        let listed = &self.listed;
         ToolInfo {
             display_name: &listed.display_name,
             aliases: &[],
@@ -71,13 +77,13 @@ impl Tool for CustomTool {
 
     fn usage(&self) -> Usage<'_> {
         Usage {
-            file: Some(&self.listing.listed.file),
+            file: Some(&self.listed.file),
             ..Usage::default()
         }
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        let listed = &self.listing.listed;
+        let listed = &self.listed;
         match self.definition()? {
             Definition::Tool(manifest) => {
                 let args = args.filled(&manifest.declared.arguments())?;
@@ -87,7 +93,7 @@ impl Tool for CustomTool {
             // As they came: the command is another program, and knows its own defaults.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
-                self.listing.schema().validate(&args)?;
+                self.parameters().validate(&args)?;
                 pair::call(*pair, args, listed, &self.tool_env)
             }
         }
@@ -95,9 +101,28 @@ impl Tool for CustomTool {
 }
 
 impl CustomTool {
-    /// The file as it is now: it may have changed since it was listed.
+    pub(super) fn new(listed: Listed, tool_env: ToolEnv) -> Self {
+        Self {
+            listed,
+            tool_env,
+            declared: OnceLock::new(),
+        }
+    }
+
+    fn declared(&self) -> &(String, Schema) {
+        self.declared.get_or_init(|| {
+            let mut value: Value = serde_json::from_str(&self.listed.json).unwrap_or_default();
+            let description = value["description"].as_str().unwrap_or_default().to_owned();
+            let schema = value["parametersJsonSchema"].take();
+            let whole = self.listed.whole.as_deref();
+            let whole = whole.and_then(|text| serde_json::from_str(text).ok());
+            (description, Schema::from_value(schema).checked_by(whole))
+        })
+    }
+
+    /// Reads the file as it is now: it may have changed since it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
-        let file = &self.listing.listed.file;
+        let file = &self.listed.file;
         let whose = super::whose(file, &self.tool_env);
         let is_executable = is_executable(file, whose);
         match definition(file, whose, is_executable) {
@@ -122,8 +147,6 @@ struct Call {
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     input: Vec<u8>,
-    description: Option<String>,
-    locations: Option<Vec<Location>>,
     /// The tool's file.
     file: PathBuf,
 }
@@ -177,17 +200,9 @@ impl Call {
                 Some(other) => other.to_string().into_bytes(),
             },
         };
-        let for_people = Bindings {
-            guards_options: false,
-            ..filling
-        };
-        let description = manifest.presentation.description(for_people)?;
-        let locations = manifest.presentation.locations(for_people, place.path())?;
         Ok(Self {
             tool_env: tool_env.clone(),
             file: listed.file.clone(),
-            description,
-            locations,
             manifest,
             args,
             place,
@@ -201,37 +216,33 @@ impl Call {
         &self.manifest.declared.name
     }
 
-    /// What is run, as a shell would want it; of a script its text.
+    /// Returns the command as a shell would want it; of a script its text.
     fn command_line(&self) -> String {
         let quoted = |words: &[OsString]| {
             let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
             let words = words.iter().map(|word| &**word);
             shlex::try_join(words).unwrap_or_default()
         };
-        match &self.manifest.action {
-            Action::Script(script, _) => {
-                let args = Value::Object(self.args.clone());
-                format!("{}\n# {args}", script.trim_end())
-            }
-            Action::Command(_) if self.manifest.stdin == Stdin::Nothing => quoted(&self.words),
-            Action::Command(_) | Action::File(_) => {
-                let mut line = quoted(&self.words);
-                if self.manifest.stdin != Stdin::Nothing {
-                    let input = String::from_utf8_lossy(&self.input);
-                    let input = shlex::try_quote(&input).unwrap_or_default();
-                    line.push_str(&format!(" <<< {input}"));
-                }
-                // They are in the environment.
-                if matches!(self.manifest.action, Action::File(_))
-                    && self.manifest.stdin != Stdin::Arguments
-                {
-                    line.push_str(&format!("\n# {}", Value::Object(self.args.clone())));
-                }
-                line
-            }
+        let args = Value::Object(self.args.clone());
+        if let Action::Script(script, _) = &self.manifest.action {
+            return format!("{}\n# {args}", script.trim_end());
         }
+        let mut line = quoted(&self.words);
+        if self.manifest.stdin != Stdin::Nothing {
+            let input = String::from_utf8_lossy(&self.input);
+            let input = shlex::try_quote(&input).unwrap_or_default();
+            line.push_str(&format!(" <<< {input}"));
+        }
+        // They are in the environment.
+        if matches!(self.manifest.action, Action::File(_))
+            && self.manifest.stdin != Stdin::Arguments
+        {
+            line.push_str(&format!("\n# {args}"));
+        }
+        line
     }
 
+    /// Returns the result of a program that has ended.
     fn report(
         &self,
         mut streams: Streams<'_>,
@@ -239,88 +250,73 @@ impl Call {
     ) -> Result<ToolResult, ToolError> {
         let name = self.name();
         let captured = streams.finish_text();
+        let errors = streams.errors.text();
+        let printed = |captured: Option<&Captured>| match captured {
+            Some(captured) => captured.text.clone(),
+            None => without_controls(String::from_utf8_lossy(&streams.whole).trim()),
+        };
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
-            let errors = streams.errors.text();
             let said = captured.map(|c| c.text).unwrap_or_default();
             let message = with_streams(&error.message, &errors, &said);
             return Ok(failed(message, error.kind));
         }
         let ending = ending_of(end);
-        let is_success =
-            matches!(ending, Some(Ending::Code(code)) if self.manifest.success.contains(&code));
         let with_code = |result: ToolResult| match ending {
             Some(Ending::Code(code)) => result.with_data("exitCode", code),
             Some(Ending::Signal(signal)) => result.with_data("signal", signal),
             None => result,
         };
-        if self.manifest.output == Output::ToolResult
-            && !is_success
-            && let Ok(result) = output::tool_result(&streams.whole)
-            && result.error.is_some()
-        {
-            // It says itself what went wrong.
-            return Ok(result);
-        }
-        if !is_success {
-            let errors = streams.errors.text();
-            let said = captured.map_or_else(
-                || {
-                    gemini_tools_core::text::without_controls(&String::from_utf8_lossy(
-                        &streams.whole,
-                    ))
-                },
-                |c| c.text,
-            );
+        let codes = &self.manifest.success;
+        if !matches!(ending, Some(Ending::Code(code)) if codes.contains(&code)) {
+            if self.manifest.output == Output::ToolResult
+                && let Ok(result) = output::tool_result(&streams.whole)
+                && result.error.is_some()
+            {
+                // The result itself has the reason.
+                return Ok(result);
+            }
             let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
             let first = format!("{name} failed with {how}.");
-            let message = with_streams(&first, &errors, &said);
+            let message = with_streams(&first, &errors, &printed(captured.as_ref()));
             return Ok(with_code(failed(message, ErrorKind::ExecutionFailed)));
         }
+        let failure = |message| Err(ToolError::new(ErrorKind::ExecutionFailed, message));
         if streams.is_cut {
-            return Err(ToolError::new(
-                ErrorKind::ExecutionFailed,
-                format!(
-                    "{name} printed more than {} bytes, which is too much for \"output\" other than \
-                     \"text\".",
-                    super::run::MAX_WHOLE_BYTES
-                ),
+            return failure(format!(
+                "{name} printed more than {MAX_WHOLE_BYTES} bytes, which is too much for \"output\" \
+                 other than \"text\"."
             ));
         }
-        let unusable = |reason: String| {
-            let said = String::from_utf8_lossy(&streams.whole);
-            let said = gemini_tools_core::text::without_controls(said.trim());
-            let first = format!("What {name} printed can't be used: {reason}");
-            ToolError::new(
-                ErrorKind::ExecutionFailed,
-                with_streams(&first, &streams.errors.text(), &said),
-            )
+        let result = match (self.manifest.output, captured) {
+            (Output::Text, Some(captured)) => return Ok(with_code(text_result(captured, errors))),
+            (Output::ToolResult, _) => output::tool_result(&streams.whole),
+            (Output::Json | Output::Text, _) => output::of_json(&streams.whole),
         };
-        match (self.manifest.output, captured) {
-            (Output::Text, Some(captured)) => {
-                let mut text = captured.text;
-                if text.is_empty() {
-                    // Many programs tell people there what others print.
-                    text = streams.errors.text();
-                }
-                let mut result = ToolResult::text(text.as_str()).with_display(text);
-                result.terminal_text = captured.coloured.filter(|c| !c.trim().is_empty());
-                result.is_limited = true;
-                if let Some(file) = captured.file {
-                    result = result.with_data("outputFile", show_path(&file).into_owned());
-                }
-                Ok(with_code(result))
-            }
-            (Output::ToolResult, _) => output::tool_result(&streams.whole).map_err(unusable),
-            (Output::Json | Output::Text, _) => output::of_json(&streams.whole).map_err(unusable),
-        }
+        result.or_else(|reason| {
+            let first = format!("What {name} printed can't be used: {reason}");
+            failure(with_streams(&first, &errors, &printed(None)))
+        })
     }
+}
+
+/// Returns the result of a program that prints text; if it prints none, of its standard error, where
+/// many programs tell people what others print.
+fn text_result(captured: Captured, errors: String) -> ToolResult {
+    let text = match captured.text {
+        text if text.is_empty() => errors,
+        text => text,
+    };
+    let mut result = ToolResult::text(text.as_str()).with_display(text);
+    result.terminal_text = captured.coloured.filter(|c| !c.trim().is_empty());
+    result.is_limited = true;
+    if let Some(file) = captured.file {
+        result = result.with_data("outputFile", show_path(&file).into_owned());
+    }
+    result
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        if let Some(description) = &self.description {
-            return description.clone();
-        }
         let args = Value::Object(self.args.clone()).to_string();
         match &self.manifest.action {
             Action::Command(_) => format!("`{}`", self.command_line().replace('\n', " ")),
@@ -329,21 +325,17 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        self.locations.clone().unwrap_or_else(|| {
-            vec![Location {
-                path: self.place.path().to_owned(),
-                line: None,
-            }]
-        })
+        vec![Location {
+            path: self.place.path().to_owned(),
+            line: None,
+        }]
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
         if self.manifest.read_only {
             return Ok(Confirmation::NotNeeded);
         }
-        let command = self.command_line();
-        let title = format!("Confirm {}", self.manifest.display_name);
-        let programs = || match &self.manifest.action {
+        let (root_commands, unresolved) = match &self.manifest.action {
             Action::Script(script, _) => {
                 let analysis = analyse(script);
                 (analysis.root_commands(), analysis.unresolved_with_reason())
@@ -353,20 +345,9 @@ impl ToolInvocation for Call {
                 Vec::new(),
             ),
         };
-        if let Some(question) = &self.manifest.presentation.question {
-            let filling = Bindings {
-                args: &self.args,
-                directory: self.file.parent().unwrap_or(self.tool_env.workspace.root()),
-                root: self.tool_env.workspace.root(),
-                guards_options: false,
-            };
-            let details = question.fill(filling, title, command, programs)?;
-            return Ok(Confirmation::Ask(details));
-        }
-        let (root_commands, unresolved) = programs();
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
-            title,
-            command,
+            title: format!("Confirm {}", self.manifest.display_name),
+            command: self.command_line(),
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,
             unresolved,
@@ -399,7 +380,7 @@ impl ToolInvocation for Call {
     }
 }
 
-/// A failure that is told with all that is known of it.
+/// Returns a failure with its message for the model and for people.
 pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
     let mut result = ToolResult::text(message.as_str()).with_display(message.clone());
     result.error = Some(ResultError {
@@ -409,7 +390,7 @@ pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
     result
 }
 
-/// A message with the ends of what a program has printed.
+/// Adds the ends of what a program has printed to a message.
 fn with_streams(message: &str, errors: &str, output: &str) -> String {
     let mut text = message.to_owned();
     for (title, said) in [("Standard error", errors), ("Standard output", output)] {
@@ -436,7 +417,7 @@ fn end_of(text: &str) -> String {
     )
 }
 
-/// The variable in which a script finds a parameter.
+/// Returns the variable in which a script finds a parameter.
 pub(super) fn variable_of(parameter: &str) -> String {
     let name: String = parameter
         .chars()

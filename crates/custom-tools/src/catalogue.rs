@@ -1,81 +1,73 @@
-//! What the files of a directory of tools declare, kept from one process to the next.
+//! The declarations of the files of a directory of tools, kept from one process to the next.
 //!
-//! # How it works
+//! Twenty manifests would cost a call three milliseconds. So [`scan`] keeps an entry for each file
+//! in a catalogue in the project's temporary directory: its name, its stamp, and what it is. An
+//! entry is used if the file's stamp (size, times, inode) is the same, and the file was at rest
+//! when the catalogue was written. A file that had changed just before could change again without a
+//! new time, so it is read again, as git does it for its index.
 //!
-//! Reading two hundred manifests takes longer than everything else that `get_tools` does. So
-//! [`scan`] keeps what they come to in a catalogue in the project's temporary directory: a text
-//! file with a head (version and directory), a line for each file, sorted by name, and a last line
-//! `end`. A line has the file's name, its stamp, and what it is: a tool with its declaration, a
-//! pair, a faulty file with its message, or something else that lies there.
-//!
-//! [`scan`] goes through the directory's files and the catalogue's lines side by side. A line is
-//! taken if the stamp (size, times, inode) is the same, and the file was at rest when the catalogue
-//! was written. A file that had changed just before could change again without a new time, so it is
-//! read again, as git does it for its index. All other files are compiled. If anything was
-//! different, the catalogue is written anew, whole or not at all.
-//!
-//! The catalogue is never more than a shortcut: one that is broken, cut, of another version or of
-//! another directory counts as none, and the directory without it gives the same tools. The order
-//! of files is fixed, so that of two files for one tool the manifest counts, and then the first by
-//! name.
-//!
-//! Left to others: which files are looked at (`files`), what a file means (`manifest`), and whether
-//! the project may run tools at all (`trust`).
+//! The directory without its catalogue gives the same tools. The order of files is fixed, so that
+//! of two files for one tool the manifest counts, and then the first by name.
 
-use super::files::{self, escaped, unescaped, unescaped_text};
+use super::files;
+use super::kept;
 use super::manifest::{self, Definition, Manifest};
-use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES};
+use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, clash};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::tool::Kind;
-use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
-use gemini_tools_workspace::atomic_file;
+use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::file_owner::FileOwner;
-use gemini_tools_workspace::stamp::Stamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The first line; another version's catalogue is none.
-const HEAD: &str = concat!("gemini-tools catalogue 3 ", env!("CARGO_PKG_VERSION"));
-
 /// A tool as it is listed, without its file being read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Listed {
     pub(super) name: String,
-    /// What its own command knows it by.
+    /// The name by which its own command knows it.
     pub(super) original: String,
     pub(super) display_name: String,
     pub(super) kind: Kind,
     pub(super) read_only: bool,
     pub(super) streaming: bool,
     pub(super) file: PathBuf,
-    /// What arguments are checked against where the declaration does not say all of it, as
-    /// compact JSON.
+    /// The schema that arguments are checked against, as compact JSON, if the declaration's does
+    /// not have all of it.
     pub(super) whole: Option<String>,
     /// The declaration, as compact JSON.
     pub(super) json: String,
 }
 
-/// What a file is.
-#[derive(Debug, Clone, PartialEq)]
+/// The nature of a file.
+#[derive(Debug, Serialize, Deserialize)]
 enum State {
-    /// Something that lies beside the tools.
+    /// A file that lies beside the tools.
     Other,
     Tool(Listed),
     Pair,
-    /// A file that would be a tool, but for this.
+    /// A file that would be a tool, but for this fault.
     Faulty(String),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// A file of a directory.
+#[derive(Debug, Serialize, Deserialize)]
 struct Entry {
-    name: Vec<u8>,
-    stamp: Stamp,
+    stamp: String,
     state: State,
 }
 
-/// What a directory holds.
+/// The files of a directory by name.
+#[derive(Debug, Serialize, Deserialize)]
+struct Catalogue {
+    directory: PathBuf,
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+/// The tools of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) tools: Vec<Listed>,
@@ -83,7 +75,7 @@ pub(super) struct Scan {
     pub(super) faults: Vec<Fault>,
 }
 
-/// What is wrong with a file that would be a tool.
+/// A fault of a file that would be a tool.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) file: PathBuf,
@@ -109,46 +101,46 @@ pub(super) fn scan(
             };
         }
     };
-    let (kept, written) = cache
-        .filter(|_| !refresh)
-        .and_then(|cache| Some((read(cache, directory)?, Stamp::of_path(cache)?.modified())))
-        .unwrap_or((Vec::new(), SystemTime::UNIX_EPOCH));
-    let mut kept = kept.into_iter().peekable();
-    let mut entries = Vec::with_capacity(files.len());
+    let kept = cache.filter(|_| !refresh).and_then(kept::read);
+    let kept = kept.filter(|(kept, _): &(Catalogue, _)| kept.directory == directory);
+    let (mut kept, written) = match kept {
+        Some((kept, written)) => (kept.entries, written),
+        None => (BTreeMap::new(), SystemTime::UNIX_EPOCH),
+    };
+    let mut entries = BTreeMap::new();
     let mut is_stale = false;
     for (name, stamp, is_executable) in files {
-        while kept.next_if(|entry| entry.name < name).is_some() {
-            is_stale = true;
-        }
-        let found = kept
-            .next_if(|entry| entry.name == name)
-            .filter(|entry| entry.stamp == stamp && stamp.time_until_stable(written).is_none());
-        entries.push(found.unwrap_or_else(|| {
-            is_stale = true;
-            let path = directory.join(OsStr::from_bytes(&name));
-            Entry {
-                state: compile(&path, whose, is_executable),
-                name,
-                stamp,
-            }
-        }));
+        let name = PathBuf::from(OsStr::from_bytes(&name));
+        let path = directory.join(&name);
+        let found = kept.remove(&name).filter(|entry| {
+            entry.stamp == stamp.to_text() && stamp.time_until_stable(written).is_none()
+        });
+        is_stale |= found.is_none();
+        let entry = found.unwrap_or_else(|| Entry {
+            stamp: stamp.to_text(),
+            state: compile(&path, whose, is_executable),
+        });
+        entries.insert(name, entry);
     }
-    if (is_stale || kept.next().is_some())
-        && let Some(cache) = cache
-    {
-        atomic_file::write_cache(cache, to_text(directory, &entries).as_bytes());
+    let catalogue = Catalogue {
+        directory: directory.to_owned(),
+        entries,
+    };
+    if let Some(cache) = cache.filter(|_| is_stale || !kept.is_empty()) {
+        kept::write(cache, &catalogue);
     }
-    collect(directory, entries)
+    collect(catalogue)
 }
 
-/// The tools of the files. Of two files for one name the manifest counts, then the first.
-fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
+/// Returns the tools of the files. Of two files for one name the manifest counts, then the first.
+fn collect(catalogue: Catalogue) -> Scan {
     let mut scan = Scan::default();
-    let is_manifest = |entry: &Entry| entry.name.ends_with(b".toml");
-    let (manifests, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_manifest);
-    let mut names = std::collections::BTreeSet::new();
-    for entry in manifests.into_iter().chain(others) {
-        let path = directory.join(OsStr::from_bytes(&entry.name));
+    let is_manifest = |(name, _): &(PathBuf, Entry)| name.extension().is_some_and(|e| e == "toml");
+    let (manifests, others): (Vec<_>, Vec<_>) =
+        catalogue.entries.into_iter().partition(is_manifest);
+    let mut names = BTreeSet::new();
+    for (name, entry) in manifests.into_iter().chain(others) {
+        let path = catalogue.directory.join(name);
         match entry.state {
             State::Other => {}
             State::Pair => scan.pairs.push(path),
@@ -157,7 +149,7 @@ fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
                 if names.insert(tool.name.clone()) {
                     scan.tools.push(tool);
                 } else {
-                    let text = super::clash(&tool, "another file beside it");
+                    let text = clash(&tool, "another file beside it");
                     scan.faults.push(Fault { file: path, text });
                 }
             }
@@ -166,7 +158,7 @@ fn collect(directory: &Path, entries: Vec<Entry>) -> Scan {
     scan
 }
 
-/// What a file of a directory of tools defines, with its findings; `None` where it is none.
+/// Reads the definition in a file of a directory of tools, with its findings; `None` if it has none.
 pub(super) fn definition(
     path: &Path,
     whose: FileOwner<'_>,
@@ -230,100 +222,9 @@ fn listed(path: &Path, tool: &Manifest) -> Listed {
     }
 }
 
-impl Listed {
-    pub(super) fn to_line(&self) -> String {
-        let flag = |is: bool, letter: &'static str| if is { letter } else { "-" };
-        format!(
-            "{}\t{}\t{}\t{}\t{}{}\t{}\t{}",
-            escaped(self.name.as_bytes()),
-            escaped(self.original.as_bytes()),
-            escaped(self.display_name.as_bytes()),
-            Kind::ALL
-                .iter()
-                .position(|k| *k == self.kind)
-                .unwrap_or_default(),
-            flag(self.read_only, "r"),
-            flag(self.streaming, "s"),
-            self.whole.as_deref().unwrap_or_default(),
-            self.json,
-        )
-    }
-
-    pub(super) fn from_line(line: &str, file: PathBuf) -> Option<Self> {
-        let mut fields = line.splitn(7, '\t');
-        let mut next = || fields.next();
-        let (name, original, display) = (next()?, next()?, next()?);
-        let kind = Kind::ALL.get(next()?.parse::<usize>().ok()?)?;
-        let flags = next()?;
-        let (whole, json) = (next()?, next()?);
-        Some(Self {
-            name: unescaped_text(name)?,
-            original: unescaped_text(original)?,
-            display_name: unescaped_text(display)?,
-            kind: *kind,
-            read_only: flags.starts_with('r'),
-            streaming: flags.ends_with('s'),
-            file,
-            whole: (!whole.is_empty()).then(|| whole.to_owned()),
-            json: json.starts_with('{').then(|| json.to_owned())?,
-        })
-    }
-}
-
-fn to_text(directory: &Path, entries: &[Entry]) -> String {
-    let mut text = format!("{HEAD}\n{}\n", escaped(directory.as_os_str().as_bytes()));
-    for entry in entries {
-        let state = match &entry.state {
-            State::Other => "-".to_owned(),
-            State::Pair => "P".to_owned(),
-            State::Faulty(fault) => format!("F\t{}", escaped(fault.as_bytes())),
-            State::Tool(tool) => format!("T\t{}", tool.to_line()),
-        };
-        text.push_str(&format!(
-            "{}\t{}\t{state}\n",
-            escaped(&entry.name),
-            entry.stamp.to_text()
-        ));
-    }
-    text.push_str("end\n");
-    text
-}
-
-fn read(cache: &Path, directory: &Path) -> Option<Vec<Entry>> {
-    let text = String::from_utf8(files::beginning(
-        cache,
-        FileOwner::Users,
-        super::MAX_CACHE_BYTES,
-    )?)
-    .ok()?;
-    let mut lines = text.strip_suffix("end\n")?.lines();
-    if lines.next()? != HEAD || lines.next()? != escaped(directory.as_os_str().as_bytes()) {
-        return None;
-    }
-    lines
-        .map(|line| {
-            let mut fields = line.splitn(3, '\t');
-            let name = unescaped(fields.next()?)?;
-            let stamp = Stamp::from_text(fields.next()?)?;
-            let state = fields.next()?;
-            let state = match state.split_once('\t') {
-                None if state == "-" => State::Other,
-                None if state == "P" => State::Pair,
-                Some(("F", fault)) => State::Faulty(unescaped_text(fault)?),
-                Some(("T", line)) => {
-                    let file = directory.join(std::ffi::OsString::from_vec(name.clone()));
-                    State::Tool(Listed::from_line(line, file)?)
-                }
-                _ => return None,
-            };
-            Some(Entry { name, stamp, state })
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{read, scan};
+    use super::{Catalogue, kept, scan};
     use gemini_tools_workspace::file_owner::FileOwner;
     use std::fs;
 
@@ -345,17 +246,31 @@ mod tests {
         let first = look();
         assert_eq!(names(&first), ["a"]);
         assert_eq!(first.faults.len(), 1);
-        assert_eq!(read(&cache, &tools).expect("written").len(), 3);
+        let (catalogue, _): (Catalogue, _) = kept::read(&cache).expect("written");
+        assert_eq!(catalogue.entries.len(), 3);
         assert_eq!(look().tools, first.tools);
         fs::write(tools.join("b.toml"), MANIFEST).expect("written");
         assert_eq!(names(&look()), ["a", "b"]);
         fs::remove_file(tools.join("a.toml")).expect("removed");
         assert_eq!(names(&look()), ["b"]);
         let whole = fs::read_to_string(&cache).expect("written");
-        for broken in ["", "x", &whole[..whole.len() - 9], &whole.replace('T', "Q")] {
+        for broken in [
+            "",
+            "x",
+            &whole[..whole.len() - 9],
+            &whole.replace("Tool", "Q"),
+        ] {
             fs::write(&cache, broken).expect("written");
             assert_eq!(names(&look()), ["b"], "{broken:?}");
         }
-        assert!(read(&cache, dir.path()).is_none(), "another directory's");
+        let moved = dir.path().join("moved");
+        fs::rename(&tools, &moved).expect("moved");
+        fs::remove_file(moved.join("b.toml")).expect("removed");
+        let other = scan(&moved, FileOwner::Users, Some(&cache), false);
+        assert_eq!(
+            names(&other),
+            [""; 0],
+            "the catalogue is another directory's"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use gemini_tools_core::text::show_path;
 use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::{AtFlags, FileType};
+use gemini_tools_platform::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use gemini_tools_platform::io::Errno;
 use gemini_tools_platform::program::may_be_executed;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
@@ -12,13 +12,13 @@ use gemini_tools_workspace::stamp::Stamp;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Whether any user may execute a file.
+/// Returns true if any user may execute a file.
 pub(super) fn is_executable(file: &Path, whose: FileOwner<'_>) -> bool {
     whose.stat(file).is_ok_and(|stat| may_be_executed(&stat))
 }
 
-/// Whether two files of tools say the same, so that nothing is lost where only one counts: with
-/// `get_tools init` a user and their project get the same example.
+/// Returns true if two files of tools have the same content, so that nothing is lost where only one
+/// counts: with `get_tools init` a user and their project get the same example.
 pub(super) fn are_same(one: (&Path, FileOwner<'_>), other: (&Path, FileOwner<'_>)) -> bool {
     let text = |(path, whose)| beginning(path, whose, super::MAX_MANIFEST_BYTES);
     // What lies beside them need not be the same.
@@ -29,24 +29,22 @@ pub(super) fn are_same(one: (&Path, FileOwner<'_>), other: (&Path, FileOwner<'_>
     text(one).is_some_and(|one| is_alone(&one) && text(other).as_ref() == Some(&one))
 }
 
-/// The regular files of a directory that may be tools, sorted by name, each with its stamp and
-/// whether it may be executed. Links are followed; a project's as long as they stay in it.
+/// Lists the regular files of a directory that may be tools, sorted by name. Links are followed; a
+/// project's as long as they stay in it.
 ///
 /// # Errors
 ///
-/// That a link on the way to the directory leads out of the project.
+/// Returns a sentence if a link on the way to the directory leads out of the project.
 pub(super) fn list(
     directory: &Path,
     whose: FileOwner<'_>,
 ) -> Result<Vec<(Vec<u8>, Stamp, bool)>, String> {
-    let flags =
-        gemini_tools_platform::fs::OFlags::RDONLY | gemini_tools_platform::fs::OFlags::DIRECTORY;
-    let dir = match whose.open(directory, flags) {
+    let dir = match whose.open(directory, OFlags::RDONLY | OFlags::DIRECTORY) {
         Err(ResolveError::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
         Err(ResolveError::System(_)) => return Ok(Vec::new()),
         Ok(dir) => dir,
     };
-    let Ok(entries) = gemini_tools_platform::fs::Dir::read_from(&dir) else {
+    let Ok(entries) = Dir::read_from(&dir) else {
         return Ok(Vec::new());
     };
     let mut files = Vec::new();
@@ -56,15 +54,9 @@ pub(super) fn list(
         if is_other {
             continue;
         }
-        let mut stat =
-            gemini_tools_platform::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                .ok();
-        let file_type =
-            |stat: &gemini_tools_platform::fs::Stat| FileType::from_raw_mode(stat.st_mode);
-        if stat
-            .as_ref()
-            .is_some_and(|stat| file_type(stat) == FileType::Symlink)
-        {
+        let mut stat = statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok();
+        let file_type = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
+        if stat.as_ref().map(file_type) == Some(FileType::Symlink) {
             stat = whose.stat(&directory.join(OsStr::from_bytes(name))).ok();
         }
         let Some(stat) = stat.filter(|stat| file_type(stat) == FileType::RegularFile) else {
@@ -81,8 +73,8 @@ fn is_hidden(name: &[u8]) -> bool {
     name.starts_with(b".") || name.ends_with(b"~")
 }
 
-/// What [`list`] leaves out though it looks as if it were to be a tool, sorted by name, each with
-/// what it is: links that are not followed, and what is not a file but called like a manifest.
+/// Lists what [`list`] skips although it looks like a tool, sorted by name, each with its nature:
+/// links that are not followed, and what is called like a manifest and is not a file.
 pub(super) fn oddities(directory: &Path, whose: FileOwner<'_>) -> Vec<(PathBuf, String)> {
     let names = whose.names(directory).unwrap_or_default().into_iter();
     let mut all: Vec<_> = names
@@ -130,41 +122,8 @@ fn kind_of(file_type: FileType) -> &'static str {
     }
 }
 
-/// At most `limit` bytes of a regular file's beginning; nothing else is opened, or waited for.
+/// Reads at most `limit` bytes of a regular file's beginning; nothing else is opened, or waited
+/// for.
 pub(super) fn beginning(path: &Path, whose: FileOwner<'_>, limit: u64) -> Option<Vec<u8>> {
     whose.beginning(path, limit).ok()?
-}
-
-/// A text in one field of a line.
-pub(super) fn escaped(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        match byte {
-            b'!'..=b'~' if byte != b'%' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    out
-}
-
-/// The opposite of [`escaped`].
-pub(super) fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        if bytes[i] == b'%' {
-            let hex = std::str::from_utf8(bytes.get(i + 1..i + 3)?).ok()?;
-            out.push(u8::from_str_radix(hex, 16).ok()?);
-            i += 3;
-        } else {
-            out.push(bytes[i]);
-            i += 1;
-        }
-    }
-    Some(out)
-}
-
-pub(super) fn unescaped_text(text: &str) -> Option<String> {
-    String::from_utf8(unescaped(text)?).ok()
 }

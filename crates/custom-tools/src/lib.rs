@@ -10,8 +10,8 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! Whether a project is trusted is told by `gemini-tools-config`, how a program is run by
-//! `gemini-tools-process`, and what is wrong with a declaration by `gemini-tools-declarations`.
+//! `gemini-tools-config` decides about trust, `gemini-tools-process` runs programs, and
+//! `gemini-tools-declarations` repairs and judges declarations.
 //!
 //! # Example
 //!
@@ -46,6 +46,8 @@ mod call;
 mod catalogue;
 mod env;
 mod files;
+mod kept;
+mod keys;
 mod lint;
 mod manifest;
 mod output;
@@ -53,10 +55,9 @@ pub mod own_program;
 mod pair;
 mod parameters;
 mod position;
-mod presentation;
 pub mod program_output;
 mod program_text;
-mod reader;
+mod report;
 mod run;
 mod words;
 
@@ -69,15 +70,15 @@ use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Source, bare_name};
 use gemini_tools_core::text::show_path;
-use gemini_tools_core::tool::{ErrorKind, Kind, Schema, Tool, ToolError};
+use gemini_tools_core::tool::{ErrorKind, Kind, Tool, ToolError};
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-/// What a file that holds this text defines; `None` where it is not a tool's.
+/// Reads a tool's file with this text; `None` if it is none.
 #[cfg(fuzzing)]
 pub fn read_file(
     file: &Path,
@@ -93,9 +94,6 @@ const MAX_BLOCK_BYTES: u64 = 32 * 1024;
 /// A larger manifest is refused, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// Maximum bytes of what is kept that are read; with more, it is broken.
-const MAX_CACHE_BYTES: u64 = 64 * 1024 * 1024;
-
 /// The directories of custom tools, as they count here.
 #[derive(Debug, Clone)]
 pub struct Custom {
@@ -105,64 +103,26 @@ pub struct Custom {
     project: Option<PathBuf>,
     /// The project's, where it is not, and what to do to have it.
     left_out: Option<(PathBuf, String)>,
-    /// Where catalogues are kept.
+    /// The directory for the declarations of pairs.
     cache: Option<PathBuf>,
     home: Option<PathBuf>,
     root: PathBuf,
 }
 
-/// What is declared, and what is not.
+/// The declarations of tools, and notes about those that are left out.
 #[derive(Debug, Default)]
 pub struct Declarations {
-    /// Compact JSON, sorted by name.
+    /// The declarations as compact JSON, sorted by name.
     pub list: Vec<String>,
     /// The names of all tools, wanted or not: no tool that counts less may have them.
     pub names: Vec<String>,
-    /// What was left out and why, for a person.
+    /// The reasons for which tools are left out, for a person.
     pub notes: Vec<String>,
 }
 
-/// A tool of a catalogue; its declaration is only taken apart when it is called.
-#[derive(Debug)]
-struct Listing {
-    listed: Listed,
-    parsed: OnceLock<(String, Schema)>,
-}
-
-impl Listing {
-    fn new(listed: Listed) -> Self {
-        Self {
-            listed,
-            parsed: OnceLock::new(),
-        }
-    }
-
-    fn parsed(&self) -> &(String, Schema) {
-        self.parsed.get_or_init(|| {
-            let mut value: Value = serde_json::from_str(&self.listed.json).unwrap_or_default();
-            let description = value["description"].as_str().unwrap_or_default().to_owned();
-            let schema = match value.get_mut("parametersJsonSchema") {
-                Some(schema) => schema.take(),
-                None => json!({ "type": "object" }),
-            };
-            let whole = self.listed.whole.as_deref();
-            let whole = whole.and_then(|text| serde_json::from_str(text).ok());
-            (description, Schema::from_value(schema).checked_by(whole))
-        })
-    }
-
-    fn description(&self) -> &str {
-        &self.parsed().0
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.parsed().1
-    }
-}
-
 impl Custom {
-    /// For the project in `root`, an absolute path; `home` is the user's home directory.
-    /// `trust` is only asked where the project has tools.
+    /// Finds the directories of tools for the project in `root`, an absolute path; `home` is the
+    /// user's home directory. `trust` is only asked if the project has tools.
     pub fn open(home: Option<&Path>, root: &Path, trust: &ProjectTrust) -> Self {
         let users = home.map(|home| home.join(".gemini/tools"));
         let projects = root.join(".gemini/tools");
@@ -186,7 +146,7 @@ impl Custom {
         }
     }
 
-    /// Whose one of these files or directories is.
+    /// Returns the owner of one of these files or directories.
     fn whose(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::of(path, self.home.as_deref(), &self.root)
     }
@@ -200,13 +160,13 @@ impl Custom {
         Self::open(workspace.home(), workspace.root(), &settings.trust)
     }
 
-    /// What is said of that directory: that its tools are left out, and what to do about it.
+    /// Returns the note that the project's tools are left out, and what to do about it.
     pub fn untrusted(&self) -> Option<String> {
         let finding = self.untrusted_finding()?;
         Some(format!("{} {}", finding.message, finding.help))
     }
 
-    /// The same as a finding, which has what to do apart.
+    /// Returns the finding that the project's tools are left out.
     fn untrusted_finding(&self) -> Option<Diagnostic> {
         let (dir, remedy) = self.left_out.as_ref()?;
         let message = format!(
@@ -230,7 +190,8 @@ impl Custom {
         })
     }
 
-    /// The tools of manifests and scripts by the order that counts, and the files of pairs.
+    /// Returns the tools of manifests and scripts in the order in which they count, and the files
+    /// of pairs.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<Listed>, Vec<PathBuf>) {
         let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
         let mut tools = Vec::new();
@@ -257,7 +218,7 @@ impl Custom {
         (tools, pairs)
     }
 
-    /// The tools of pairs that have no name of `taken`.
+    /// Returns the tools of pairs whose names are not `taken`.
     fn of_pairs(
         &self,
         files: &[PathBuf],
@@ -286,8 +247,8 @@ impl Custom {
         tools
     }
 
-    /// What each pair declares: what is kept, or what its command says, all at once. A pair by
-    /// whose command this process was started is none here.
+    /// Returns the declarations of each pair, kept ones or those that its command prints, all at
+    /// once. A pair by whose command this process was started is skipped.
     fn discovered(
         &self,
         files: &[PathBuf],
@@ -298,7 +259,7 @@ impl Custom {
         let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
         let kept: Vec<Option<pair::Discovered>> = files
             .iter()
-            .map(|file| pair::kept(file, &cache_of(file)?).filter(|_| !refresh))
+            .map(|file| pair::read_kept(&cache_of(file)?).filter(|_| !refresh))
             .collect();
         let tool_env = match kept.iter().any(Option::is_none).then(tool_env) {
             Some(Ok(tool_env)) => Some(tool_env),
@@ -327,8 +288,8 @@ impl Custom {
         })
     }
 
-    /// The declarations of all tools that `keep` wants by name and kind, each as compact JSON;
-    /// `with_kinds` adds each tool's kind. `refresh` asks everything anew.
+    /// Returns the declarations of all tools that `keep` wants by name and kind, each as compact
+    /// JSON; `with_kinds` adds each tool's kind. `refresh` asks everything anew.
     pub fn declarations(
         &self,
         mut keep: impl FnMut(&str, Kind) -> bool,
@@ -358,15 +319,12 @@ impl Custom {
     }
 }
 
-/// Where a registry finds these tools once it has none of its own: those with files first, and
-/// only then those of pairs, whose commands may have to be asked.
+/// Returns the sources of a registry once it has no tool of its own by a name: the tools with files
+/// first, and only then those of pairs, whose commands may have to be asked.
 pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     let tools = |listed: Vec<Listed>, tool_env: &ToolEnv| {
         let tools = listed.into_iter().map(|listed| {
-            Arc::new(call::CustomTool {
-                listing: Listing::new(listed),
-                tool_env: tool_env.clone(),
-            }) as Arc<dyn Tool>
+            Arc::new(call::CustomTool::new(listed, tool_env.clone())) as Arc<dyn Tool>
         });
         tools.collect()
     };
@@ -386,8 +344,8 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     [singles, of_pairs]
 }
 
-/// An error that there is no such tool, or why: its file is at fault, or its project is not
-/// trusted.
+/// Returns the error for a tool that is missing, with the reason if it is known: its file is at
+/// fault, or its project is not trusted.
 pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
@@ -446,13 +404,13 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     error.with_hint(hint.trim())
 }
 
-/// Whose the file of a tool is.
+/// Returns the owner of a tool's file.
 fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     let workspace = &tool_env.workspace;
     FileOwner::of(file, workspace.home(), workspace.root())
 }
 
-/// What is said of a tool whose name is another's.
+/// Returns the note that another tool has a tool's name.
 fn clash(tool: &Listed, whose: &str) -> String {
     format!(
         "{}: {}: It is left out, because {whose} has its name; rename it.",
@@ -461,7 +419,7 @@ fn clash(tool: &Listed, whose: &str) -> String {
     )
 }
 
-/// What a person can do to have the tools of a project that is not trusted.
+/// Returns the sentence that tells a person how to have the tools of an untrusted project.
 fn remedy(trust: &ProjectTrust, home: Option<&Path>) -> String {
     let obstacle = trust.obstacle(home);
     obstacle.map_or_else(

@@ -1,4 +1,4 @@
-//! Everything that is to be said about the tools of a project and of its user.
+//! Findings about the tools of a project and of its user.
 
 use super::catalogue::definition;
 use super::manifest::{Action, Definition};
@@ -19,25 +19,25 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What was looked at, and what was found.
+/// The findings about tools, and the number of what was looked at.
 #[derive(Debug, Default)]
 pub struct Lint {
     /// Faults, warnings and repairs, by file.
     pub findings: Vec<Diagnostic>,
-    /// How many tools can be used.
+    /// The number of tools that can be used.
     pub tools: usize,
-    /// How many files were looked at.
+    /// The number of files that were looked at.
     pub files: usize,
-    /// How many MCP servers were looked at.
+    /// The number of MCP servers that were looked at.
     pub servers: usize,
-    /// Who has which name.
+    /// The owner of each name.
     names: BTreeMap<String, String>,
     /// The file of each tool that has one.
     files_of_names: BTreeMap<String, PathBuf>,
 }
 
 impl Lint {
-    /// One line for a person.
+    /// Returns one line for a person.
     pub fn summary(&self) -> String {
         let of = |severity: Severity| {
             let all = self.findings.iter().filter(|f| f.severity == severity);
@@ -57,34 +57,19 @@ impl Lint {
         )
     }
 
-    /// Whether a tool is left out.
+    /// Returns true if a tool is left out.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Error)
     }
 }
 
-/// Looks at every file anew, and asks every pair.
-fn lint(
-    custom: &Custom,
-    tool_env: impl Fn() -> Result<ToolEnv, ToolError>,
-) -> Result<Lint, ToolError> {
-    let (mut lint, pairs) = look(custom);
-    if !pairs.is_empty() {
-        let open = tool_env()?;
-        for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(open.clone())) {
-            lint.take(&file, custom.whose(&file), discovered);
-        }
-    }
-    Ok(lint)
-}
-
-/// Everything that is to be said about the tools that can be called in the project in `root`, an
-/// absolute path: those of files, of pairs and of MCP servers. `asks` says which servers are
-/// started for it; `home` is the user's home directory.
+/// Checks the tools that can be called in the project in `root`, an absolute path: those of files,
+/// of pairs and of MCP servers. `asks` names the servers that are started for it; `home` is the
+/// user's home directory.
 ///
 /// # Errors
 ///
-/// Where the workspace can't be opened that pairs are asked in.
+/// Returns an error if the workspace can't be opened that pairs are asked in.
 pub fn lint_tools(
     settings: &Settings,
     home: Option<&Path>,
@@ -92,11 +77,14 @@ pub fn lint_tools(
     asks: Asks,
 ) -> Result<Lint, ToolError> {
     let custom = Custom::open(home, root, &settings.trust);
-    let tool_env = || {
+    let (mut lint, pairs) = look(&custom);
+    if !pairs.is_empty() {
         let workspace = Arc::new(Workspace::open_at(root, &[], home)?);
-        Ok(ToolEnv::new(workspace).with_settings(Arc::new(settings.clone())))
-    };
-    let mut lint = lint(&custom, tool_env)?;
+        let tool_env = ToolEnv::new(workspace).with_settings(Arc::new(settings.clone()));
+        for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(tool_env.clone())) {
+            lint.take(&file, custom.whose(&file), discovered);
+        }
+    }
     let servers = settings.notes.iter().filter(|note| {
         let is_servers = matches!(&*note.place.key, "mcpServers" | "mcp.serverCommand");
         is_servers && note.code == UNTRUSTED
@@ -122,7 +110,7 @@ pub fn lint_tools(
     Ok(lint)
 }
 
-/// What the files say, and which of them are pairs that may be asked.
+/// Checks the files, and returns those of pairs that may be asked.
 fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     let mut lint = Lint::default();
     // A project's files are read whether it is trusted or not: nothing of them runs.

@@ -1,24 +1,74 @@
-//! What a tool's program prints where that is more than text.
+//! The structured output of a tool's program: JSON, or a whole result.
 
+use super::report::nearest_name;
 use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
+use gemini_tools_core::message::{Blob, Part};
 use gemini_tools_core::tool::{
-    Display, ErrorKind, LlmContent, ResultError, TailToolCallRequest, ToolResult,
+    Display, ErrorKind, LlmContent, PartOrText, ResultError, TailToolCallRequest, ToolResult,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-/// The keys of a whole result.
-const KEYS: [&str; 5] = [
-    "llmContent",
-    "returnDisplay",
-    "error",
-    "data",
-    "tailToolCallRequest",
-];
+/// A whole result, as the tools API has it.
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "camelCase",
+    expecting = "an object with llmContent or error"
+)]
+struct WholeResult {
+    llm_content: Option<Value>,
+    return_display: Option<Value>,
+    error: Option<ReportedError>,
+    data: Option<Map<String, Value>>,
+    tail_tool_call_request: Option<TailToolCallRequest>,
+}
 
-/// JSON as it is: its text for the model, and its value as data.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object with message and type")]
+struct ReportedError {
+    message: String,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+/// A part by its one key.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum KeyedPart {
+    Text(String),
+    InlineData(Blob),
+    FileData(FileData),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct FileData {
+    mime_type: String,
+    file_uri: String,
+}
+
+/// A part by its type, the form in Gemini CLI's documentation of tools.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
+enum TypedPart {
+    Text { text: String },
+    Image { image: Media },
+    Audio { audio: Media },
+    Video { video: Media },
+    File { file: Media },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Media {
+    url: String,
+}
+
+/// Returns the result of a program that prints JSON: the text for the model, and the value as data.
 pub(super) fn of_json(stdout: &[u8]) -> Result<ToolResult, String> {
     let (text, value) = parse(stdout)?;
     let mut result = ToolResult::text(text);
@@ -39,79 +89,51 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
     Ok((text, value))
 }
 
-/// A whole result: parts, display, error, data, tail call.
+/// Returns the whole result that a program has printed: parts, display, error, data, tail call.
 pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
     let (_, value) = parse(stdout)?;
-    let Value::Object(mut map) = value else {
-        return Err(format!(
-            "it is not a ToolResult, which is an object with {}.",
-            KEYS.join(", ")
-        ));
-    };
-    if let Some(unknown) = map.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let near = super::reader::near(unknown, KEYS.into_iter());
-        return Err(format!(
-            "a ToolResult has no key {unknown:?}; it has {}.{near}",
-            KEYS.join(", ")
-        ));
-    }
-    let mut result = ToolResult::default();
-    if let Some(error) = map.remove("error").filter(|e| !e.is_null()) {
-        result.error = Some(error_of(error)?);
-    }
-    match (map.remove("llmContent"), &result.error) {
-        (Some(content), _) => result.llm_content = content_of(content)?,
-        (None, Some(error)) => result.llm_content = LlmContent::Text(error.message.clone()),
+    let whole: WholeResult = json::from_value(value).map_err(|e| {
+        let message = e.to_string();
+        format!(
+            "it is not a ToolResult: {message}.{}",
+            nearest_name(&message)
+        )
+    })?;
+    let error = whole.error.map(|error| ResultError {
+        kind: Some(
+            error
+                .kind
+                .map_or(ErrorKind::ExecutionFailed, |name| error_kind(&name)),
+        ),
+        message: error.message,
+    });
+    let llm_content = match (whole.llm_content, &error) {
+        (Some(content), _) => read_content(content)?,
+        (None, Some(error)) => LlmContent::Text(error.message.clone()),
         (None, None) => {
             return Err(
                 "\"llmContent\" is missing: what the model gets, as text or parts.".to_owned(),
             );
         }
-    }
-    result.return_display = match map.remove("returnDisplay") {
-        None | Some(Value::Null) => match &result.llm_content {
-            LlmContent::Text(text) => text.clone().into(),
-            _ => Display::default(),
-        },
-        Some(display) => display_of(display)?,
     };
-    result.data = match map.remove("data") {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(data)) => Some(data),
-        Some(_) => return Err("\"data\" must be an object.".to_owned()),
+    let return_display = match (whole.return_display, &llm_content) {
+        (Some(display), _) => read_display(display)?,
+        (None, LlmContent::Text(text)) => text.clone().into(),
+        (None, _) => Display::default(),
     };
-    if let Some(next) = map.remove("tailToolCallRequest").filter(|n| !n.is_null()) {
-        result.tail_tool_call_request = Some(tail_of(next)?);
-    }
-    Ok(result)
+    Ok(ToolResult {
+        llm_content,
+        return_display,
+        error,
+        data: whole.data,
+        tail_tool_call_request: whole.tail_tool_call_request,
+        ..ToolResult::default()
+    })
 }
 
-fn error_of(error: Value) -> Result<ResultError, String> {
-    let Value::Object(mut map) = error else {
-        return Err(
-            "\"error\" must be an object with \"message\" and, if known, \"type\".".to_owned(),
-        );
-    };
-    let Some(Value::String(message)) = map.remove("message") else {
-        return Err("\"error.message\" must be a text.".to_owned());
-    };
-    let kind = match map.remove("type") {
-        None | Some(Value::Null) => ErrorKind::ExecutionFailed,
-        Some(Value::String(name)) => kind_of_error(&name),
-        Some(_) => return Err("\"error.type\" must be a text.".to_owned()),
-    };
-    match map.keys().next() {
-        Some(key) => Err(format!("\"error.{key}\" is not known.")),
-        None => Ok(ResultError {
-            message,
-            kind: Some(kind),
-        }),
-    }
-}
-
-/// The type of error of a name in any spelling, `FILE_NOT_FOUND` and `FileNotFound` too. One that
-/// is not known must not take the place of what the tool itself says: it is a failure like others.
-fn kind_of_error(name: &str) -> ErrorKind {
+/// Returns the type of error of a name in any spelling, `FILE_NOT_FOUND` and `FileNotFound` too. One
+/// that is not known is a failure like others: the tool's own message must not be lost for it.
+fn error_kind(name: &str) -> ErrorKind {
     let mut snake = String::with_capacity(name.len());
     let mut was_small = false;
     for c in name.trim().chars() {
@@ -119,134 +141,87 @@ fn kind_of_error(name: &str) -> ErrorKind {
             snake.push('_');
         }
         was_small = c.is_ascii_lowercase() || c.is_ascii_digit();
-        snake.push(if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '_'
-        });
+        let is_kept = c.is_ascii_alphanumeric();
+        snake.push(if is_kept { c.to_ascii_lowercase() } else { '_' });
     }
     ErrorKind::deserialize(Value::from(snake)).unwrap_or(ErrorKind::ExecutionFailed)
 }
 
-fn content_of(mut content: Value) -> Result<LlmContent, String> {
-    match &mut content {
+fn read_content(content: Value) -> Result<LlmContent, String> {
+    match content {
+        Value::String(text) => Ok(LlmContent::Text(text)),
         Value::Array(items) => {
-            for (i, item) in items.iter_mut().enumerate() {
-                take_typed(item, &format!("llmContent[{i}]"))?;
-            }
-        }
-        one => take_typed(one, "llmContent")?,
-    }
-    match &content {
-        Value::String(_) => {}
-        Value::Object(part) => check_part(part, "llmContent")?,
-        Value::Array(items) => {
-            for (i, item) in items.iter().enumerate() {
-                let place = format!("llmContent[{i}]");
-                match item {
-                    Value::String(_) => {}
-                    Value::Object(part) => check_part(part, &place)?,
-                    _ => return Err(format!("\"{place}\" must be a text or a part.")),
+            let items = items.into_iter().enumerate().map(|(i, item)| match item {
+                Value::String(text) => Ok(PartOrText::Text(text)),
+                part => {
+                    let part = read_part(part, &format!("llmContent[{i}]"))?;
+                    Ok(PartOrText::Part(Box::new(part)))
                 }
-            }
+            });
+            items.collect::<Result<_, String>>().map(LlmContent::List)
         }
-        _ => return Err("\"llmContent\" must be a text, a part, or a list of both.".to_owned()),
+        part => read_part(part, "llmContent").map(|part| LlmContent::Part(Box::new(part))),
     }
-    json::from_value(content).map_err(|e| format!("\"llmContent\" can't be used: {e}."))
 }
 
-/// Makes one of Gemini's parts of one that names its type, as `{type: "image", image: {url: "data:…"}}`
-/// does, the form in Gemini CLI's documentation of tools.
-fn take_typed(item: &mut Value, place: &str) -> Result<(), String> {
-    const MEDIA: [&str; 4] = ["image", "audio", "video", "file"];
-    let Some(kind) = item["type"].as_str().map(str::to_owned) else {
-        return Ok(());
+/// Reads a part by its key or by its type.
+fn read_part(part: Value, place: &str) -> Result<Part, String> {
+    let wrong = |reason: String| format!("\"{place}\" can't be used: {reason}.");
+    if !part.is_object() {
+        return Err(wrong(
+            "it must be a text, a part, or a list of both".to_owned(),
+        ));
+    }
+    let media = if part.get("type").is_some() {
+        match json::from_value(part).map_err(|e| wrong(e.to_string()))? {
+            TypedPart::Text { text } => return Ok(Part::text(text)),
+            TypedPart::Image { image: media }
+            | TypedPart::Audio { audio: media }
+            | TypedPart::Video { video: media }
+            | TypedPart::File { file: media } => from_data_url(&media.url).ok_or_else(|| {
+                let form = "data:image/png;base64,…";
+                wrong(format!(
+                    "its url must be a data URL with its type, in base64: {form}"
+                ))
+            })?,
+        }
+    } else {
+        match json::from_value(part).map_err(|e| wrong(e.to_string()))? {
+            KeyedPart::Text(text) => return Ok(Part::text(text)),
+            KeyedPart::FileData(FileData {
+                mime_type,
+                file_uri,
+            }) => {
+                let data = serde_json::json!({"mimeType": mime_type, "fileUri": file_uri});
+                return Ok(Part {
+                    file_data: Some(data),
+                    ..Part::default()
+                });
+            }
+            KeyedPart::InlineData(media) => media,
+        }
     };
-    let keys = item.as_object().map_or(0, Map::len);
-    if keys != 2 || item.get(&kind).is_none() {
-        return Err(format!(
-            "\"{place}\" is of type {kind:?}: it must have \"type\" and {kind:?}, and nothing else."
-        ));
+    if STANDARD.decode(&media.data).is_err() {
+        return Err(wrong("its data is not base64".to_owned()));
     }
-    if kind == "text" {
-        *item = json!({ "text": item["text"].take() });
-        return Ok(());
-    }
-    if !MEDIA.contains(&kind.as_str()) {
-        return Err(format!(
-            "\"{place}.type\" is {kind:?}, but it must be \"text\" or one of {}.",
-            MEDIA.join(", ")
-        ));
-    }
-    let url = item[&kind]["url"].as_str().unwrap_or_default();
-    let Some((mime, data)) = from_data_url(url) else {
-        return Err(format!(
-            "\"{place}.{kind}.url\" must be a data URL with its type, in base64: data:image/png;base64,…"
-        ));
-    };
-    *item = json!({ "inlineData": { "mimeType": mime, "data": data } });
-    Ok(())
+    Ok(Part::inline_data(media.mime_type, media.data))
 }
 
-/// The type and the base64 of a data URL.
-fn from_data_url(url: &str) -> Option<(String, String)> {
+/// Returns the media of a data URL.
+fn from_data_url(url: &str) -> Option<Blob> {
     let scheme = url.get(..5)?;
     let (head, data) = url[5..].split_once(',')?;
     let head = head.strip_suffix(";base64")?;
     let mime = head.split(';').next()?;
     let is_whole = scheme.eq_ignore_ascii_case("data:") && mime.contains('/');
-    is_whole.then(|| (mime.to_ascii_lowercase(), data.to_owned()))
+    is_whole.then(|| Blob {
+        mime_type: mime.to_ascii_lowercase(),
+        data: data.to_owned(),
+    })
 }
 
-/// A part is one thing, and what it needs is there.
-fn check_part(part: &Map<String, Value>, place: &str) -> Result<(), String> {
-    const KINDS: [(&str, [&str; 2]); 3] = [
-        ("text", ["", ""]),
-        ("inlineData", ["mimeType", "data"]),
-        ("fileData", ["mimeType", "fileUri"]),
-    ];
-    let mut found = 0;
-    for (kind, fields) in KINDS {
-        let Some(value) = part.get(kind) else {
-            continue;
-        };
-        found += 1;
-        if kind == "text" {
-            if !value.is_string() {
-                return Err(format!("\"{place}.text\" must be a text."));
-            }
-            continue;
-        }
-        for field in fields {
-            if !value[field].is_string() {
-                return Err(format!("\"{place}.{kind}.{field}\" must be a text."));
-            }
-        }
-        if kind == "inlineData" {
-            let data = value["data"].as_str().unwrap_or_default();
-            if base64::engine::general_purpose::STANDARD
-                .decode(data)
-                .is_err()
-            {
-                return Err(format!("\"{place}.inlineData.data\" is not base64."));
-            }
-        }
-    }
-    if found == 1 && part.len() == 1 {
-        return Ok(());
-    }
-    let keys: Vec<&str> = part.keys().map(String::as_str).collect();
-    let keys = if keys.is_empty() {
-        "nothing".to_owned()
-    } else {
-        keys.join(", ")
-    };
-    Err(format!(
-        "\"{place}\" must be one part, with \"text\", \"inlineData\" or \"fileData\", but it has {keys}."
-    ))
-}
-
-fn display_of(display: Value) -> Result<Display, String> {
+/// Reads a display; its keys say which it is, so that an error is about that one.
+fn read_display(display: Value) -> Result<Display, String> {
     fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
         let wrong = |e| format!("\"returnDisplay\" can't be used: {e}.");
         json::from_value(value).map_err(wrong)
@@ -266,21 +241,9 @@ fn display_of(display: Value) -> Result<Display, String> {
     }
 }
 
-fn tail_of(next: Value) -> Result<TailToolCallRequest, String> {
-    let is_whole = next["name"].is_string()
-        && next["args"].is_object()
-        && next.as_object().is_some_and(|map| map.len() == 2);
-    is_whole
-        .then(|| serde_json::from_value(next).ok())
-        .flatten()
-        .ok_or_else(|| {
-            "\"tailToolCallRequest\" must be {\"name\": \"…\", \"args\": {…}}.".to_owned()
-        })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{from_data_url, kind_of_error, of_json, tool_result};
+    use super::{error_kind, from_data_url, of_json, tool_result};
     use gemini_tools_core::tool::{Display, ErrorKind};
     use serde_json::json as j;
 
@@ -291,46 +254,56 @@ mod tests {
         let result = tool_result(good.to_string().as_bytes()).expect("a result");
         assert!(result.tail_tool_call_request.is_some() && result.error.is_none());
         for (value, expected) in [
-            (j!([]), "is not a ToolResult"),
+            (j!([]), "expected an object with llmContent or error"),
             (j!({"llm_content": "a"}), "Did you mean \"llmContent\"?"),
             (j!({}), "\"llmContent\" is missing"),
             (j!({"llmContent": 1}), "a text, a part, or a list"),
-            (j!({"llmContent": [1]}), "\"llmContent[0]\" must be"),
-            (j!({"llmContent": {}}), "but it has nothing"),
+            (j!({"llmContent": [1]}), "\"llmContent[0]\" can't be used"),
+            (j!({"llmContent": {}}), "\"llmContent\" can't be used"),
             (
                 j!({"llmContent": {"text": "a", "x": 1}}),
-                "but it has text, x",
+                "\"llmContent\" can't be used",
             ),
             (
                 j!({"llmContent": {"inlineData": {"data": "AAAA"}}}),
-                "\"llmContent.inlineData.mimeType\"",
+                "\"mimeType\" is missing",
             ),
             (
                 j!({"llmContent": {"inlineData": {"mimeType": "a/b", "data": "*"}}}),
                 "not base64",
             ),
             (
+                j!({"llmContent": {"odd": 1}}),
+                "expected one of `text`, `inlineData`, `fileData`",
+            ),
+            (
                 j!({"llmContent": "a", "returnDisplay": 1}),
                 "\"returnDisplay\" must be",
             ),
-            (j!({"llmContent": "a", "data": 1}), "\"data\" must be"),
-            (j!({"error": "x"}), "\"error\" must be an object"),
-            (j!({"error": {"message": 1}}), "\"error.message\""),
             (
-                j!({"error": {"message": "m", "type": 1}}),
-                "\"error.type\" must be a text",
+                j!({"llmContent": "a", "data": 1}),
+                "expected an object, found",
+            ),
+            (
+                j!({"error": "x"}),
+                "expected an object with message and type",
+            ),
+            (j!({"error": {"message": 1}}), "expected a string"),
+            (
+                j!({"error": {"message": "m", "kind": 1}}),
+                "\"kind\" is not a known key",
             ),
             (
                 j!({"llmContent": {"type": "image", "image": {"url": "https://x.test/a.png"}}}),
-                "\"llmContent.image.url\" must be a data URL",
+                "its url must be a data URL",
             ),
             (
                 j!({"llmContent": [{"type": "image", "url": "data:,"}]}),
-                "\"llmContent[0]\" is of type",
+                "\"llmContent[0]\" can't be used: ",
             ),
             (
                 j!({"llmContent": {"type": "chart", "chart": {}}}),
-                "must be \"text\" or one of image",
+                "expected one of `text`, `image`",
             ),
             (
                 j!({"llmContent": "a", "returnDisplay": [["plain"]]}),
@@ -338,7 +311,7 @@ mod tests {
             ),
             (
                 j!({"llmContent": "a", "tailToolCallRequest": {"name": "t"}}),
-                "\"tailToolCallRequest\" must be",
+                "\"args\" is missing",
             ),
         ] {
             let text = tool_result(value.to_string().as_bytes()).expect_err(expected);
@@ -354,10 +327,10 @@ mod tests {
             "FileNotFound",
             "file-not-found",
         ] {
-            assert_eq!(kind_of_error(name), ErrorKind::FileNotFound, "{name}");
+            assert_eq!(error_kind(name), ErrorKind::FileNotFound, "{name}");
         }
         for name in ["EXECUTION_FAILED", "NO_SUCH_TYPE", ""] {
-            assert_eq!(kind_of_error(name), ErrorKind::ExecutionFailed, "{name}");
+            assert_eq!(error_kind(name), ErrorKind::ExecutionFailed, "{name}");
         }
         let odd = j!({"error": {"message": "the tool's own", "type": "ODD"}});
         let result = tool_result(odd.to_string().as_bytes()).expect("a result");
@@ -385,10 +358,13 @@ mod tests {
 
     #[test]
     fn a_data_url_has_a_type_and_base64() {
-        let of = |url| from_data_url(url).unwrap_or_default();
-        let png = ("image/png".to_owned(), "AAAA".to_owned());
-        assert_eq!(of("data:image/png;base64,AAAA"), png);
-        assert_eq!(of("DATA:image/PNG;charset=x;base64,AAAA"), png);
+        for url in [
+            "data:image/png;base64,AAAA",
+            "DATA:image/PNG;charset=x;base64,AAAA",
+        ] {
+            let media = from_data_url(url).expect("media");
+            assert_eq!((&*media.mime_type, &*media.data), ("image/png", "AAAA"));
+        }
         for bad in [
             "",
             "data:",

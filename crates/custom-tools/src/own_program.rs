@@ -1,19 +1,19 @@
-//! Whether a program that settings name is one of these executables.
+//! Recognition of these executables among programs that settings name.
 
 use gemini_tools_process::command::find_program;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Whether `program`, as a command that runs in `root` names it, is `get_tools` or `call_tool` of
-/// this installation: beside the running executable, or a launcher of the checkout that it was
-/// built in. Others' programs may have the same names: Gemini CLI's documentation uses them. A
-/// bare name that is not found is taken for ours: it may be on the `PATH` elsewhere.
+/// Returns true if `program`, as a command that runs in `root` names it, is `get_tools` or
+/// `call_tool` of this installation: beside the running executable, or a launcher of the checkout
+/// that it was built in. Others' programs may have the same names: Gemini CLI's documentation uses
+/// them. A bare name that is not found is taken for ours: it may be on the `PATH` elsewhere.
 pub fn is_this_installation(program: &str, root: &Path) -> bool {
     own_name(program, root).is_some()
 }
 
-/// Which of the two it is, `get_tools` or `call_tool`; `None` where it is another program.
+/// Returns `get_tools` or `call_tool`, whichever the program is; `None` if it is another program.
 pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     let found = if is_bare {
@@ -29,8 +29,8 @@ pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
-/// Whether the names of both executables lead to them on the `PATH`, in `root` and everywhere else:
-/// a relative entry of the `PATH` is another directory in each one.
+/// Returns true if the names of both executables lead to them on the `PATH`, in `root` and
+/// everywhere else: a relative entry of the `PATH` is another directory in each one.
 pub fn are_on_path(root: &Path) -> bool {
     ["get_tools", "call_tool"].into_iter().all(|name| {
         let found = find_program(OsStr::new(name));
@@ -46,14 +46,15 @@ fn name_of(path: &Path) -> Option<&'static str> {
         .find(|own| name == *own)
 }
 
-/// Whether the launchers of `checkout` build `own`: in the checkout, or where cargo is told to.
+/// Returns true if the launchers of `checkout` build `own`: in the checkout, or where cargo is told
+/// to.
 fn is_built_in(checkout: &Path, own: &Path) -> bool {
     let chosen = std::env::var_os("CARGO_TARGET_DIR").filter(|chosen| !chosen.is_empty());
     let target = chosen.and_then(|chosen| checkout.join(chosen).canonicalize().ok());
     own.starts_with(checkout) || target.is_some_and(|target| own.starts_with(target))
 }
 
-/// `directory` is without links.
+/// Returns true if a directory, given without links, has the executables or their launchers.
 fn is_own_directory(directory: &Path) -> bool {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let Ok(own) = own else {

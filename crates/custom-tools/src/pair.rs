@@ -7,11 +7,10 @@
 //! `get_tools --refresh` asks anew.
 
 use super::catalogue::{Listed, definition};
-use super::env;
-use super::files::{self, escaped, unescaped, unescaped_text};
 use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
+use super::{env, kept};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::message::FunctionResponse;
@@ -21,26 +20,23 @@ use gemini_tools_core::tool::{
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_declarations::{self as declaration, Names};
-use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
+use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
-use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::stamp::Stamp;
-use gemini_tools_workspace::{WorkspacePath, atomic_file, show_path};
+use gemini_tools_workspace::{WorkspacePath, show_path};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The first line; another version's file is none.
-const HEAD: &str = concat!("gemini-tools pair 3 ", env!("CARGO_PKG_VERSION"));
-
 /// The files of the pairs whose commands run above this process, each in a line: commands that
 /// start us again, such as a wrapper of `get_tools`, would otherwise go on without end.
 const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
-/// How long a discovery command may take.
+/// Time limit of a discovery command.
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of declarations; more are refused, as by Gemini CLI.
@@ -50,24 +46,24 @@ const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
 /// not wait for it each time.
 const FAILURE_SECS: u64 = 60;
 
-/// What a pair has come to.
+/// The outcome of a discovery.
 #[derive(Debug, Default)]
 pub(super) struct Discovered {
     pub(super) tools: Vec<Listed>,
-    /// Why there are no tools.
+    /// The reason for which there are no tools.
     pub(super) failure: Option<String>,
-    /// What was repaired, and what was left out.
+    /// The repairs, and the reasons for which tools are left out.
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Whether this process was started, by whatever ways, by a command of the pair in `file`.
+/// Returns true if this process was started, in whatever way, by a command of the pair in `file`.
 pub(super) fn is_above(file: &Path) -> bool {
     let running = std::env::var_os(RUNNING).unwrap_or_default();
     let mut files = running.as_bytes().split(|b| *b == b'\n');
     files.any(|above| above == file.as_os_str().as_bytes())
 }
 
-/// [`RUNNING`] for what the pair in `file` starts.
+/// Returns [`RUNNING`] for the programs of the pair in `file`.
 fn running_with(file: &Path) -> OsString {
     let mut running = std::env::var_os(RUNNING).unwrap_or_default();
     if !running.is_empty() {
@@ -77,62 +73,40 @@ fn running_with(file: &Path) -> OsString {
     running
 }
 
-/// What is kept of a pair, where that still counts.
-pub(super) fn kept(file: &Path, cache: &Path) -> Option<Discovered> {
-    let text = String::from_utf8(files::beginning(
-        cache,
-        FileOwner::Users,
-        super::MAX_CACHE_BYTES,
-    )?)
-    .ok()?;
-    let written = Stamp::of_path(cache)?.modified();
-    let mut lines = text.strip_suffix("end\n")?.lines();
-    if lines.next()? != HEAD {
-        return None;
-    }
-    let mut discovered = Discovered::default();
-    for line in lines {
-        let (letter, rest) = line.split_once('\t')?;
-        match letter {
-            "W" => {
-                let (path, stamp) = rest.split_once('\t')?;
-                let path = PathBuf::from(OsString::from_vec(unescaped(path)?));
-                let now = Stamp::of_path(&path);
-                let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
-                if is_racy || now.map_or_else(|| "-".to_owned(), Stamp::to_text) != stamp {
-                    return None;
-                }
-            }
-            "E" => {
-                let (until, reason) = rest.split_once('\t')?;
-                let until: u64 = until.parse().ok()?;
-                // A clock that was set back must not keep it for ever.
-                if !(until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs()) {
-                    return None;
-                }
-                discovered.failure = Some(unescaped_text(reason)?);
-            }
-            "T" => discovered
-                .tools
-                .push(Listed::from_line(rest, file.to_owned())?),
-            _ => return None,
-        }
-    }
-    Some(discovered)
+/// The outcome of a discovery as it is kept.
+#[derive(Serialize, Deserialize)]
+struct KeptPair {
+    /// The files on which it depends, each with its stamp if it is there.
+    watched: Vec<(PathBuf, Option<String>)>,
+    tools: Vec<Listed>,
+    /// The reason for a failure, and the second until which it is not tried again.
+    failure: Option<(u64, String)>,
 }
 
-/// Whether the pair in `file` failed when it was asked last, by what is kept in the directory
+/// Reads the kept outcome of a pair, unless it is stale.
+pub(super) fn read_kept(cache: &Path) -> Option<Discovered> {
+    let (pair, written): (KeptPair, _) = kept::read(cache)?;
+    let is_same = |(path, stamp): &(PathBuf, Option<String>)| {
+        let now = Stamp::of_path(path);
+        let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
+        !is_racy && now.map(Stamp::to_text) == *stamp
+    };
+    // A clock that was set back must not keep a failure for ever.
+    let lasts = |until: u64| (until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs());
+    let is_fresh = pair.watched.iter().all(is_same)
+        && pair.failure.as_ref().is_none_or(|(until, _)| lasts(*until));
+    is_fresh.then(|| Discovered {
+        tools: pair.tools,
+        failure: pair.failure.map(|(_, reason)| reason),
+        findings: Vec::new(),
+    })
+}
+
+/// Returns true if the pair in `file` failed when it was asked last, by its outcome in the directory
 /// `caches`.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
-    files::beginning(
-        &cache_of(file, caches),
-        FileOwner::Users,
-        super::MAX_CACHE_BYTES,
-    )
-    .is_some_and(|text| {
-        text.split(|b| *b == b'\n')
-            .any(|line| line.starts_with(b"E\t"))
-    })
+    let pair = kept::read(&cache_of(file, caches));
+    pair.is_some_and(|(pair, _): (KeptPair, _)| pair.failure.is_some())
 }
 
 fn now_secs() -> u64 {
@@ -154,28 +128,19 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     let watched = watched(file, &pair, tool_env);
     let discovered = ask(file, &pair, tool_env);
     if let Some(cache) = cache {
-        let mut text = format!("{HEAD}\n");
-        for (path, stamp) in watched {
-            let stamp = stamp.map_or_else(|| "-".to_owned(), Stamp::to_text);
-            text.push_str(&format!(
-                "W\t{}\t{stamp}\n",
-                escaped(path.as_os_str().as_bytes())
-            ));
-        }
-        if let Some(failure) = &discovered.failure {
-            let until = now_secs() + FAILURE_SECS;
-            text.push_str(&format!("E\t{until}\t{}\n", escaped(failure.as_bytes())));
-        }
-        for tool in &discovered.tools {
-            text.push_str(&format!("T\t{}\n", tool.to_line()));
-        }
-        text.push_str("end\n");
-        atomic_file::write_cache(cache, text.as_bytes());
+        let stamp = |(path, stamp): (PathBuf, Option<Stamp>)| (path, stamp.map(Stamp::to_text));
+        let failure = discovered.failure.clone();
+        let pair = KeptPair {
+            watched: watched.into_iter().map(stamp).collect(),
+            tools: discovered.tools.clone(),
+            failure: failure.map(|reason| (now_secs() + FAILURE_SECS, reason)),
+        };
+        kept::write(cache, &pair);
     }
     discovered
 }
 
-/// The files on which a pair's declarations are known to depend.
+/// Returns the files on which a pair's declarations are known to depend.
 fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<Stamp>)> {
     let from = place(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
@@ -202,96 +167,72 @@ fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option
         .collect()
 }
 
-/// The words of a command with `{@dir}` and `{@root}` in them replaced.
+/// Returns the words of a command with `{@dir}` and `{@root}` in them replaced.
 fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> {
     let root = tool_env.workspace.root();
     let directory = file.parent().unwrap_or(root);
-    words
-        .iter()
-        .map(|word| {
-            let mut out = OsString::new();
-            let mut rest = word.as_str();
-            while let Some(at) = rest.find("{@") {
-                out.push(&rest[..at]);
-                rest = &rest[at..];
-                if let Some(after) = rest.strip_prefix("{@dir}") {
-                    out.push(directory);
-                    rest = after;
-                } else if let Some(after) = rest.strip_prefix("{@root}") {
-                    out.push(root);
-                    rest = after;
-                } else {
-                    out.push("{@");
-                    rest = &rest[2..];
-                }
-            }
-            out.push(rest);
-            out
-        })
-        .collect()
+    let with_root = |piece: &str| {
+        let parts: Vec<&OsStr> = piece.split("{@root}").map(OsStr::new).collect();
+        parts.join(root.as_os_str())
+    };
+    let with_places = |word: &String| {
+        let parts: Vec<OsString> = word.split("{@dir}").map(with_root).collect();
+        parts.join(directory.as_os_str())
+    };
+    words.iter().map(with_places).collect()
 }
 
+/// Asks a pair for its declarations.
 fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovered {
-    let failed = |reason: String| Discovered {
-        failure: Some(reason),
-        ..Discovered::default()
-    };
-    let shown = show_path(file).into_owned();
+    match declarations(file, pair, tool_env) {
+        Ok((tools, findings)) => Discovered {
+            tools,
+            failure: None,
+            findings,
+        },
+        Err(reason) => Discovered {
+            failure: Some(format!("{}: discovery_command: {reason}", show_path(file))),
+            ..Discovered::default()
+        },
+    }
+}
+
+/// Runs a discovery command and reads its declarations.
+fn declarations(
+    file: &Path,
+    pair: &Pair,
+    tool_env: &ToolEnv,
+) -> Result<(Vec<Listed>, Vec<Diagnostic>), String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
-    let (printed, end) = match run(
-        file,
-        &pair.discovery,
-        &[],
-        b"",
-        &running,
-        tool_env,
-        &Cancellation::default(),
-    ) {
-        Ok(ended) => ended,
-        Err(e) => return failed(format!("{shown}: discovery_command: {e}")),
-    };
+    let cancel = Cancellation::default();
+    let (printed, end) = run(file, &pair.discovery, &[], b"", &running, tool_env, &cancel)
+        .map_err(|e| e.to_string())?;
     let name = "The discovery command";
-    let said = printed.errors.text();
-    let said = if said.is_empty() {
-        said
-    } else {
-        format!(" It said: {said}")
+    let said = match printed.errors.text() {
+        text if text.is_empty() => text,
+        text => format!(" It said: {text}"),
     };
     if let Some(e) = interrupted(name, end, &running) {
-        return failed(format!("{shown}: discovery_command: {}{said}", e.message));
+        return Err(format!("{}{said}", e.message));
     }
     if let Some(ending) = ending_of(end).filter(|ending| *ending != Ending::Code(0)) {
-        return failed(format!(
-            "{shown}: discovery_command: {name} failed with {ending}.{said}"
-        ));
+        return Err(format!("{name} failed with {ending}.{said}"));
     }
     if printed.whole.len() > MAX_DECLARATION_BYTES {
-        return failed(format!(
-            "{shown}: discovery_command: {name} printed more than {MAX_DECLARATION_BYTES} bytes."
-        ));
+        let limit = MAX_DECLARATION_BYTES;
+        return Err(format!("{name} printed more than {limit} bytes."));
     }
     let mut names = Names::new(Names::LONGEST).without_servers();
-    let outcome = match declaration::read(&printed.whole, &mut names) {
-        Ok(outcome) => outcome,
-        Err(reason) => {
-            // What it says on standard error is only the reason where it prints nothing else.
-            let said = if printed.whole.trim_ascii().is_empty() {
-                said
-            } else {
-                String::new()
-            };
-            let printed = match excerpt(&printed.whole) {
-                nothing if nothing.is_empty() => "nothing".to_owned(),
-                printed => printed,
-            };
-            return failed(format!(
-                "{shown}: discovery_command: What it printed can't be used: {reason} It printed: \
-                 {printed}{said}"
-            ));
-        }
-    };
-    let tools = outcome.tools.into_iter().map(|tool| {
+    let compiled = declaration::read(&printed.whole, &mut names).map_err(|reason| {
+        // Its standard error is only the reason if it prints nothing else.
+        let printed = match excerpt(&printed.whole) {
+            nothing if nothing.is_empty() => format!("nothing{said}"),
+            printed => printed,
+        };
+        format!("What it printed can't be used: {reason} It printed: {printed}")
+    })?;
+    let tools = compiled.tools.into_iter().map(|tool| {
         let kind = tool.kind.or(pair.kind).unwrap_or(Kind::Other);
         Listed {
             read_only: if tool.kind.is_some() {
@@ -309,15 +250,9 @@ fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovered {
             file: file.to_owned(),
         }
     });
-    Discovered {
-        tools: tools.collect(),
-        failure: None,
-        findings: outcome
-            .findings
-            .into_iter()
-            .map(|finding| finding.in_file(file))
-            .collect(),
-    }
+    let findings = compiled.findings.into_iter();
+    let findings = findings.map(|finding| finding.in_file(file));
+    Ok((tools.collect(), findings.collect()))
 }
 
 /// Runs one of the commands of a pair.
@@ -363,7 +298,7 @@ struct Call {
     tool_env: ToolEnv,
 }
 
-/// A call of a tool of a pair.
+/// Prepares a call of a tool of a pair.
 pub(super) fn call(
     pair: Pair,
     args: Value,
@@ -478,7 +413,7 @@ fn broken(message: String) -> ToolResult {
     super::call::failed(message, ErrorKind::DiscoveredToolExecutionError)
 }
 
-/// The answer of a command that speaks as ours do.
+/// Returns the answer of a command that answers as ours do.
 fn unwrapped(answer: FunctionResponse) -> ToolResult {
     let (text, error) = program_output::message_of(&answer);
     let mut result = ToolResult::text(text.as_str()).with_display(text.clone());
@@ -497,7 +432,7 @@ fn unwrapped(answer: FunctionResponse) -> ToolResult {
     result
 }
 
-/// The errors among what was found, in words.
+/// Returns the texts of the errors among the findings.
 pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
     let errors = discovered.findings.iter();
     let errors = errors.filter(|f| f.severity == Severity::Error);
@@ -505,7 +440,7 @@ pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
     discovered.failure.iter().cloned().chain(texts).collect()
 }
 
-/// The file in which what is known of a pair is kept.
+/// Returns the file that keeps the outcome of a pair.
 pub(super) fn cache_of(file: &Path, directory: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or(OsStr::new("pair"));
     let mut name = OsString::from("tool-pair-");

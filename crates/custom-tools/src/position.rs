@@ -1,4 +1,4 @@
-//! In which line and column of a tool's file something is, for `lint`.
+//! Lines and columns of findings in a tool's file.
 
 use super::{MAX_MANIFEST_BYTES, block, files};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -8,23 +8,23 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A tool's file, whose TOML is all of it or is in comments.
+/// The text of a tool's file, whose TOML is all of it or is in comments.
 pub(super) struct Source<'a> {
     text: &'a str,
     is_manifest: bool,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn of(text: &'a str, is_manifest: bool) -> Self {
+    pub(super) fn new(text: &'a str, is_manifest: bool) -> Self {
         Self { text, is_manifest }
     }
 
-    /// The place in the file of a byte of its TOML.
+    /// Returns the place in the file of a byte of its TOML.
     pub(super) fn position(&self, toml: &str, at: usize) -> Position {
         self.outside(LineIndex::of(toml).position(at))
     }
 
-    /// The place in the file of one in its TOML.
+    /// Returns the place in the file of one in its TOML.
     fn outside(&self, inside: Position) -> Position {
         if self.is_manifest {
             return inside;
@@ -37,18 +37,18 @@ impl<'a> Source<'a> {
         )
     }
 
-    /// Where its TOML begins.
+    /// Returns the place where its TOML begins.
     fn start(&self) -> Position {
         self.outside(Position::START)
     }
 }
 
-/// Says of findings about a file where in it they are.
+/// Sets the places of findings about a file.
 pub(super) fn put(file: &Path, whose: FileOwner<'_>, findings: &mut [Diagnostic]) {
     place(file, whose, findings, |finding| finding.place.key.clone());
 }
 
-/// Says of findings that they are all about one key of a file.
+/// Sets the places of findings that are all about one key of a file.
 pub(super) fn put_all(file: &Path, whose: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
     place(file, whose, findings, |_| key.to_owned());
 }
@@ -66,7 +66,7 @@ fn place(
     let Some(text) = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
         return;
     };
-    let source = Source::of(&text, file.extension().is_some_and(|e| e == "toml"));
+    let source = Source::new(&text, file.extension().is_some_and(|e| e == "toml"));
     let toml = match block::find(&text) {
         _ if source.is_manifest => text.clone(),
         Ok(Some(toml)) => toml,
@@ -80,7 +80,7 @@ fn place(
     }
 }
 
-/// The place of what a finding names: a key, or something in the schema of the arguments.
+/// Finds the place of a key, or of something in the schema of the arguments.
 fn find(top: &Node, place: &str) -> Option<Position> {
     let search = Search { roots: vec![top] };
     let step = |key: &str| [Step::Key(key.to_owned())];

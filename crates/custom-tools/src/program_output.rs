@@ -1,5 +1,5 @@
-//! What a call of a pair's call command has come to, by Gemini CLI's rules: it has succeeded
-//! if the program exits with 0 and has written nothing to standard error.
+//! The outcome of a pair's call command, by Gemini CLI's rules: it has succeeded if the program
+//! exits with 0 and has written nothing to standard error.
 
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::tool::ResultError;
@@ -7,7 +7,7 @@ use gemini_tools_process::ending::Ending;
 use gemini_tools_process::signal_name;
 use serde_json::Value;
 
-/// What was printed, and how the program ended.
+/// The output of a program, and the way in which it ended.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramOutput<'a> {
     /// All of standard output.
@@ -18,18 +18,18 @@ pub struct ProgramOutput<'a> {
     pub ending: Option<Ending>,
 }
 
-/// What it means.
+/// The meaning of a program's output.
 #[derive(Debug)]
 pub enum ParsedOutput {
     /// A `functionResponse`, of success or of failure.
     Answer(Box<FunctionResponse>),
-    /// What was printed is the answer.
+    /// The output is the answer.
     Text(String),
-    /// For the model, as Gemini CLI tells it.
+    /// A failure for the model, as Gemini CLI words it.
     Failure(String),
 }
 
-/// What a program that has ended makes of the call.
+/// Parses the output of a program that has ended.
 pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(ended.stdout);
     let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
@@ -42,7 +42,7 @@ pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
     }
 }
 
-/// What an answer tells the model, and what has failed.
+/// Returns an answer's text for the model, and its failure.
 pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     let response = &answer.response;
     let said = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -60,7 +60,7 @@ fn has_error(answer: &FunctionResponse) -> bool {
     answer.response.get("error").is_some()
 }
 
-/// What is printed, where it is one JSON object with a `functionResponse`.
+/// Parses an output that is one JSON object with a `functionResponse`.
 fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     let text = stdout.trim();
     if !text.starts_with('{') {
@@ -70,7 +70,7 @@ fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
 }
 
-/// The failure of a program that could not be started.
+/// Returns the failure of a program that could not be started.
 pub fn not_started(error: &str) -> String {
     let nothing = ProgramOutput {
         stdout: b"",
@@ -80,7 +80,7 @@ pub fn not_started(error: &str) -> String {
     five_lines(nothing, error)
 }
 
-/// The text of a failure, line for line as Gemini CLI has it.
+/// Returns the text of a failure, line for line as Gemini CLI has it.
 fn five_lines(ended: ProgramOutput<'_>, error: &str) -> String {
     let or = |text: &str, otherwise: &str| {
         if text.is_empty() {

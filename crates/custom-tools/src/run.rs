@@ -25,7 +25,7 @@ pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum bytes of the end of standard error that are shown.
 const TAIL_BYTES: usize = 4 * 1024;
 
-/// What is started.
+/// A program to start.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     /// The tool's name.
@@ -39,7 +39,7 @@ pub(super) struct Program<'a> {
     pub(super) tool_env: &'a ToolEnv,
 }
 
-/// Where a tool's programs run.
+/// Returns the directory of a tool's programs.
 pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
     let workspace = &tool_env.workspace;
     let Some(cwd) = &running.cwd else {
@@ -174,12 +174,12 @@ impl Tail {
         }
     }
 
-    /// All of it that was kept, as it came.
+    /// Returns all bytes that were kept, as they came.
     pub(super) fn raw(&self) -> &[u8] {
         &self.kept
     }
 
-    /// As text, beginning with a whole line where some of it is left out.
+    /// Returns the end as text, beginning with a whole line if some of it is left out.
     pub(super) fn text(&self) -> String {
         let from = self.kept.len().saturating_sub(TAIL_BYTES);
         let text = String::from_utf8_lossy(&self.kept[from..]);
@@ -194,14 +194,14 @@ impl Tail {
     }
 }
 
-/// What a program prints: as text within bounds, or whole up to a limit.
+/// The output of a program: as text within limits, or whole up to one.
 pub(super) struct Streams<'a> {
     pub(super) text: Option<Capture<'a>>,
     pub(super) whole: Vec<u8>,
     pub(super) is_cut: bool,
     pub(super) errors: Tail,
     bytes: u64,
-    /// What came on standard error since it was shown last.
+    /// The part of standard error that was not shown yet.
     live: Option<Vec<u8>>,
 }
 
@@ -221,14 +221,14 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// For commands whose standard error is part of the answer.
+    /// Makes streams for commands whose standard error is part of the answer.
     pub(super) fn whole() -> Self {
         let mut streams = Self::new(None, false);
         streams.errors.limit = MAX_WHOLE_BYTES / 4;
         streams
     }
 
-    /// The text, where that was wanted.
+    /// Takes the text, if one was wanted.
     pub(super) fn finish_text(&mut self) -> Option<Captured> {
         self.text.take().map(Capture::finish)
     }
@@ -277,7 +277,7 @@ impl OutputSink for Streams<'_> {
     }
 }
 
-/// Why a program was ended, as an error; `None` where it has ended by itself.
+/// Returns the reason for which a program was ended, as an error; `None` if it ended by itself.
 pub(super) fn interrupted(tool: &str, end: CommandOutcome, running: &Running) -> Option<ToolError> {
     let CommandOutcome::Ended { why, left } = end else {
         return None;
@@ -305,7 +305,7 @@ pub(super) fn interrupted(tool: &str, end: CommandOutcome, running: &Running) ->
     Some(ToolError::new(kind, message))
 }
 
-/// How a program has ended; `None` where it was ended.
+/// Returns the way in which a program ended; `None` if it was ended.
 pub(super) fn ending_of(end: CommandOutcome) -> Option<Ending> {
     match end {
         CommandOutcome::Done { ending, .. } => Some(ending),

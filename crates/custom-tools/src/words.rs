@@ -4,17 +4,18 @@
 //! shell ever sees it. A list in a place gives an argument for each of its elements. `{{` and
 //! `}}` are braces. `{@dir}` is the directory of the tool's file, `{@root}` the project's.
 //!
-//! Where a parameter is missing, its element is left out, and with an element that is nothing
-//! but the parameter the flag before it. A list in the command is left out as a whole where
-//! one of its parameters is missing; `{?name}` in one stands for nothing, but wants the
+//! An element whose parameter is missing is left out, and with an element that is nothing but
+//! the parameter the flag before it. A list in the command is left out as a whole if one of its
+//! parameters is missing; `{?name}` in one stands for nothing, but wants the
 //! parameter to be there and not to be `false`.
 //!
 //! A text that begins with `-` is not let into a place where a program would take it for one
 //! of its options: it may be after an element that is `--`, or behind other text as in
 //! `--file={name}`.
 
+use super::keys;
 use super::program_text::run_argument;
-use super::reader::{Reader, kind_of};
+use super::report::{Report, nearest};
 use gemini_tools_core::tool::ToolError;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -44,85 +45,57 @@ enum Element {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template(Vec<Element>);
 
-/// What places are filled with.
+/// The arguments and paths that places are filled with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bindings<'a> {
     pub(super) args: &'a Map<String, Value>,
     pub(super) directory: &'a Path,
     pub(super) root: &'a Path,
-    /// Whether a text that begins with `-` is refused where it could be an option.
+    /// True if a text that begins with `-` is refused where it could be an option.
     pub(super) guards_options: bool,
 }
 
 impl Template {
     /// Reads the elements of `key`; `parameters` are the names that places may have.
     pub(super) fn read(
-        reader: &mut Reader<'_>,
+        report: &mut Report<'_>,
         key: &str,
-        value: &Value,
+        elements: &[keys::Element],
         parameters: &[String],
     ) -> Option<Self> {
-        let Value::Array(items) = value else {
-            reader.report(
-                key,
-                format!(
-                    "It is {}, but a command is a list of its words, for example \
-                     [\"git\", \"log\", \"{{path}}\"]: no shell takes it apart.",
-                    kind_of(value)
-                ),
-            );
-            return None;
-        };
-        let mut elements = Vec::new();
-        for (i, item) in items.iter().enumerate() {
+        let mut template = Vec::new();
+        for (i, element) in elements.iter().enumerate() {
             let place = format!("{key}[{i}]");
-            match item {
-                Value::String(text) => {
-                    elements.push(Element::Word(Word::read(reader, &place, text, parameters)?));
+            let mut read = |text: &String| Word::read(report, &place, text, parameters);
+            template.push(match element {
+                keys::Element::Word(text) => Element::Word(read(text)?),
+                keys::Element::Group(words) => {
+                    Element::Group(words.iter().map(read).collect::<Option<_>>()?)
                 }
-                Value::Array(list) => {
-                    let mut group = Vec::new();
-                    for word in list {
-                        let Some(text) = word.as_str() else {
-                            reader
-                                .report(&place, "A group holds words only; write them in quotes.");
-                            return None;
-                        };
-                        group.push(Word::read(reader, &place, text, parameters)?);
-                    }
-                    elements.push(Element::Group(group));
-                }
-                other => {
-                    reader.report(
-                        &place,
-                        format!("It is {}; write it in quotes.", kind_of(other)),
-                    );
-                    return None;
-                }
-            }
+            });
         }
-        Some(Self(elements))
+        Some(Self(template))
     }
 
     /// Checks that a command's program is fixed, and that no argument of a call is run by it;
     /// `properties` are the schemas of the parameters.
     pub(super) fn check_command(
         &self,
-        reader: &mut Reader<'_>,
+        report: &mut Report<'_>,
         key: &str,
         properties: &Value,
     ) -> Option<()> {
         match self.0.first() {
             Some(Element::Word(word)) if word.is_fixed() && !word.is_empty() => {}
             Some(_) => {
-                reader.report(
+                report.fault(
                     &format!("{key}[0]"),
                     "The program must be fixed: a model must not choose what is run.",
                 );
                 return None;
             }
             None => {
-                reader.report(key, "It is empty; its first word is the program.");
+                report.fault(key, "It is empty; its first word is the program.");
                 return None;
             }
         }
@@ -146,7 +119,7 @@ impl Template {
         let Some(i) = shapes.find_map(|shape| run_argument(&shape, is_free)) else {
             return Some(());
         };
-        reader.report(
+        report.fault(
             &format!("{key}[{i}]"),
             "A parameter would become a program, or part of a program's text, where it could run \
              anything. Give it as an argument behind a program that is fixed, use \"script\" with \
@@ -173,7 +146,7 @@ impl Template {
         })
     }
 
-    /// The parameters that have a place.
+    /// Returns the parameters that have a place.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
         self.words().flat_map(|word| {
             word.0.iter().filter_map(|piece| match piece {
@@ -183,11 +156,11 @@ impl Template {
         })
     }
 
-    /// The arguments of a call in their places.
+    /// Puts the arguments of a call in their places.
     pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Vec<OsString>, ToolError> {
         let mut out: Vec<OsString> = Vec::new();
         let mut options_over = false;
-        // Whether the last element may be a flag that the next one is the value of.
+        // True if the last element may be a flag that the next one is the value of.
         let mut last_is_flag = false;
         for element in &self.0 {
             match element {
@@ -220,70 +193,9 @@ impl Template {
     }
 }
 
-/// A text for people with places for the arguments of a call: one, or a list of which those are
-/// left out that lack a parameter.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Text(Vec<Word>);
-
-impl Text {
-    /// Reads the text of `key`; `parameters` are the names that places may have.
-    pub(super) fn read(
-        reader: &mut Reader<'_>,
-        key: &str,
-        value: &Value,
-        parameters: &[String],
-    ) -> Option<Self> {
-        let items = match value {
-            Value::Array(items) => items.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        let mut words = Vec::new();
-        for item in items {
-            let Some(text) = item.as_str().filter(|text| !text.trim().is_empty()) else {
-                let what = kind_of(item);
-                reader.report(
-                    key,
-                    format!("It must be a text that is not empty, but it is {what}."),
-                );
-                return None;
-            };
-            words.push(Word::read(reader, key, text, parameters)?);
-        }
-        Some(Self(words))
-    }
-
-    /// The text of a call, with the elements of lists behind each other; `None` where nothing is
-    /// left of it.
-    pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Option<String>, ToolError> {
-        let mut parts = Vec::new();
-        for word in &self.0 {
-            let filled = word.fill(filling, true)?.unwrap_or_default();
-            let filled: Vec<_> = filled.iter().map(|text| text.to_string_lossy()).collect();
-            if !filled.is_empty() {
-                parts.push(filled.join(", "));
-            }
-        }
-        Ok((!parts.is_empty()).then(|| parts.join(" ")))
-    }
-
-    /// The texts of a call, one for each element of a list.
-    pub(super) fn all(&self, filling: Bindings<'_>) -> Result<Vec<String>, ToolError> {
-        let mut texts = Vec::new();
-        for word in &self.0 {
-            let filled = word.fill(filling, true)?.unwrap_or_default();
-            texts.extend(
-                filled
-                    .iter()
-                    .map(|text| text.to_string_lossy().into_owned()),
-            );
-        }
-        Ok(texts)
-    }
-}
-
 impl Word {
     fn read(
-        reader: &mut Reader<'_>,
+        report: &mut Report<'_>,
         place: &str,
         text: &str,
         parameters: &[String],
@@ -306,24 +218,24 @@ impl Word {
                         c == '}'
                     });
                     if !is_closed {
-                        reader.report(place, "A brace is not closed; for a brace itself write {{.");
+                        report.fault(place, "A brace is not closed; for a brace itself write {{.");
                         return None;
                     }
-                    let piece = Self::piece(reader, place, &name, parameters)?;
+                    let piece = Self::piece(report, place, &name, parameters)?;
                     if !plain.is_empty() {
                         pieces.push(Piece::Text(std::mem::take(&mut plain)));
                     }
                     pieces.push(piece);
                 }
                 '}' => {
-                    reader.report(
+                    report.fault(
                         place,
                         "A closing brace has no opening one; for a brace itself write }}.",
                     );
                     return None;
                 }
                 '\0' => {
-                    reader.report(
+                    report.fault(
                         place,
                         "It holds a NUL character, which no argument can hold.",
                     );
@@ -339,7 +251,7 @@ impl Word {
     }
 
     fn piece(
-        reader: &mut Reader<'_>,
+        report: &mut Report<'_>,
         place: &str,
         name: &str,
         parameters: &[String],
@@ -354,11 +266,11 @@ impl Word {
             None => (false, name),
         };
         if !parameters.iter().any(|p| p == bare) {
-            let near = super::reader::near(bare, parameters.iter().map(String::as_str));
-            reader.report(
+            let nearest = nearest(bare, parameters.iter().map(String::as_str));
+            report.fault(
                 place,
                 format!(
-                    "There is no parameter {bare:?}.{near} Declare it under [params], or write {{{{ \
+                    "There is no parameter {bare:?}.{nearest} Declare it under [params], or write {{{{ \
                      for a brace itself."
                 ),
             );
@@ -371,7 +283,7 @@ impl Word {
         })
     }
 
-    /// Whether no argument of a call is part of it.
+    /// Returns true if no argument of a call is part of it.
     fn is_fixed(&self) -> bool {
         let is_fixed = |p: &Piece| !matches!(p, Piece::Parameter(_) | Piece::Condition(_));
         self.0.iter().all(is_fixed)
@@ -385,7 +297,7 @@ impl Word {
         matches!(self.0.as_slice(), [Piece::Parameter(_)])
     }
 
-    /// Whether it looks like an option whose value comes next.
+    /// Returns true if it looks like an option whose value comes next.
     fn is_flag(&self) -> bool {
         let text = self.text();
         self.is_fixed()
@@ -415,7 +327,7 @@ impl Word {
         pieces.collect()
     }
 
-    /// What is written of it.
+    /// Returns its text without its places.
     fn text(&self) -> String {
         let text = |p: &Piece| match p {
             Piece::Text(text) => text.clone(),
@@ -424,7 +336,7 @@ impl Word {
         self.0.iter().map(text).collect()
     }
 
-    /// The arguments that it becomes; `None` where a parameter is missing.
+    /// Returns the arguments that it becomes; `None` if a parameter is missing.
     fn fill(
         &self,
         filling: Bindings<'_>,
@@ -489,7 +401,7 @@ impl Word {
     }
 }
 
-/// A value as one argument.
+/// Returns a value as one argument.
 pub(super) fn text_of(name: &str, value: &Value) -> Result<String, ToolError> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -2,7 +2,7 @@
 
 use gemini_tools_core::text::with_deceptive;
 
-/// The first character of `text` that is invisible or changes the direction of what follows,
+/// Returns the first character of `text` that is invisible or changes the direction of what follows,
 /// and has no business there: controls, tags, bidirectional controls, zero-width characters.
 /// Characters that join letters or emoji are allowed where they do.
 pub fn hidden_character(text: &str) -> Option<char> {

@@ -1,11 +1,13 @@
-//! Other people's declarations, made such that the API takes them.
+//! Declarations of tools: those of others repaired, ours for other APIs, and findings about them.
 //!
-//! Owned here: unwrapping, repairing and refusing declarations (of discovery commands, of
-//! custom tools, of MCP servers), and saying what was done. One rule for all: what is certain is
-//! repaired and told, what is not costs that tool and no other.
+//! - This module unwraps, repairs and refuses declarations of discovery commands, of custom tools
+//!   and of MCP servers, and reports what was done. One rule for all: what is certain is repaired
+//!   and reported, what is not costs that tool and no other.
+//! - [`dialect`] writes declarations, calls and results as other hosts and APIs do.
+//! - [`ci`] writes findings in the formats of CI services.
 //!
-//! Nothing here reads files or runs anything. Who has the declarations printed, and who shows the
-//! findings, is up to the callers; what other APIs take is in `gemini-tools-dialects`.
+//! Nothing here reads files, runs a tool or prints. Who has the declarations printed, and who shows
+//! the findings, is up to the callers.
 //!
 //! # Example
 //!
@@ -28,24 +30,26 @@
 //! # Ok::<(), gemini_tools_declarations::ReadError>(())
 //! ```
 
+pub mod ci;
+pub mod dialect;
 mod hidden;
-mod keywords;
 mod names;
-mod references;
+mod printed;
 mod schema;
 
 pub use hidden::hidden_character;
 pub use names::{NameError, Names};
-pub use schema::{FORMATS as GEMINI_FORMATS, Tuples, named, repair_plain, within};
-pub use schema::{repair_schema, untyped};
+pub use printed::{CheckedList, check_list};
+pub use schema::{json_type, repair_schema};
 
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::position::Step;
 use gemini_tools_core::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-/// A declaration longer than this is reported: it is paid for with every request, in bytes.
+/// Maximum bytes of a description that is not reported: it is paid for with every request.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the API takes.
@@ -55,36 +59,36 @@ pub struct Compiled {
     pub name: String,
     /// The name by which its own program knows the tool.
     pub original: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
     /// The JSON Schema of the arguments, as a model is told it.
     pub schema: Value,
-    /// What arguments are checked against, where a model can't be told all of it.
+    /// The schema that arguments are checked against, where a model can't be told all of it.
     pub whole: Option<Value>,
-    /// What it does to the world, where that is said.
+    /// The kind of its effect, where that is declared.
     pub kind: Option<Kind>,
-    /// The MCP server that it comes from, as `get_tools --kinds` says it.
+    /// The MCP server that it comes from, as `get_tools --kinds` prints it.
     pub mcp: Option<OfServer>,
 }
 
-/// What `get_tools --kinds` says of a tool of an MCP server besides its kind.
+/// The origin of an MCP server's tool, as `get_tools --kinds` prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct OfServer {
     /// The server's name in the settings.
     pub server: String,
     /// The tool's name there.
     pub tool: String,
-    /// What the server says that calls of it do to the world.
+    /// The server's hints about the effect of calls.
     pub annotations: Option<Map<String, Value>>,
 }
 
 impl Compiled {
-    /// The schema, which checks arguments as the tool's own does.
+    /// Returns the schema, which checks arguments as the tool's own does.
     pub fn arguments(&self) -> Schema {
         Schema::from_value(self.schema.clone()).checked_by(self.whole.clone())
     }
 
-    /// As it is printed for a host: compact JSON.
+    /// Returns the declaration as it is printed for a host: compact JSON.
     pub fn to_json(&self) -> String {
         format!(
             r#"{{"name":{},"description":{},"parametersJsonSchema":{}}}"#,
@@ -95,16 +99,17 @@ impl Compiled {
     }
 }
 
-/// What became of a list of declarations.
+/// The outcome of compiling a list of declarations.
 #[derive(Debug, Default)]
 pub struct CompiledDeclarations {
-    /// What can be declared, in the order in which it came.
+    /// The tools that can be declared, in the order in which they came.
     pub tools: Vec<Compiled>,
-    /// What was repaired, and what was left out.
+    /// The repairs, and the reasons for which tools were left out.
     pub findings: Vec<Diagnostic>,
 }
 
-/// Why what a discovery command prints can't be read, for a message that says who printed it.
+/// The reason for which a discovery command's output can't be read, for a message that says who
+/// printed it.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The text is not JSON.
@@ -115,12 +120,11 @@ pub enum ReadError {
     NotAnArray,
 }
 
-/// Reads what a discovery command prints: an array whose items are declarations or wrappers
-/// of some.
+/// Reads a discovery command's output: an array whose items are declarations or wrappers of some.
 ///
 /// # Errors
 ///
-/// If it is not a JSON array.
+/// Returns an error if it is not a JSON array.
 pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, ReadError> {
     let value: Value = gemini_tools_core::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {
@@ -128,7 +132,7 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, Read
     };
     let mut outcome = CompiledDeclarations::default();
     for item in items {
-        for declaration in unwrapped(item, &mut outcome.findings) {
+        for (_, declaration) in unwrap(item, &mut outcome.findings) {
             match compile(&declaration, names, &mut outcome.findings) {
                 Ok(tool) => outcome.tools.push(tool),
                 Err(finding) => outcome.findings.push(finding),
@@ -138,12 +142,16 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, Read
     Ok(outcome)
 }
 
-/// The declarations in an item: those in either of Gemini's wrappers, that in `OpenAI`'s, or
-/// the item itself.
-fn unwrapped(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<Value> {
+/// Returns the declarations in an item, each with the steps that lead to it: those in either of
+/// Gemini's wrappers, that in `OpenAI`'s, or the item itself.
+fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>, Value)> {
+    let step = |key: &str| Step::Key(key.to_owned());
     for key in ["functionDeclarations", "function_declarations"] {
         if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
-            return list;
+            let list = list.into_iter().enumerate();
+            return list
+                .map(|(i, declaration)| (vec![step(key), Step::Index(i)], declaration))
+                .collect();
         }
     }
     if let Some(inner) = item.get_mut("function").filter(|f| f.is_object()) {
@@ -155,22 +163,26 @@ fn unwrapped(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<Value> {
             "function",
             "The declaration was in a wrapper of another API and was taken out of it.",
         ));
-        return vec![inner];
+        return vec![(vec![step("function")], inner)];
     }
-    vec![item]
+    vec![(Vec::new(), item)]
 }
 
-/// Makes a declaration such that the API takes it; what was repaired is added to `findings`.
+/// Compiles a declaration to one that the API takes, and adds the repairs to `findings`.
 ///
 /// # Errors
 ///
-/// Why the tool is left out.
+/// Returns the finding for which the tool is left out.
 pub fn compile(
     declaration: &Value,
     names: &mut Names,
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Compiled, Diagnostic> {
-    let original = name_of(declaration)?;
+    let name = declaration["name"].as_str().filter(|n| !n.is_empty());
+    let Some(original) = name else {
+        let message = "A declaration has no name; the tool is left out.";
+        return Err(Diagnostic::error("nameless", "", "name", message));
+    };
     if let Some(hidden) = hidden_text(declaration, original) {
         return Err(hidden);
     }
@@ -181,7 +193,7 @@ pub fn compile(
     let whole = check(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
-        .map_err(|error| duplicate(original, error))?;
+        .map_err(|e| Diagnostic::error("duplicate-name", original, "name", e.to_string()))?;
     findings.append(&mut repairs);
     Ok(Compiled {
         name,
@@ -194,35 +206,12 @@ pub fn compile(
     })
 }
 
-/// The name of a declaration.
+/// Checks a tool's description and repairs the schema of its arguments, whatever declares it; adds
+/// findings and repairs to `findings`. Returns what [`repair_schema`] does.
 ///
 /// # Errors
 ///
-/// That it has none.
-pub fn name_of(declaration: &Value) -> Result<&str, Diagnostic> {
-    let name = declaration["name"].as_str().filter(|n| !n.is_empty());
-    name.ok_or_else(|| {
-        Diagnostic::error(
-            "nameless",
-            "",
-            "name",
-            "A declaration has no name; the tool is left out.",
-        )
-    })
-}
-
-/// The finding that a name is another tool's.
-pub fn duplicate(original: &str, error: NameError) -> Diagnostic {
-    Diagnostic::error("duplicate-name", original, "name", error.to_string())
-}
-
-/// Checks what a model is told of a tool besides its name, whatever declares it: repairs the
-/// schema of its arguments, and adds what is to be said to `findings`. Gives what
-/// [`repair_schema`] does.
-///
-/// # Errors
-///
-/// Why the tool is left out.
+/// Returns the finding for which the tool is left out.
 pub fn check(
     original: &str,
     description: &str,
@@ -234,8 +223,8 @@ pub fn check(
     Ok(whole)
 }
 
-/// Reports a description that is of no use, or too long.
-pub fn check_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
+/// Reports a description that is missing or too long.
+fn check_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
     if description.trim().is_empty() {
         findings.push(Diagnostic::warning(
             "no-description",
@@ -257,8 +246,8 @@ pub fn check_description(original: &str, description: &str, findings: &mut Vec<D
     }
 }
 
-/// Why a tool is held back in whose declaration something is hidden from people; `None` where
-/// nothing is.
+/// Returns the finding for which a tool is held back in whose declaration something is hidden from
+/// people.
 pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     let hidden = hidden_in(declaration)?;
     Some(Diagnostic::error(
@@ -273,58 +262,43 @@ pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     ))
 }
 
-/// The schema, under whatever key it is.
+/// The keys under which declarations have the schema of their arguments; the first is Gemini CLI's.
+const SCHEMA_KEYS: [&str; 5] = [
+    "parametersJsonSchema",
+    "parameters",
+    "inputSchema",
+    "input_schema",
+    "parameters_json_schema",
+];
+
+/// Returns the schema of a declaration, under whatever key it is.
 fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) -> Value {
-    const ELSEWHERE: [&str; 4] = [
-        "parameters",
-        "inputSchema",
-        "input_schema",
-        "parameters_json_schema",
-    ];
-    let right = &declaration["parametersJsonSchema"];
-    // What is not an object there is refused as one, and not overlooked.
-    let elsewhere = ELSEWHERE
-        .into_iter()
-        .find(|key| !declaration[*key].is_null());
-    match (right.is_null(), elsewhere) {
-        (false, Some(key)) => {
-            repairs.push(Diagnostic::repair(
-                "parameters-unused",
-                tool,
-                key,
-                format!("\"{key}\" is beside \"parametersJsonSchema\" and is not used."),
-            ));
-            right.clone()
-        }
-        (false, None) => right.clone(),
-        (true, Some(key)) => {
-            repairs.push(Diagnostic::repair(
-                "parameters-key",
-                tool,
-                key,
-                format!(
-                    "The parameters are under \"{key}\"; Gemini CLI ignores this key, get_tools \
-                     reads it anyway. The right key is \"parametersJsonSchema\"."
-                ),
-            ));
-            if declaration[key].as_array().is_some_and(Vec::is_empty) {
-                let message = "It is an empty list, as PHP writes an empty object; it was taken for \
-                               one.";
-                repairs.push(Diagnostic::repair("schema", tool, key, message));
-                return Value::Object(empty_object());
-            }
-            declaration[key].clone()
-        }
-        (true, None) => json!({ "type": "object", "properties": {} }),
+    let mut keys = SCHEMA_KEYS.into_iter();
+    let mut keys = keys.by_ref().filter(|key| !declaration[*key].is_null());
+    let Some(key) = keys.next() else {
+        return Value::Object(empty_object());
+    };
+    if key != SCHEMA_KEYS[0] {
+        let message = format!(
+            "The parameters are under \"{key}\"; Gemini CLI ignores this key, get_tools reads it \
+             anyway. The right key is \"parametersJsonSchema\"."
+        );
+        repairs.push(Diagnostic::repair("parameters-key", tool, key, message));
+    } else if let Some(unused) = keys.next() {
+        let message = format!("\"{unused}\" is beside \"parametersJsonSchema\" and is not used.");
+        let repair = Diagnostic::repair("parameters-unused", tool, unused, message);
+        repairs.push(repair);
     }
+    declaration[key].clone()
 }
 
+/// A hidden character and the place of its text.
 struct Hidden {
     place: String,
     character: String,
 }
 
-/// The first hidden character anywhere in a declaration, keys included.
+/// Finds the first hidden character anywhere in a declaration, keys included.
 fn hidden_in(value: &Value) -> Option<Hidden> {
     fn find(value: &Value, place: &str) -> Option<Hidden> {
         let within = |key: &str| {
@@ -353,7 +327,7 @@ fn hidden_in(value: &Value) -> Option<Hidden> {
     find(value, "")
 }
 
-/// An object schema without properties, for tools that say nothing.
+/// Returns the schema of an object without properties, for tools that declare none.
 pub fn empty_object() -> Map<String, Value> {
     let mut map = Map::new();
     map.insert("type".to_owned(), "object".into());

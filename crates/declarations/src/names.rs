@@ -1,11 +1,11 @@
 //! Names that the API takes, and that every host has room for.
 
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::names::hashed;
+use gemini_tools_core::names::{hashed, with_underscores};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Why a tool gets no name.
+/// The reason for which a tool gets no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NameError {
     /// The very same name was declared before.
@@ -16,7 +16,7 @@ pub enum NameError {
     Taken,
 }
 
-/// The names that were given so far, each with the name that it stands for.
+/// The names given so far, each with the name that it stands for.
 #[derive(Debug, Clone)]
 pub struct Names {
     longest: usize,
@@ -28,7 +28,7 @@ impl Names {
     /// The longest name that fits with what Gemini CLI 0.61 puts before a discovered tool's.
     pub const LONGEST: usize = 47;
 
-    /// For names of at most `longest` characters.
+    /// Makes an empty list for names of at most `longest` characters.
     pub fn new(longest: usize) -> Self {
         Self {
             longest,
@@ -37,21 +37,21 @@ impl Names {
         }
     }
 
-    /// For tools of which none is an MCP server's: `__`, which stands between a server's name
-    /// and its tool's, becomes `_`, so that no rule for a server is for one of them.
+    /// Replaces `__` by `_` from now on, for tools of which none is an MCP server's: `__` stands
+    /// between a server's name and its tool's, and no rule for a server must fit one of them.
     #[must_use]
     pub fn without_servers(mut self) -> Self {
         self.has_servers = false;
         self
     }
 
-    /// The name for the model of the tool that is called `original` by who declares it. The
-    /// same name always gives the same, whatever else is declared, unless another tool's
-    /// name is in the way.
+    /// Returns the name for the model of the tool that its declaration calls `original`. Equal names
+    /// give equal names, whatever else is declared, unless another tool's name is in the way.
     ///
     /// # Errors
     ///
-    /// Where the very same name was declared before, or the name can't be told from another's.
+    /// Returns an error if the very same name was declared before, or the name can't be told from
+    /// another's.
     pub fn take(
         &mut self,
         original: &str,
@@ -83,7 +83,7 @@ impl Names {
         Ok(name)
     }
 
-    /// A valid name of at most `longest` characters.
+    /// Returns a valid name of at most `longest` characters.
     fn valid(&self, original: &str) -> String {
         let name = self.plain(original);
         if name.len() <= self.longest {
@@ -103,7 +103,7 @@ impl Names {
         name
     }
 
-    /// Why a name can't stay as it is.
+    /// Returns the reason for which a name can't stay as it is.
     fn reason(&self, original: &str) -> String {
         if original.len() <= self.longest && plain(original) == original {
             return "__ stands between the names of an MCP server and its tool".to_owned();
@@ -116,13 +116,7 @@ impl Names {
 }
 
 fn plain(original: &str) -> String {
-    let mut name: String = original
-        .chars()
-        .map(|c| match c {
-            c if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') => c,
-            _ => '_',
-        })
-        .collect();
+    let mut name = with_underscores(original, true);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         name.insert(0, '_');
     }

@@ -1,6 +1,6 @@
 //! Each repair and each refusal, by example.
 
-use super::{Names, compile, read, untyped};
+use super::{Names, compile, read};
 use gemini_tools_core::diagnostic::Severity;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ fn schema_of(declaration: &Value) -> Result<(Value, Vec<Cow<'static, str>>), Str
     let mut names = Names::new(Names::LONGEST);
     match compile(declaration, &mut names, &mut findings) {
         Ok(tool) => {
-            assert_eq!(untyped(&tool.schema), None);
+            assert_typed(&tool.schema);
             let rules = findings
                 .iter()
                 .filter(|f| f.severity == Severity::Repair)
@@ -22,7 +22,27 @@ fn schema_of(declaration: &Value) -> Result<(Value, Vec<Cow<'static, str>>), Str
     }
 }
 
-/// The repaired schema of one parameter.
+/// Checks that every node of a schema has a type, or a combiner whose branches have one.
+fn assert_typed(schema: &Value) {
+    let branches = ["anyOf", "oneOf", "allOf"].map(|key| schema[key].as_array());
+    let branches: Vec<&Value> = branches.into_iter().flatten().flatten().collect();
+    assert!(
+        schema["type"] != Value::Null || !branches.is_empty(),
+        "{schema}"
+    );
+    branches.into_iter().for_each(assert_typed);
+    schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .for_each(|(_, inner)| assert_typed(inner));
+    for key in ["items", "additionalProperties"] {
+        let inner = schema.get(key).filter(|inner| inner.is_object());
+        inner.into_iter().for_each(assert_typed);
+    }
+}
+
+/// Returns the repaired schema of one parameter.
 fn repaired(parameter: &Value) -> (Value, Vec<Cow<'static, str>>) {
     let declaration = json!({"name": "t", "description": "d",
         "parametersJsonSchema": {"type": "object", "properties": {"x": parameter}}});
@@ -30,7 +50,7 @@ fn repaired(parameter: &Value) -> (Value, Vec<Cow<'static, str>>) {
     (schema["properties"]["x"].take(), rules)
 }
 
-/// How a value of any type is declared.
+/// Returns the declaration of a value of any type.
 fn anything() -> Value {
     let types = ["string", "number", "boolean", "object", "array", "null"];
     json!({"anyOf": types.map(|name| json!({"type": name}))})
@@ -61,25 +81,14 @@ fn what_may_be_anything_is_said_to_be_of_any_type() {
 
 #[test]
 fn what_stands_beside_a_type_has_types_too() {
-    let either = json!([{"required": ["a"]}, {"required": ["b"]}]);
-    let branch = |name: &str| json!({"type": "object", "required": [name], "properties": {name: anything()}});
+    let either = json!([{"required": ["a"]}, {"properties": {"b": {}}}]);
+    let wanted = json!([{"type": "object", "required": ["a"]},
+        {"type": "object", "properties": {"b": anything()}}]);
     for key in ["anyOf", "oneOf", "allOf"] {
-        let given = json!({"type": "object", key: either});
-        let wanted = json!({"type": "object", key: [branch("a"), branch("b")]});
-        let (schema, rules) = repaired(&given);
-        assert_eq!(schema, wanted, "{given}");
+        let (schema, rules) = repaired(&json!({"type": "object", key: either}));
+        assert_eq!(schema, json!({"type": "object", key: wanted}), "{key}");
         assert!(rules.iter().any(|rule| rule == "untyped"), "{rules:?}");
-        let place = format!("x.{key}[0].a");
-        let mut raw = given.clone();
-        raw[key][0] = json!({"type": "object", "properties": {"a": {}}});
-        let all = json!({"type": "object", "properties": {"x": raw}});
-        assert_eq!(untyped(&all), Some(place));
     }
-    let rest = json!({"type": "object", "additionalProperties": {"type": "array", "items": {}}});
-    assert_eq!(
-        untyped(&rest).as_deref(),
-        Some("additionalProperties.items")
-    );
 }
 
 #[test]
@@ -91,14 +100,14 @@ fn arguments_are_checked_against_what_a_model_can_not_be_told() {
         compile(&declaration, &mut names, &mut Vec::new()).expect("compiled")
     };
     let tool = of(
-        json!({"type": "LIST", "description": "d", "nullable": true, "minItems": "1",
+        json!({"type": "LIST", "description": "d", "nullable": true, "minItems": 1,
         "contains": {"type": "STRING"}}),
     );
     assert_eq!(
         tool.whole,
         Some(
             json!({"type": "object", "properties": {"x": {"type": ["array", "null"],
-            "minItems": 1, "contains": {"type": "string"}}}})
+            "description": "d", "minItems": 1, "contains": {"type": "string"}}}})
         )
     );
     let fits = |x: Value| tool.arguments().validate(&json!({"x": x})).is_ok();
@@ -165,29 +174,9 @@ fn what_is_certain_is_repaired_and_told() {
             "keyword",
         ),
         (
-            json!({"type": "number", "minimum": 1, "exclusiveMinimum": true}),
-            json!({"type": "number", "exclusiveMinimum": 1}),
-            "bounds",
-        ),
-        (
-            json!({"type": "object", "properties": {"y": {"type": "string", "required": true}}}),
-            json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]}),
-            "required",
-        ),
-        (
-            json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y", "z"]}),
-            json!({"type": "object", "properties": {"y": {"type": "string"}, "z": anything()}, "required": ["y", "z"]}),
-            "required",
-        ),
-        (
             json!({"type": "string", "anyOf": [{"pattern": "^a"}, {"enum": ["b"]}]}),
             json!({"type": "string", "anyOf": [{"type": "string", "pattern": "^a"}, {"type": "string", "enum": ["b"]}]}),
             "type",
-        ),
-        (
-            json!({"type": "integer", "enum": ["1", "2"]}),
-            json!({"type": "integer", "enum": [1, 2]}),
-            "enum",
         ),
     ] {
         let (schema, rules) = repaired(&given);
@@ -201,51 +190,72 @@ fn what_is_certain_is_repaired_and_told() {
 }
 
 #[test]
-fn what_the_api_does_not_know_is_said_as_far_as_it_can_be() {
-    for (given, wanted, rule) in [
+fn what_the_api_does_not_take_is_left_out_told_and_checked_all_the_same() {
+    for (given, wanted, told) in [
         (
-            json!({"items": [{"type": "string"}, {"type": "number"}]}),
-            json!({"type": "array", "description": "Elements in this order: string, number."}),
-            "tuple",
+            json!({"type": "array", "items": [{"type": "string"}], "minItems": "1"}),
+            json!({"type": "array"}),
+            r#"The API does not take "items": [{"type":"string"}], "minItems": "1"."#,
         ),
         (
-            json!({"prefixItems": [{"type": "string"}, {"type": "number"}], "items": false}),
-            json!({"type": "array", "maxItems": 2, "description": "Elements in this order: string, number.",
-                "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
-            "tuple",
-        ),
-        (
-            json!({"description": "d", "prefixItems": [{"type": "string"}], "items": {"type": "number"}}),
-            json!({"type": "array", "description": "d Elements in this order: string; all others: number.",
-                "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
-            "tuple",
+            json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {}}),
+            json!({"type": "array"}),
+            r#"The API does not take "prefixItems"."#,
         ),
         (
             json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}),
-            json!({"type": "object", "additionalProperties": {"type": "string"}}),
-            "patterns",
+            json!({"type": "object"}),
+            r#"The API does not take "patternProperties"."#,
         ),
         (
-            json!({"enum": ["a", 1, null]}),
-            json!({"type": ["integer", "null", "string"], "enum": ["a", 1, null]}),
-            "type",
+            json!({"type": "number", "minimum": 1, "exclusiveMinimum": true, "multipleOf": 0}),
+            json!({"type": "number", "minimum": 1}),
+            r#"The API does not take "exclusiveMinimum": true, "multipleOf": 0."#,
         ),
         (
-            json!({"oneOf": [{"type": "object", "not": {"required": ["a"]}}, {"type": "object", "required": ["a"]}]}),
-            json!({"anyOf": [{"type": "object"},
-                {"type": "object", "properties": {"a": anything()}, "required": ["a"]}]}),
-            "alternatives",
+            json!({"type": "string", "description": null, "format": "uri", "enum": []}),
+            json!({"type": "string"}),
+            r#"The API does not take "description": null, "enum": [], "format": "uri"."#,
         ),
         (
-            json!({"type": "object", "properties": {"y": {"type": "string"}, "n": false}}),
-            json!({"type": "object", "properties": {"y": {"type": "string"}}}),
-            "keyword",
+            json!({"type": "object", "additionalProperties": {}, "required": "a", "anyOf": []}),
+            json!({"type": "object"}),
+            r#"The API does not take "anyOf": [], "required": "a"."#,
+        ),
+        (
+            json!({"type": ["string", "any"]}),
+            anything(),
+            r#"The API does not take "type": ["string","any"]."#,
         ),
     ] {
-        let (schema, rules) = repaired(&given);
-        assert_eq!(schema, wanted, "{given}");
-        assert!(rules.iter().any(|r| r == rule), "{given}: {rules:?}");
+        let declaration = json!({"name": "t", "description": "d",
+            "parametersJsonSchema": {"type": "object", "properties": {"x": given}}});
+        let mut findings = Vec::new();
+        let mut names = Names::new(Names::LONGEST);
+        let tool = compile(&declaration, &mut names, &mut findings).expect("repaired");
+        assert_eq!(tool.schema["properties"]["x"], wanted, "{given}");
+        let texts: Vec<&str> = findings.iter().map(|f| &*f.message).collect();
+        assert!(texts.contains(&told), "{texts:?}");
+        let whole = tool.whole.expect("arguments are checked against it");
+        assert_eq!(whole["properties"]["x"], given);
     }
+    let (schema, rules) = repaired(&json!({"enum": ["a", 1, null]}));
+    let types = json!({"type": ["integer", "null", "string"], "enum": ["a", 1, null]});
+    assert_eq!((schema, &*rules), (types, &["type".into()][..]));
+}
+
+#[test]
+fn properties_that_are_no_schemas_cost_the_tool_and_booleans_are_any() {
+    for wrong in [json!("string"), json!(null), json!([]), json!(1)] {
+        let declaration = json!({"name": "t", "description": "d",
+            "parametersJsonSchema": {"type": "object", "properties": {"x": wrong}}});
+        let text = schema_of(&declaration).expect_err("no schema");
+        assert!(
+            text.starts_with("error[schema]: t: x: A schema is an object"),
+            "{text}"
+        );
+    }
+    assert_eq!(repaired(&json!(false)).0, anything());
 }
 
 #[test]

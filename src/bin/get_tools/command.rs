@@ -2,7 +2,6 @@
 
 use clap::{Arg, ArgAction, Command};
 use gemini_tools::colours::ColourChoice;
-use gemini_tools::dialect::Dialect;
 use std::path::PathBuf;
 
 /// Formats of declarations.
@@ -44,11 +43,11 @@ Examples:
   get_tools lint                         your own tools
   get_tools lint tools/ a.toml b.py      files, directories
   get_tools lint tools.json              declarations
-  get_tools lint --format github *.json  for GitHub Actions
-  get_tools --format openai | get_tools lint -
+  get_tools lint --format github tools/  for GitHub Actions
+  my_discovery_command | get_tools lint -
 
-Declarations are those of Gemini, OpenAI, Anthropic or MCP. Nothing of a project that is not trusted is run, and what \
-its files say is checked all the same.
+Declarations are those that a discovery command of Gemini CLI prints. Nothing of a project that is not trusted is run, \
+and its files are checked all the same.
 
 Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file.";
 
@@ -204,21 +203,13 @@ fn show_command() -> Command {
 
 fn lint_command() -> Command {
     Command::new("lint")
-        .about("Checks your own tools and those of MCP servers, or declarations in files")
+        .about("Checks your own tools and those of MCP servers, or files")
         .after_help(LINT_EXAMPLES)
         .arg(
             Arg::new("FILE")
                 .num_args(0..)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Manifests, scripts, directories, or JSON with declarations to check instead, - for standard input"),
-        )
-        .arg(
-            Arg::new("dialect")
-                .long("dialect")
-                .value_name("DIALECT")
-                .value_parser(Dialect::ALL.map(Dialect::name))
-                .requires("FILE")
-                .help("Whose declarations they are [default: as they look]"),
+                .help("Manifests, scripts, directories, or what a discovery command prints, to check instead; - for standard input"),
         )
         .arg(
             Arg::new("format")
@@ -241,14 +232,6 @@ fn lint_command() -> Command {
                 "Ask all MCP servers anew, and accept what they declare now",
             )
             .conflicts_with("FILE"),
-        )
-        .arg(
-            flag(
-                "print-repaired",
-                "Print the declarations as their API takes them, and the findings as errors",
-            )
-            .requires("FILE")
-            .conflicts_with_all(["json", "format"]),
         )
 }
 

@@ -1,13 +1,12 @@
-//! `get_tools lint`: what is wrong with the tools of the user, of the project and of MCP servers,
-//! or with tools and declarations in files, and what was repaired.
+//! `get_tools lint`: the findings about the tools of the user, of the project and of MCP servers,
+//! or about tools and printed declarations in files.
 
 use crate::print::{print, warn};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
+use gemini_tools::declaration::check_list;
 use gemini_tools::diagnostic::{Diagnostic, Origin};
-use gemini_tools::dialect::Dialect;
-use gemini_tools::lint::lint;
 use gemini_tools::mcp::Asks;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::{show_path, visible};
@@ -18,22 +17,20 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a list of declarations, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum bytes of a file that are read to tell what it is.
+/// Maximum bytes of a file that are read to find out its format.
 const MAX_BEGINNING_BYTES: u64 = 512;
 
-/// What is asked for.
+/// The request of a command line.
 pub(crate) struct LintTask {
     /// Files and directories of tools and declarations; none for the tools that can be called
     /// here.
     pub(crate) files: Vec<PathBuf>,
-    /// Whose they are, where that is said.
-    pub(crate) dialect: Option<Dialect>,
     pub(crate) output: Output,
-    /// Which MCP servers to ask.
+    /// The MCP servers to ask.
     pub(crate) asks: Asks,
 }
 
-/// How it is told.
+/// The form of the findings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
     Text,
@@ -41,18 +38,15 @@ pub(crate) enum Output {
     Sarif,
     Junit,
     Github,
-    /// The declarations themselves.
-    Repaired,
 }
 
-/// Prints what was found. Exits with 1 where a tool is left out or refused.
+/// Prints the findings. Returns 1 if a tool is left out or refused.
 pub(crate) fn run(task: &LintTask) -> u8 {
-    let mut repaired = Vec::new();
     let root = std::env::current_dir().unwrap_or_default();
     let looked = if task.files.is_empty() {
-        of_tools(&root, task.asks).map_err(|message| (message, 1))
+        check_tools(&root, task.asks).map_err(|message| (message, 1))
     } else {
-        of_paths(task, &root, &mut repaired).map_err(|message| (message, 2))
+        check_paths(&task.files, &root).map_err(|message| (message, 2))
     };
     let mut lint = match looked {
         Ok(lint) => lint,
@@ -80,13 +74,6 @@ pub(crate) fn run(task: &LintTask) -> u8 {
         Output::Sarif => String::from_utf8(to_line(&sarif(&report(&lint)))).unwrap_or_default(),
         Output::Junit => junit(&report(&lint)),
         Output::Github => github(&report(&lint)),
-        Output::Repaired => {
-            let findings = as_text(&lint);
-            if !findings.is_empty() {
-                warn(findings.trim_end());
-            }
-            format!("[{}]\n", repaired.join(","))
-        }
     };
     match print(text.as_bytes()) {
         0 => u8::from(lint.has_errors()),
@@ -94,28 +81,28 @@ pub(crate) fn run(task: &LintTask) -> u8 {
     }
 }
 
-fn of_tools(root: &Path, asks: Asks) -> Result<Lint, String> {
+fn check_tools(root: &Path, asks: Asks) -> Result<Lint, String> {
     let home = home();
     let settings = Settings::load(home.as_deref(), root);
     lint_tools(&settings, home.as_deref(), root, asks).map_err(|e| e.to_string())
 }
 
-fn of_paths(task: &LintTask, root: &Path, repaired: &mut Vec<String>) -> Result<Lint, String> {
+fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
     let (home, mut all) = (home(), Lint::default());
-    for path in &task.files {
+    for path in paths {
         if path.is_dir() {
             all.take_path(path, home.as_deref(), root);
             for file in json_files(path)? {
                 let text = read(&file)?;
                 // Other JSON, such as a package.json, may lie beside lists of declarations.
                 if text.trim_start().starts_with('[') {
-                    take_document(&mut all, &file, &text, task, repaired);
+                    take_list(&mut all, &file, &text);
                 }
             }
         } else if is_tool_file(path)? {
             all.take_path(path, home.as_deref(), root);
         } else {
-            take_document(&mut all, path, &read(path)?, task, repaired);
+            take_list(&mut all, path, &read(path)?);
         }
     }
     Ok(all)
@@ -150,18 +137,11 @@ fn is_tool_file(path: &Path) -> Result<bool, String> {
     Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
 }
 
-/// Takes what is to be said of a list of declarations.
-fn take_document(
-    all: &mut Lint,
-    path: &Path,
-    text: &str,
-    task: &LintTask,
-    repaired: &mut Vec<String>,
-) {
-    let linted = lint(text, task.dialect);
+/// Takes the findings about a list of declarations.
+fn take_list(all: &mut Lint, path: &Path, text: &str) {
+    let list = check_list(text);
     all.files += 1;
-    all.tools += linted.tools;
-    repaired.extend(linted.repaired);
+    all.tools += list.tools;
     let in_file = |finding: Diagnostic| {
         if path.as_os_str() == "-" {
             finding
@@ -169,8 +149,7 @@ fn take_document(
             finding.in_file(path)
         }
     };
-    all.findings
-        .extend(linted.findings.into_iter().map(in_file));
+    all.findings.extend(list.findings.into_iter().map(in_file));
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -11,7 +11,6 @@ use crate::show;
 use crate::trust::TrustTask;
 use clap::ArgMatches;
 use gemini_tools::colours::ColourChoice;
-use gemini_tools::dialect::Dialect;
 use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::Asks;
 use gemini_tools::output::printed;
@@ -151,7 +150,6 @@ fn text(matches: &ArgMatches, id: &str) -> Option<String> {
 fn lint_task(matches: &ArgMatches) -> LintTask {
     let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
     let output = match text("format") {
-        _ if matches.get_flag("print-repaired") => Output::Repaired,
         _ if matches.get_flag("json") => Output::Json,
         Some("json") => Output::Json,
         Some("sarif") => Output::Sarif,
@@ -162,7 +160,6 @@ fn lint_task(matches: &ArgMatches) -> LintTask {
     let files = matches.get_many::<PathBuf>("FILE");
     LintTask {
         files: files.into_iter().flatten().cloned().collect(),
-        dialect: text("dialect").and_then(Dialect::from_name),
         output,
         asks: match (matches.get_flag("refresh"), matches.get_flag("mcp")) {
             (true, _) => Asks::All,

@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 /// Keywords whose value is a list of schemas.
-pub const COMBINERS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const COMBINERS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// What `OpenAI` refuses at the top besides.
+/// Further keywords that `OpenAI` refuses at the top.
 const NOT_AT_THE_TOP: [&str; 3] = ["enum", "const", "not"];
 
 /// The longest name of a property for Anthropic.
-pub const LONGEST_KEY: usize = 64;
+const LONGEST_KEY: usize = 64;
 
-/// What strict mode of `OpenAI` does not know.
-pub(super) const NOT_STRICT: [&str; 8] = [
+/// Keywords that strict mode of `OpenAI` does not know.
+const NOT_STRICT: [&str; 8] = [
     "allOf",
     "not",
     "dependentRequired",
@@ -30,8 +30,8 @@ pub(super) const NOT_STRICT: [&str; 8] = [
     "oneOf",
 ];
 
-/// The schema as the API takes it, where it does not as it is.
-pub fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
+/// Returns the schema as the API takes it; `None` if it does so as it is.
+pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     let mut fitted = schema.clone();
     match dialect {
         Dialect::Gemini | Dialect::Mcp => return None,
@@ -57,8 +57,8 @@ pub fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     (fitted != *schema).then_some(fitted)
 }
 
-/// Whether a schema takes values of a type, and says so.
-pub fn is_of(node: &Map<String, Value>, name: &str) -> bool {
+/// Returns true if a schema names a type.
+fn is_of(node: &Map<String, Value>, name: &str) -> bool {
     match node.get("type") {
         Some(Value::String(own)) => own == name,
         Some(Value::Array(names)) => names.iter().any(|own| own == name),
@@ -98,7 +98,7 @@ fn flatten(schema: &mut Value) {
 }
 
 /// Calls `f` with every schema in a schema.
-pub(super) fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
+fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
     let Some(node) = schema.as_object_mut() else {
         return;
     };
@@ -124,8 +124,8 @@ pub(super) fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, 
     }
 }
 
-/// Whether Anthropic takes the name of a property.
-pub fn takes_key(key: &str) -> bool {
+/// Returns true if Anthropic takes the name of a property.
+fn takes_key(key: &str) -> bool {
     (1..=LONGEST_KEY).contains(&key.len())
         && key
             .bytes()
@@ -187,47 +187,30 @@ pub fn restore(schema: &Value, args: &mut Value) {
     }
 }
 
-/// Whether a schema is one that `OpenAI`'s strict mode takes: every object closed, every property
-/// required.
-pub fn fits_strict(schema: &Value) -> bool {
+/// Returns true if `OpenAI`'s strict mode takes a schema: it knows all keywords, every object is
+/// closed, and every property required.
+pub(super) fn fits_strict(schema: &Value) -> bool {
     let mut schema = schema.clone();
     let mut fits = schema["type"] == "object";
     each_node(&mut schema, &mut |node| {
-        fits &= why_not_strict(node).is_none() && node.contains_key("type");
+        fits &= node.contains_key("type") && !NOT_STRICT.iter().any(|key| node.contains_key(*key));
+        if is_of(node, "object") {
+            let required = node.get("required").and_then(Value::as_array);
+            let is_required =
+                |key: &String| required.is_some_and(|list| list.iter().any(|k| k == key));
+            let properties = node.get("properties").and_then(Value::as_object);
+            let mut keys = properties.into_iter().flat_map(Map::keys);
+            fits &= node.get("additionalProperties") == Some(&Value::Bool(false))
+                && keys.all(is_required);
+        }
     });
     fits
-}
-
-/// What strict mode of `OpenAI` has against a node.
-pub fn why_not_strict(node: &Map<String, Value>) -> Option<String> {
-    if let Some(key) = NOT_STRICT.iter().find(|key| node.contains_key(**key)) {
-        return Some(format!("{key:?} is not known in strict mode."));
-    }
-    let says_type = ["type", "anyOf", "$ref"];
-    if !says_type.iter().any(|key| node.contains_key(*key)) {
-        return Some("In strict mode every schema needs a \"type\".".to_owned());
-    }
-    if !is_of(node, "object") {
-        return None;
-    }
-    if node.get("additionalProperties") != Some(&Value::Bool(false)) {
-        return Some(
-            "In strict mode every object needs \"additionalProperties\": false.".to_owned(),
-        );
-    }
-    let required = node.get("required").and_then(Value::as_array);
-    let is_required = |key: &str| required.is_some_and(|list| list.iter().any(|k| k == key));
-    let mut keys = node.get("properties").and_then(Value::as_object)?.keys();
-    let missing = keys.find(|key| !is_required(key))?;
-    Some(format!(
-        "In strict mode every property is required, but {missing:?} is not; let it be null instead."
-    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{fits_strict, fitted, restore};
-    use crate::Dialect;
+    use crate::dialect::Dialect;
     use serde_json::json;
 
     #[test]

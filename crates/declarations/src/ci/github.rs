@@ -4,7 +4,7 @@ use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
 use gemini_tools_core::text::show_path;
 
-/// A line for each issue, and one for a run that failed.
+/// Writes a line for each issue, and one for a run that failed.
 pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {
@@ -36,14 +36,14 @@ pub fn github(report: &CheckReport) -> String {
     text
 }
 
-/// A message: what would end the line, or be read as such, is escaped.
+/// Escapes a message: characters that would end the line, or be read as an escape.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// A property's value, which ends at a comma besides.
+/// Escapes the value of a property, which ends at a comma besides.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

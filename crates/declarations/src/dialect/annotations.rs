@@ -1,4 +1,4 @@
-//! What the Model Context Protocol lets a server say about what a tool does to the world.
+//! Hints of the Model Context Protocol about the effect of a tool's calls.
 
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::tool::{Kind, Tool};
@@ -17,7 +17,7 @@ pub struct Hints {
     /// Calls may destroy something.
     #[serde(rename = "destructiveHint")]
     pub is_destructive: bool,
-    /// The same call once more changes nothing further.
+    /// A repeated call changes nothing further.
     #[serde(rename = "idempotentHint")]
     pub is_idempotent: bool,
     /// Calls reach beyond this machine, or may.
@@ -26,7 +26,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// The hints of a tool that is only known by name and kind, as a declaration is.
+    /// Returns the hints of a tool that is only known by name and kind, as a declaration is.
     pub fn of_declared(name: &str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
         let unknown = (reads, !reads || kind == Kind::Fetch);
@@ -34,7 +34,7 @@ impl Hints {
         Self::new(kind, reads, is_idempotent, is_open_world)
     }
 
-    /// The hints of a tool.
+    /// Returns the hints of a tool.
     pub fn of(tool: &dyn Tool) -> Self {
         let info = tool.info();
         Self::new(
@@ -55,7 +55,7 @@ impl Hints {
         }
     }
 
-    /// The hints of a tool of another server.
+    /// Returns the hints of a tool of another server.
     pub fn of_server(is_read_only: bool) -> Self {
         Self {
             is_read_only,
@@ -66,7 +66,7 @@ impl Hints {
     }
 }
 
-/// What only adds to the world can't destroy anything; of what is not known that is not known.
+/// Returns true unless calls of a kind only add to the world.
 fn may_destroy(kind: Kind) -> bool {
     !matches!(kind, Kind::Think | Kind::Plan | Kind::Communicate)
 }

@@ -30,7 +30,7 @@ impl Suite<'_> {
     }
 }
 
-/// The document.
+/// Writes the document.
 pub fn junit(report: &CheckReport) -> String {
     let mut suites: Vec<Suite<'_>> = Vec::new();
     let mut of_file: HashMap<Option<&Path>, usize> = HashMap::new();
@@ -62,7 +62,7 @@ pub fn junit(report: &CheckReport) -> String {
     out
 }
 
-/// What is about no issue; nothing where there is nothing to say.
+/// Returns the suite of cases besides issues; `None` if there are none.
 fn of_the_run(report: &CheckReport, is_alone: bool) -> Option<Suite<'_>> {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
@@ -143,7 +143,7 @@ fn case_of(report: &CheckReport, issue: &Diagnostic) -> String {
     )
 }
 
-/// A text for XML. What XML has no way to say becomes U+FFFD.
+/// Escapes a text for XML. A character that XML can't have becomes U+FFFD.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

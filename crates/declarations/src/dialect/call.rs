@@ -19,7 +19,7 @@ pub struct DialectCall {
     pub args: Result<Value, ToolError>,
 }
 
-/// What came, and what an answer to it looks like.
+/// The calls of a message, and the shape of the answer to it.
 #[derive(Debug)]
 pub struct DialectRequest {
     /// The calls in the order in which they stand.
@@ -44,7 +44,7 @@ enum Shape {
     RpcResponse(Value),
 }
 
-/// Why what came is not a call, in its dialect.
+/// The reason for which a message has no call, in its dialect.
 #[derive(Debug)]
 pub struct DialectError {
     dialect: Dialect,
@@ -55,7 +55,7 @@ pub struct DialectError {
 }
 
 impl DialectError {
-    /// For what is not a call at all.
+    /// Makes an error about a message that is not a call at all.
     pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
         Self {
             dialect,
@@ -65,7 +65,7 @@ impl DialectError {
         }
     }
 
-    /// The document to answer with.
+    /// Returns the document to answer with.
     pub fn to_value(&self) -> Value {
         let Self { message, code, .. } = self;
         match (self.dialect, &self.rpc) {
@@ -88,12 +88,12 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
 impl DialectRequest {
-    /// Reads a call, or a message with several. `None` is a message that wants no answer.
+    /// Reads a call, or a message with several; `None` is a message that wants no answer.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, for an answer in its dialect. A call whose arguments alone are
-    /// faulty is not an error here.
+    /// Returns an error for an answer in its dialect. A call whose arguments alone are faulty is
+    /// not an error here.
     pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, DialectError> {
         let text = text
             .strip_prefix(b"\xef\xbb\xbf")
@@ -118,7 +118,7 @@ impl DialectRequest {
         }
     }
 
-    /// The answer to all calls, in their order.
+    /// Returns the answer to all calls, in their order.
     pub fn answer(&self, answers: &[Answer<'_>]) -> Value {
         let all = || self.calls.iter().zip(answers);
         let list_or_one = |is_list: bool, mut list: Vec<Value>| match list.pop() {
@@ -167,7 +167,7 @@ impl DialectRequest {
 }
 
 impl DialectCall {
-    /// Whether the tool of the call is the one that goes by `name`.
+    /// Returns true if the tool of the call is the one that goes by `name`.
     pub fn is_of(&self, name: &str) -> bool {
         let (own, other) = (bare_name(&self.name), bare_name(name));
         own == other
@@ -176,7 +176,7 @@ impl DialectCall {
     }
 }
 
-/// A text that must be there.
+/// Returns a text that must be there.
 fn text_at(value: &Value, key: &str) -> Result<String, String> {
     match &value[key] {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),
@@ -187,7 +187,8 @@ fn text_at(value: &Value, key: &str) -> Result<String, String> {
     }
 }
 
-/// `OpenAI` has arguments as a text that holds JSON; other servers of that API give them as JSON.
+/// Reads arguments: `OpenAI` has them as a text that holds JSON, other servers of that API give
+/// them as JSON.
 fn openai_args(value: &Value) -> Result<Value, ToolError> {
     match value {
         Value::Null => Ok(json!({})),
@@ -261,7 +262,7 @@ fn tool_call(call: &Value) -> Result<DialectCall, String> {
     })
 }
 
-/// The calls among the items of a response; the others are texts and thoughts.
+/// Returns the calls among the items of a response; the others are texts and thoughts.
 fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
     let calls = items.iter().filter(|item| item["type"] == "function_call");
     let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();

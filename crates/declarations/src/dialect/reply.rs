@@ -1,10 +1,10 @@
-//! What a call has given, as each API wants to have it.
+//! The outcome of a call, as each API takes it.
 
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_core::message::{Blob, Part};
 use serde_json::{Value, json};
 
-/// What stands for a text where an API takes none that is empty.
+/// The text for an API that takes none that is empty.
 const NOTHING: &str = "(no output)";
 
 /// Images that Anthropic and `OpenAI` take.
@@ -12,21 +12,21 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 const PDF: &str = "application/pdf";
 
-/// What is said of a failure where there is no other sign of one.
+/// Returns the text of a failure where there is no other sign of one.
 fn failure(answer: &Answer<'_>) -> Option<String> {
     answer
         .failure()
         .map(|(message, _)| format!("Error: {message}"))
 }
 
-/// What takes only texts in the results of tools.
+/// The reason for which an API takes no media in the results of tools.
 const TEXTS: &str = "a tool message of this API holds text only";
 
-/// What takes some media.
+/// The reason for which an API takes only some media.
 const SOME_MEDIA: &str = "a result in this API holds text, PDF and images as PNG, JPEG, GIF or WebP \
     only";
 
-/// All as text; of media it is said that they are left out.
+/// Returns all content as text; media are named and left out.
 pub(super) fn text(answer: &Answer<'_>) -> String {
     if let Some(failure) = failure(answer) {
         return failure;
@@ -39,7 +39,7 @@ pub(super) fn text(answer: &Answer<'_>) -> String {
     texts.join("\n")
 }
 
-/// A text, or a list of content where there are media.
+/// Returns a text, or a list of content if there are media.
 pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
     let contents = answer.contents();
     if answer.failure().is_some() || contents.iter().all(|part| part.inline_data.is_none()) {
@@ -56,7 +56,7 @@ pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
     items.collect()
 }
 
-/// A block `tool_result`.
+/// Returns a block `tool_result`.
 pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
     if let Some((message, _)) = answer.failure() {
         return json!({"type": "tool_result", "tool_use_id": id, "is_error": true,
@@ -81,7 +81,7 @@ pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": blocks})
 }
 
-/// The result of `tools/call`.
+/// Returns the result of `tools/call`.
 pub(super) fn call_result(answer: &Answer<'_>) -> Value {
     if let Some((message, _)) = answer.failure() {
         return json!({"content": [{"type": "text", "text": message}], "isError": true});
@@ -108,7 +108,7 @@ pub(super) fn call_result(answer: &Answer<'_>) -> Value {
     result
 }
 
-/// The text of a part, or what is said of one that has no place, and why it has none.
+/// Returns the text of a part, or a sentence about one that has no place.
 fn text_of(part: &Part, why: &str) -> String {
     match (&part.text, &part.inline_data) {
         (Some(text), _) => text.clone(),

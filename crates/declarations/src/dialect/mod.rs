@@ -1,16 +1,13 @@
-//! How other hosts and APIs write the same tools: declarations and names, calls and results.
+//! Declarations, names, calls and results of tools, as other hosts and APIs write them.
 //!
-//! Owned here: the shapes, what each API takes of names and schemas, and the way back from what
-//! was changed for it. Nothing here runs a tool, reads a file or prints. The limits are those
-//! that the APIs themselves state when they refuse a request.
-//!
-//! Whether a document is what its API takes is told by `gemini-tools-lint`, which has these shapes
-//! from here.
+//! This module owns the shapes, the names and schemas that each API takes, and the way back from
+//! what was changed for it. The limits are those that the APIs themselves state when they refuse a
+//! request.
 //!
 //! # Example
 //!
 //! ```
-//! use gemini_tools_dialects::{Dialect, DialectRequest, GeminiDeclaration};
+//! use gemini_tools_declarations::dialect::{Dialect, DialectRequest, GeminiDeclaration};
 //!
 //! let declaration: GeminiDeclaration = serde_json::from_str(
 //!     r#"{
@@ -34,7 +31,7 @@ mod annotations;
 mod call;
 mod native;
 mod reply;
-pub mod schema;
+mod schema;
 
 pub use annotations::Hints;
 pub use call::{DialectCall, DialectError, DialectRequest};
@@ -51,13 +48,13 @@ use std::borrow::Cow;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeminiDeclaration {
-    /// The name.
+    /// The tool's name.
     pub name: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
     /// The JSON Schema of the arguments, in the order in which it was written.
     pub parameters_json_schema: Box<RawValue>,
-    /// What the tool does to the world, where that is said.
+    /// The kind of its effect, where that is declared.
     #[serde(default)]
     pub kind: Option<Kind>,
     /// The tool's name for people, where it has one.
@@ -66,27 +63,22 @@ pub struct GeminiDeclaration {
 }
 
 impl GeminiDeclaration {
-    /// The schema as a value.
+    /// Returns the schema as a value.
     pub fn schema(&self) -> Value {
         serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)
     }
 
-    /// The declaration for Gemini with the parameters in the form of its own `Schema`, under
+    /// Writes the declaration for Gemini with the parameters in the form of its own `Schema`, under
     /// `parameters`, as compact JSON.
     pub fn to_native_json(&self) -> String {
-        let mut text = format!(
-            r#"{{"name":{},"description":{}"#,
-            json!(self.name),
-            json!(self.description)
-        );
-        if let Some(parameters) = native::native(&self.parameters_json_schema) {
-            text.push_str(&format!(r#","parameters":{parameters}"#));
+        let mut value = json!({ "name": self.name, "description": self.description });
+        if let Some(parameters) = native::native(&self.schema()) {
+            value["parameters"] = parameters;
         }
-        text.push('}');
-        text
+        value.to_string()
     }
 
-    /// The declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the
+    /// Writes the declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the
     /// dialect has a place for it.
     pub fn to_json(&self, dialect: Dialect, with_kind: bool) -> String {
         let name = json!(dialect.name_for(&self.name));

@@ -1,0 +1,40 @@
+//! Files that keep declarations from one process to the next.
+//!
+//! Such a file is only a shortcut: one that is broken, or of another version, counts as none.
+
+use super::files;
+use gemini_tools_workspace::atomic_file;
+use gemini_tools_workspace::file_owner::FileOwner;
+use gemini_tools_workspace::stamp::Stamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// The version of the files' content.
+const VERSION: &str = concat!("4 ", env!("CARGO_PKG_VERSION"));
+
+/// Maximum bytes of a file; one with more is broken.
+const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
+
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    version: String,
+    content: T,
+}
+
+/// Reads the content of a file, and the time at which it was written.
+pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> {
+    let text = files::beginning(file, FileOwner::Users, MAX_KEPT_BYTES)?;
+    let written = Stamp::of_path(file)?.modified();
+    let kept: Versioned<T> = serde_json::from_slice(&text).ok()?;
+    (kept.version == VERSION).then_some((kept.content, written))
+}
+
+/// Writes a file, whole or not at all. A content with a path that is not UTF-8 is not kept.
+pub(super) fn write<T: Serialize>(file: &Path, content: &T) {
+    let version = VERSION.to_owned();
+    if let Ok(text) = serde_json::to_vec(&Versioned { version, content }) {
+        atomic_file::write_cache(file, &text);
+    }
+}

@@ -1,0 +1,55 @@
+//! The findings about a tool's file.
+
+use gemini_tools_core::diagnostic::Diagnostic;
+use std::path::Path;
+
+/// The findings about one file so far.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    pub(super) tool: &'a str,
+    pub(super) file: &'a Path,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(tool: &'a str, file: &'a Path) -> Self {
+        Self {
+            tool,
+            file,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Adds a fault, for which the tool is left out.
+    pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
+        let finding = Diagnostic::error("manifest", self.tool, key, message);
+        self.findings.push(finding.in_file(self.file));
+    }
+
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, code: &'static str, key: &str, message: impl Into<String>) {
+        let finding = Diagnostic::warning(code, self.tool, key, message);
+        self.findings.push(finding.in_file(self.file));
+    }
+}
+
+/// Returns ` Did you mean "X"?`, to follow a sentence, with the name that is nearest; empty if none
+/// is near.
+pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let lower = name.to_lowercase().replace('-', "_");
+    names
+        .map(|other| (strsim::normalized_damerau_levenshtein(&lower, other), other))
+        .filter(|(score, _)| *score >= 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(String::new, |(_, other)| {
+            format!(" Did you mean {other:?}?")
+        })
+}
+
+/// Returns [`nearest`] for a message of serde's: the first name in quotes is the one that it met,
+/// and those that it knows are in backticks.
+pub(super) fn nearest_name(message: &str) -> String {
+    let written = message.split(['`', '"']).nth(1).unwrap_or_default();
+    let names = message.split('`').skip(1).step_by(2);
+    nearest(written, names.filter(|name| *name != written))
+}

@@ -1,0 +1,136 @@
+//! SARIF 2.1.0 (OASIS), the format of code scanning services.
+//!
+//! The results are written one by one, without a tree of all their values, which would take twenty
+//! times as much memory. Keys are in the order of their names, as in all that is printed.
+
+use super::CheckReport;
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::text::show_path;
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// The schema that the document follows.
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// Makes the document, to be written.
+pub fn sarif(report: &CheckReport) -> impl Serialize {
+    let mut rules: Vec<&str> = Vec::new();
+    for issue in &report.issues {
+        if !rules.contains(&&*issue.code) {
+            rules.push(&issue.code);
+        }
+    }
+    let note = |level: &str, text: &String| json!({"level": level, "message": {"text": text}});
+    let failure = report.failure.iter().map(|text| note("error", text));
+    let remarks = report.remarks.iter().map(|text| note("warning", text));
+    let notes: Value = failure.chain(remarks).collect();
+    let invocation = json!({
+        "executionSuccessful": report.failure.is_none(),
+        "toolExecutionNotifications": notes,
+    });
+    let ids: Value = rules.iter().map(|id| json!({ "id": id })).collect();
+    let driver = json!({"name": report.suite, "rules": ids, "version": env!("CARGO_PKG_VERSION")});
+    let indices = rules.into_iter().zip(0..);
+    Document {
+        schema: SCHEMA,
+        runs: [Run {
+            column_kind: "unicodeCodePoints",
+            invocations: [invocation],
+            results: Results(&report.issues, indices.collect()),
+            tool: json!({ "driver": driver }),
+        }],
+        version: "2.1.0",
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'a str,
+    runs: [Run<'a>; 1],
+    version: &'a str,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'a> {
+    column_kind: &'a str,
+    invocations: [Value; 1],
+    results: Results<'a>,
+    tool: Value,
+}
+
+/// The issues, and the index of each rule.
+struct Results<'a>(&'a [Diagnostic], HashMap<&'a str, usize>);
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(issues, rules) = self;
+        let rule = |issue: &Diagnostic| rules.get(&*issue.code).copied().unwrap_or_default();
+        serializer.collect_seq(issues.iter().map(|issue| result(issue, rule(issue))))
+    }
+}
+
+/// Returns the result for an issue.
+fn result(issue: &Diagnostic, rule_index: usize) -> Value {
+    let mut result = json!({
+        "level": match issue.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Repair => "note",
+        },
+        "message": { "text": issue.what() },
+        "ruleId": issue.code,
+        "ruleIndex": rule_index,
+    });
+    let Some(file) = issue.place.file() else {
+        return result;
+    };
+    let mut place = json!({ "artifactLocation": { "uri": uri(&show_path(file)) } });
+    if let Some(line) = issue.place.line {
+        let columns = [
+            ("startColumn", issue.place.column),
+            ("endColumn", issue.place.end_column),
+        ];
+        place["region"] = json!({ "startLine": line });
+        for (key, column) in columns.into_iter().filter_map(|(k, n)| Some((k, n?))) {
+            place["region"][key] = column.get().into();
+        }
+    }
+    result["locations"] = json!([{ "physicalLocation": place }]);
+    result
+}
+
+/// Returns a path as a URI, or as a reference relative to the current directory.
+fn uri(path: &str) -> String {
+    let mut out = if path.starts_with('/') {
+        "file://".to_owned()
+    } else {
+        String::new()
+    };
+    for byte in path.trim_start_matches("./").bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            b if b.is_ascii_alphanumeric() => out.push(char::from(b)),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn paths_become_references() {
+        for (path, wanted) in [
+            ("src/a b.rs", "src/a%20b.rs"),
+            ("./a:b%", "a%3Ab%25"),
+            ("/tmp/ü", "file:///tmp/%C3%BC"),
+        ] {
+            assert_eq!(uri(path), wanted);
+        }
+    }
+}

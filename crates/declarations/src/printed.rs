@@ -1,0 +1,180 @@
+//! A printed list of declarations, checked with the place of each finding.
+//!
+//! The list is what a discovery command prints; [`read`](super::read) repairs it for use, and
+//! [`check_list`] reports it for its author, whose host may not repair it.
+
+use super::{Names, SCHEMA_KEYS, compile, unwrap};
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::json::JsonError;
+use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, Step};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
+use serde_json::Value;
+
+/// The longest name that the API takes.
+const LONGEST_API_NAME: usize = 63;
+
+/// The findings about a list, and its usable tools.
+#[derive(Debug, Default)]
+pub struct CheckedList {
+    /// The findings, in the order of their places.
+    pub findings: Vec<Diagnostic>,
+    /// The number of tools that can be used as they are printed.
+    pub tools: usize,
+}
+
+/// Checks the text of a list of declarations.
+pub fn check_list(text: &str) -> CheckedList {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (message, place) = match serde_json::from_str(text) {
+        Ok(Value::Array(items)) => return check_items(items, &places(text)),
+        Ok(_) => {
+            let message = "It is not an array of declarations, which a discovery command prints; [ \
+                           and ] around a declaration make it one.";
+            (message.to_owned(), None)
+        }
+        Err(e) => {
+            let e = JsonError::new(text.as_bytes(), &e);
+            let message = format!("The text is not valid JSON: {}.", e.what());
+            (message, e.place())
+        }
+    };
+    let mut finding = Diagnostic::error("json", "", "", message);
+    let place = place.map(|(line, column)| Position::new(line, column));
+    finding.put_at(place.unwrap_or(Position::START));
+    CheckedList {
+        findings: vec![finding],
+        tools: 0,
+    }
+}
+
+/// Checks the items of a list, whose values are at these places.
+fn check_items(items: Vec<Value>, top: &Node) -> CheckedList {
+    let mut list = CheckedList::default();
+    let mut names = Names::new(LONGEST_API_NAME);
+    for (i, item) in items.into_iter().enumerate() {
+        let mut findings = Vec::new();
+        for (steps, declaration) in unwrap(item, &mut findings) {
+            check_declaration(&declaration, &mut names, &mut findings);
+            list.tools += usize::from(findings.iter().all(|f| f.severity != Severity::Error));
+            let path = [&[Step::Index(i)], &steps[..]].concat();
+            for mut finding in findings.drain(..) {
+                finding.put_at(find(top, &path, &finding.place.key).unwrap_or(top.at));
+                list.findings.push(finding);
+            }
+        }
+    }
+    list.findings
+        .sort_by_key(|finding| (finding.place.line, finding.place.column));
+    list
+}
+
+/// Adds the findings about one declaration as a host reads it that repairs nothing.
+fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<Diagnostic>) {
+    match compile(declaration, names, findings) {
+        Ok(tool) if tool.name.len() > Names::LONGEST => {
+            let message = format!(
+                "It has {} characters; Gemini CLI 0.61 puts 16 before it, and the API takes 64. \
+                 Make it {} at most.",
+                tool.name.len(),
+                Names::LONGEST
+            );
+            findings.push(Diagnostic::warning(
+                "long-name",
+                &tool.original,
+                "name",
+                message,
+            ));
+        }
+        Ok(_) => {}
+        Err(finding) => findings.push(finding),
+    }
+    for finding in findings {
+        // The API would refuse the declaration as it is.
+        if matches!(&*finding.code, "name" | "untyped") {
+            finding.severity = Severity::Error;
+        }
+    }
+}
+
+/// Returns the place of a key of the declaration at a path, or of the nearest that is there.
+fn find(top: &Node, path: &[Step], key: &str) -> Option<Position> {
+    let (own, declaration) = top.find(path)?;
+    let mut keys = SCHEMA_KEYS.iter();
+    let schema = keys.find_map(|key| declaration.find(&[Step::Key((*key).to_owned())]));
+    if key == "schema" {
+        return Some(schema.map_or(own, |(at, _)| at));
+    }
+    let schema = schema.map(|(_, node)| node);
+    let search = Search {
+        roots: schema.into_iter().chain([top]).collect(),
+    };
+    let nodes = [Some(declaration), schema].into_iter().flatten();
+    let found = nodes.filter_map(|node| search.deepest(node, key));
+    Some(
+        found
+            .min_by_key(|found| found.rest)
+            .map_or(own, |found| found.at),
+    )
+}
+
+/// Returns the places of the values in a text that is valid JSON.
+fn places(text: &str) -> Node {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let top = parsed.ok().and_then(|parsed| parsed.value);
+    let start = Node {
+        at: Position::START,
+        kind: NodeKind::Other,
+    };
+    top.map_or(start, |top| place_of(&LineIndex::of(text), &top))
+}
+
+fn place_of(lines: &LineIndex<'_>, value: &ast::Value<'_>) -> Node {
+    let kind = match value {
+        ast::Value::Object(object) => {
+            let entries = object.properties.iter().map(|property| {
+                let name = property.name.as_str();
+                let mut inner = place_of(lines, &property.value);
+                if let ("$ref", ast::Value::StringLit(target)) = (name, &property.value) {
+                    inner.kind = NodeKind::Target(target.value.clone().into_owned());
+                }
+                (name.to_owned(), lines.position(property.range.start), inner)
+            });
+            NodeKind::Map(entries.collect())
+        }
+        ast::Value::Array(array) => {
+            NodeKind::List(array.elements.iter().map(|e| place_of(lines, e)).collect())
+        }
+        _ => NodeKind::Other,
+    };
+    Node {
+        at: lines.position(value.range().start),
+        kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_list;
+    use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+    use std::num::NonZeroU32;
+
+    fn numbers(finding: &Diagnostic) -> (u32, u32) {
+        let number = |n: Option<NonZeroU32>| n.map_or(0, NonZeroU32::get);
+        (number(finding.place.line), number(finding.place.column))
+    }
+
+    #[test]
+    fn a_finding_has_the_place_where_its_key_stands() {
+        let text = "[\n {\"name\": \"a\",\n  \"description\": \"d\",\n  \"parametersJsonSchema\": {\n   \
+                    \"type\": \"object\",\n   \"properties\": {\n    \"x\": {\n     \"type\": \"array\",\n     \
+                    \"items\": {\"description\": \"d\"}}}}}\n]";
+        let list = check_list(text);
+        let finding = list.findings.first().expect("untyped");
+        assert_eq!((&*finding.code, numbers(finding)), ("untyped", (9, 6)));
+        assert_eq!((finding.severity, list.tools), (Severity::Error, 0));
+        let list = check_list("{\n\"ä\": \"ü\",,}");
+        let finding = list.findings.first().expect("no JSON");
+        assert_eq!((&*finding.code, numbers(finding)), ("json", (2, 10)));
+    }
+}
