@@ -30,7 +30,7 @@
 //! | [`net`] | `gemini-tools-net` | the way to the network |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
-//! | [`sandbox`] | `gemini-tools-sandbox` | the kernel's limits on a command |
+//! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
 //! | [`commands`] | `gemini-tools-shell-analysis` | which commands a line of shell runs |
 //! | [`tool`] | `gemini-tools-core` | what a tool is |
 //! | [`registry`] | `gemini-tools-core` | every tool by name |
@@ -102,14 +102,10 @@ pub use gemini_tools_net::http_client as net;
 pub use gemini_tools_network_helper as network_helper;
 #[cfg(any(feature = "mcp", feature = "web"))]
 pub use gemini_tools_network_link::{self as network, Network};
-#[doc(hidden)]
-pub use gemini_tools_platform as sys;
 #[cfg(feature = "mcp")]
 pub use gemini_tools_policy as policy;
 #[cfg(feature = "shell")]
-pub use gemini_tools_process as process;
-#[cfg(feature = "shell")]
-pub use gemini_tools_sandbox as sandbox;
+pub use gemini_tools_process::{self as process, sandbox};
 #[cfg(feature = "get_tools")]
 pub use gemini_tools_setup::{doctor, init};
 #[cfg(feature = "shell")]

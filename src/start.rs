@@ -1,7 +1,7 @@
 //! The start of an executable: signals and access, before it does anything else.
 
 use gemini_tools_core::version;
-use gemini_tools_platform::own;
+use gemini_tools_process::own;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 

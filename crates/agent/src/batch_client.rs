@@ -10,12 +10,12 @@ use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, Display, ErrorKind, LlmContent, Location, ToolResult,
 };
-use gemini_tools_platform::process::Signal;
-use gemini_tools_platform::unix_process::CommandExt;
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
 use gemini_tools_process::program_run::MAX_STREAM_BYTES;
+use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;

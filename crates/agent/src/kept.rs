@@ -4,10 +4,10 @@
 //! its `chats`: `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, for their owner's
 //! eyes only. Each is a file as [`super::record`] writes it, and stays for a week.
 
-use gemini_tools_platform::unix_fs::DirBuilderExt;
 use gemini_tools_workspace::overflow;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

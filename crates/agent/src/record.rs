@@ -7,8 +7,8 @@
 
 use super::call::{CallOutcome, CallRequest};
 use gemini_tools_core::message::Content;
-use gemini_tools_platform::fs::{FlockOperation, Mode, OFlags, flock};
-use gemini_tools_platform::io::Errno;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -311,7 +311,7 @@ impl SessionRecord {
 pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = gemini_tools_platform::fs::open(path, flags, Mode::from_raw_mode(0o600))
+    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
         .map(File::from)
         .map_err(|e| fail(path, e.into()))?;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {

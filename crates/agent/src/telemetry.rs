@@ -7,8 +7,8 @@ use super::call::{CallState, ToolCall, ToolCallDecision};
 use super::clock::{Clock, iso, millis};
 use super::event::{Event, Observer};
 use gemini_tools_core::tool::{ErrorKind, ModelCall};
-use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::io::Errno;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -173,7 +173,7 @@ fn open(path: &Path) -> io::Result<File> {
         | OFlags::NONBLOCK
         | OFlags::NOCTTY
         | OFlags::CLOEXEC;
-    let file = gemini_tools_platform::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
     Ok(File::from(file))
 }
 
@@ -347,7 +347,7 @@ mod tests {
         PROMPT, STARTED, begun, done, edit, failed, model_call, refused_call, still, turn,
     };
     use crate::thought::Thought;
-    use gemini_tools_platform::fs::{Mode, OFlags};
+    use rustix::fs::{Mode, OFlags};
     use serde_json::{Value, json};
     use std::collections::HashMap;
     use std::ffi::OsString;
@@ -540,7 +540,8 @@ mod tests {
     fn a_file_that_cannot_be_written_is_one_warning() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        gemini_tools_platform::make_fifo(&fifo);
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.expect("mkfifo").success());
         let cases = [directory.path(), Path::new("/dev/full"), fifo.as_path()];
         for path in cases {
             let warnings = record(path, true, &[STARTED, PROMPT, turn(1)]);
@@ -553,9 +554,10 @@ mod tests {
     fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
         let directory = tempfile::tempdir().expect("a directory");
         let fifo = directory.path().join("fifo");
-        gemini_tools_platform::make_fifo(&fifo);
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.expect("mkfifo").success());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let reader = gemini_tools_platform::fs::open(&fifo, flags, Mode::empty()).expect("opened");
+        let reader = rustix::fs::open(&fifo, flags, Mode::empty()).expect("opened");
         let text = "x".repeat(1000);
         let prompts: Vec<Event<'_>> = (0..200)
             .map(|_| Event::Prompt {

@@ -11,11 +11,11 @@ use gemini_tools_core::text::{harmless_lines, line_name};
 use gemini_tools_core::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
 };
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::Workspace;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The text where there is none.

@@ -3,13 +3,13 @@
 //! Where they are is the [workspace's](Workspace::overflow_dir) business. Here they are written, and the
 //! oldest removed when there are too many.
 
-use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
-use gemini_tools_process::identity::Identity;
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::log;
+use gemini_tools_process::tree::Identity;
 use gemini_tools_workspace::Workspace;
 use std::fs::Metadata;
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

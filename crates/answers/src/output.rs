@@ -6,11 +6,11 @@
 //! once is one of our pieces. Where the system doesn't say what has been read, JSON is written in
 //! ASCII, with `\u` escapes, which cost a model several tokens for each character.
 
-use gemini_tools_platform::event::{PollFd, PollFlags, poll};
-use gemini_tools_platform::fd::BorrowedFd;
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::stdio::stdout;
-use gemini_tools_platform::unread::{Reader, WatchedStream, reader};
+use gemini_tools_process::unread::{Reader, WatchedStream, reader};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::stdio::stdout;
 use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
 fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
     let mut rest = text;
     while !rest.is_empty() {
-        match gemini_tools_platform::io::write(to, rest) {
+        match rustix::io::write(to, rest) {
             Ok(n) => rest = &rest[n..],
             Err(Errno::INTR) => {}
             // The reader has made the pipe non-blocking, and it is full.

@@ -1,9 +1,9 @@
 //! Names and paths as text, and back.
 
-use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
@@ -326,8 +326,8 @@ pub fn width() -> usize {
     let chosen = std::env::var("COLUMNS").ok();
     let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
     let of_terminal = || {
-        let stdout = gemini_tools_platform::stdio::stdout();
-        let size = gemini_tools_platform::termios::tcgetwinsize(stdout).ok()?;
+        let stdout = rustix::stdio::stdout();
+        let size = rustix::termios::tcgetwinsize(stdout).ok()?;
         Some(usize::from(size.ws_col))
     };
     chosen
@@ -342,7 +342,7 @@ mod tests {
         is_deceptive, json_for_terminal, line_name, path_from_argument, shortened, show_name,
         visible, wrapped,
     };
-    use gemini_tools_platform::ffi::OsStrExt;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn a_text_is_cut_and_broken_between_words() {

@@ -15,12 +15,12 @@ use super::manifest::{self, Definition, Manifest};
 use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, clash};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::tool::Kind;
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

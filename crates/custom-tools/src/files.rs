@@ -2,14 +2,14 @@
 //! beginnings.
 
 use gemini_tools_core::text::show_path;
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::program::may_be_executed;
+use gemini_tools_process::program::may_be_executed;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
 use gemini_tools_workspace::stamp::Stamp;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
+use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Returns true if any user may execute a file.

@@ -10,12 +10,12 @@ use gemini_tools_core::position::Position;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_mcp::{Asks, Mcp};
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

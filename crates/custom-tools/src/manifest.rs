@@ -10,7 +10,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::is_valid_name;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_declarations::{Compiled, Names, compile};
-use gemini_tools_sandbox::Mode;
+use gemini_tools_process::sandbox::Mode;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -20,7 +20,6 @@ use gemini_tools_core::tool::{
     Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_declarations::{self as declaration, Names};
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_workspace::stamp::Stamp;
@@ -29,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

@@ -6,16 +6,16 @@ use super::whose;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::trust::Trust;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_platform::fd::AsFd;
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
 };
 use gemini_tools_process::ending::{Ending, GRACE};
+use gemini_tools_process::sandbox::Sandbox;
 use gemini_tools_process::sandbox_error;
-use gemini_tools_sandbox::Sandbox;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
+use rustix::fd::AsFd;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! A change, as the journal writes it down.
 
-use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
-use gemini_tools_platform::fs::Stat;
+use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The identity of a file and the time of its last write. Two equal stamps mean the same content, unless a file is

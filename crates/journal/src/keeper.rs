@@ -3,16 +3,16 @@
 use super::entry::{Entry, FileState, OldContent, Stamp};
 use super::place;
 use super::{Host, Journal};
-use gemini_tools_platform::fd::{AsFd, OwnedFd};
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::{self, Mode, OFlags, Stat};
-use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::keep::{Backup, Change, Keeper};
 use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::{OpenFile, show_path};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -112,7 +112,7 @@ pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
 fn stamped(stat: &Stat) -> FileState {
     FileState {
         stamp: Stamp::from(stat),
-        mode: gemini_tools_platform::files::mode(stat),
+        mode: gemini_tools_workspace::files::mode(stat),
         sha256: None,
     }
 }

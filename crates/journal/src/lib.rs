@@ -63,7 +63,7 @@ pub use history::{Filter, History};
 pub use prune::prune;
 pub use undo::{FileOutcome, Refusal, UNDO, Undo};
 
-use gemini_tools_process::identity::Identity;
+use gemini_tools_process::tree::Identity;
 use gemini_tools_workspace::pattern::PatternSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -184,9 +184,7 @@ impl Host {
 /// Returns the process that has started this one, and its name.
 #[cfg(target_os = "linux")]
 fn parent() -> Option<(i32, Option<String>)> {
-    let pid = gemini_tools_platform::process::getppid()?
-        .as_raw_nonzero()
-        .get();
+    let pid = rustix::process::getppid()?.as_raw_nonzero().get();
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some((pid, Some(name.trim_end().to_owned())))
 }

@@ -4,9 +4,9 @@
 //! that `log` with a line for each change, and by their ids the old files. A file of another file
 //! system can't be moved there, and is copied.
 
-use gemini_tools_platform::fd::{AsFd, OwnedFd};
-use gemini_tools_platform::fs::{self, FileType, Mode, OFlags};
-use gemini_tools_platform::io::Errno;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
         Err(Errno::NOENT) => return Ok(None),
         dir => dir?,
     };
-    gemini_tools_platform::files::check_private(&dir)?;
+    gemini_tools_workspace::files::check_private(&dir)?;
     Ok(Some(dir))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Err
         Err(Errno::NOENT) => Ok(None),
         opened => {
             let opened = opened?;
-            gemini_tools_platform::files::check_private(&opened)?;
+            gemini_tools_workspace::files::check_private(&opened)?;
             Ok(Some(opened))
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
 
 /// Makes a directory that is the user's alone, with the usual ones above it, and opens it.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
-    use gemini_tools_platform::unix_fs::DirBuilderExt;
+    use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
     let above = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let made = above.and_then(|()| match builder.mode(0o700).create(path) {
@@ -120,7 +120,7 @@ pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
 /// Identifies the mount of a directory: files can be moved between directories of one mount.
 #[cfg(target_os = "linux")]
 pub(crate) fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
-    use gemini_tools_platform::fs::{AtFlags, StatxFlags, statx};
+    use rustix::fs::{AtFlags, StatxFlags, statx};
     let flags = StatxFlags::MNT_ID;
     let stat = statx(dir, "", AtFlags::EMPTY_PATH, flags).ok()?;
     let known = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;

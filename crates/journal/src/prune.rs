@@ -6,8 +6,8 @@
 use super::Limits;
 use super::keeper::now;
 use super::place;
-use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::fs::{self, AtFlags};
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, AtFlags};
 use std::path::Path;
 
 /// The least that a file takes of the disk, in bytes.

@@ -9,15 +9,15 @@ use super::history::History;
 use super::keeper::{clone_or_copy, new_id, read, state};
 use super::place;
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_platform::fs;
-use gemini_tools_platform::unix_fs::PermissionsExt;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
+use rustix::fs;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of an undo in the place of a tool's.

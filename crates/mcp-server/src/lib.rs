@@ -152,7 +152,7 @@ fn run_until_end(
     let status = runtime.block_on(async {
         let status = tokio::select! {
             status = attended => status,
-            signal = gemini_tools_platform::runtime::end_signal() => u8::try_from(128 + signal).unwrap_or(1),
+            signal = gemini_tools_process::runtime::end_signal() => u8::try_from(128 + signal).unwrap_or(1),
         };
         end.await;
         status

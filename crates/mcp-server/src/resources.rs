@@ -6,7 +6,6 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::media::mime_type;
 use gemini_tools_workspace::text::{ContentKind, SAMPLE_BYTES, detect};
 use gemini_tools_workspace::{OpenFile, Respect, Workspace, WorkspacePath, io_error};
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use url::Url;
 

@@ -9,15 +9,15 @@ use super::running::Running;
 use super::{MAX_CALLS, fault};
 use gemini_tools_answers::output::write_stdout;
 use gemini_tools_core::json::{self, MAX_BYTES};
-use gemini_tools_platform::event::{PollFd, PollFlags, poll};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::stdio::stdin;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -296,7 +296,7 @@ fn read(lines: &mpsc::Sender<Incoming>) {
     let mut line = Vec::new();
     let mut is_too_long = false;
     loop {
-        let count = match gemini_tools_platform::io::read(stdin, &mut buffer) {
+        let count = match rustix::io::read(stdin, &mut buffer) {
             Ok(0) => break,
             Ok(count) => count,
             Err(Errno::INTR) => continue,

@@ -29,12 +29,12 @@ use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
 use gemini_tools_network_link::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
 };
-use gemini_tools_platform::io::fcntl_dupfd_cloexec;
-use gemini_tools_platform::stdio::stdin;
 use handler::Handler;
 use rmcp::RoleClient;
 use rmcp::model::CustomResult;
 use rmcp::service::RxJsonRpcMessage;
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::stdin;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
@@ -189,7 +189,7 @@ struct Hub {
 /// Serves requests until there are no more. Gives the exit status.
 pub fn run() -> u8 {
     // A signal of the terminal is for the process that has started this.
-    gemini_tools_platform::own::leave_terminal();
+    gemini_tools_process::own::leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -203,7 +203,7 @@ pub fn run() -> u8 {
 async fn serve() -> u8 {
     let stdin = fcntl_dupfd_cloexec(stdin(), 0)
         .map_err(std::io::Error::from)
-        .and_then(gemini_tools_platform::runtime::reader);
+        .and_then(tokio::net::unix::pipe::Receiver::from_owned_fd);
     let Ok(stdin) = stdin else { return 2 };
     let mut hub = Hub::default();
     let mut lines = BufReader::with_capacity(64 * 1024, stdin);

@@ -26,18 +26,18 @@
 use super::environment;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_network_link::wire::Connect;
-use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::runtime::{self, Reader};
 use gemini_tools_process::piped::{Piped, Program};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe::{self, Receiver as Reader};
 use tokio::sync::Notify;
 
 /// How much output that is not a message is put up with, in bytes.
@@ -131,7 +131,7 @@ pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, A
     };
     let aside = Aside::default();
     let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
-    let errors = runtime::reader(errors).map_err(|e| failed(&e))?;
+    let errors = Reader::from_owned_fd(errors).map_err(|e| failed(&e))?;
     tokio::spawn(keep_tail(errors, aside.clone()));
     Ok((piped, stdio, aside))
 }
@@ -149,7 +149,7 @@ async fn keep_tail(mut errors: Reader, aside: Aside) {
     aside.with(|said| said.is_complete = true);
 }
 
-type Writer = Arc<tokio::sync::Mutex<Option<runtime::Writer>>>;
+type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
 
 /// The number of our answers that a server has not taken in.
 #[derive(Default)]
@@ -198,9 +198,9 @@ pub(super) struct Stdio {
 
 impl Stdio {
     fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
-        let writer = runtime::writer(input)?;
+        let writer = pipe::Sender::from_owned_fd(input)?;
         Ok(Self {
-            reader: BufReader::with_capacity(CHUNK_BYTES, runtime::reader(output)?),
+            reader: BufReader::with_capacity(CHUNK_BYTES, Reader::from_owned_fd(output)?),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
             unsent: Arc::default(),

@@ -8,8 +8,8 @@ use crate::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
 };
 use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
-use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
@@ -289,7 +289,7 @@ fn is_caller_gone(cancel: &Cancellation) -> bool {
     cancel.caller().is_some_and(|caller| {
         let mut fds = [PollFd::new(&caller, PollFlags::IN)];
         matches!(
-            gemini_tools_platform::event::poll(&mut fds, Some(&Timespec::default())),
+            rustix::event::poll(&mut fds, Some(&Timespec::default())),
             Ok(1..)
         )
     })

@@ -7,8 +7,8 @@ use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables;
-use gemini_tools_platform::files::is_of_the_system;
 use gemini_tools_workspace::file_owner::FileOwner;
+use gemini_tools_workspace::files::is_of_the_system;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 

@@ -2,14 +2,14 @@
 
 use super::capture::Capture;
 use super::ending::{Ending, GRACE};
+use crate::ReadBuffer;
+use crate::sandbox::Sandbox;
+use crate::supervisor::{Event, Supervised};
+use crate::tree;
 use gemini_tools_core::tool::{Cancellation, Waiting};
-use gemini_tools_platform::ReadBuffer;
-use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
-use gemini_tools_platform::fd::{BorrowedFd, OwnedFd};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::supervisor::{Event, Supervised};
-use gemini_tools_platform::tree;
-use gemini_tools_sandbox::Sandbox;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -165,7 +165,7 @@ pub(super) fn variables(path: &Path) -> Variables {
 /// Variables of an environment, by their names.
 type Variables = BTreeMap<OsString, OsString>;
 
-pub use gemini_tools_platform::program::{find_program, is_program};
+pub use crate::program::{find_program, is_program};
 
 /// Takes in what a command prints.
 pub trait OutputSink {
@@ -393,7 +393,7 @@ impl<'a> Supervision<'a> {
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
         // An interruption is a signal, which is looked at next.
-        if gemini_tools_platform::event::poll(&mut fds, Some(&pause)).is_err() {
+        if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
             return;
         }
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
@@ -447,7 +447,7 @@ impl<'a> Supervision<'a> {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
         let is_ready = |fd: &OwnedFd| loop {
             let mut ready = [PollFd::new(fd, PollFlags::IN)];
-            match gemini_tools_platform::event::poll(&mut ready, Some(&Timespec::default())) {
+            match rustix::event::poll(&mut ready, Some(&Timespec::default())) {
                 Err(Errno::INTR) => {}
                 outcome => break outcome == Ok(1),
             }

@@ -1,10 +1,10 @@
 //! How a command ends.
 
-pub use gemini_tools_platform::supervisor::GRACE;
+pub use crate::supervisor::GRACE;
 
 use super::signal_name;
-use gemini_tools_platform::unix_process::ExitStatusExt;
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 /// How a process ended: by itself with a code, or by a signal.

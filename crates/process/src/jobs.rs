@@ -8,15 +8,15 @@
 
 use super::ending::Ending;
 use super::log::Log;
-use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::identity::Identity;
-use gemini_tools_platform::process::Signal;
-use gemini_tools_platform::supervisor::Keeper;
-use gemini_tools_platform::tree;
-use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
+use crate::supervisor::Keeper;
+use crate::tree;
+use crate::tree::Identity;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -101,11 +101,7 @@ struct Kept {
 /// Opens the files of a job, which exist.
 pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut record = File::from(gemini_tools_platform::fs::open(
-        record,
-        flags,
-        Mode::empty(),
-    )?);
+    let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
     Ok(Box::new(Kept {
         log: Log::reopen(log)?,
         processes: process_ids(&mut record),
@@ -291,7 +287,7 @@ impl Files {
 impl Job {
     fn read(path: &Path, boot_id: &str) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(gemini_tools_platform::fs::open(path, flags, Mode::empty()).ok()?);
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
         let mut text = String::new();
         (&file)
             .take(MAX_RECORD_BYTES)

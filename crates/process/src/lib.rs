@@ -1,9 +1,9 @@
 //! Starting programs: fed with nothing, drained without limit, ended with all that they
 //! started.
 //!
-//! All of it rests on what the kernel says about processes, which is in `gemini-tools-platform`: a
-//! [`supervisor`] watches over a command, and [`tree`] finds what it has started. Everything is
-//! about one command at a time; what a tool makes of it is the tool's business.
+//! A [`supervisor`], a process between the caller and the program, watches over a command, and
+//! [`tree`] finds what the command has started. Everything is about one command at a time; what a
+//! tool makes of it is the tool's business.
 //!
 //! # What it owns
 //!
@@ -13,10 +13,15 @@
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
 //! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
 //! - [`program_run`]: a program that is run to its end, as a host does it;
-//! - [`signals`]: what ends a session.
+//! - [`sandbox`]: the kernel's limits on a command;
+//! - [`supervisor`] and [`tree`]: the process that watches over a command, and all processes below it;
+//! - [`own`] and [`signals`]: this process, its caller and what ends it;
+//! - [`program`]: which files are programs, and how some are started;
+//! - [`tty`]: the terminal on which a person is asked;
+//! - [`unread`]: what a reader has not taken yet of what was written.
 //!
-//! Whether a command may run is up to `gemini-tools-policy`, and what it may touch up to
-//! `gemini-tools-sandbox`.
+//! Whether a command may run is up to `gemini-tools-policy`. What runs between fork and exec is in
+//! `raw`, and makes system calls only.
 //!
 //! # Example
 //!
@@ -51,15 +56,26 @@ pub mod ending;
 pub mod jobs;
 pub mod line_client;
 pub mod log;
+pub mod own;
 pub mod piped;
+pub mod program;
 pub mod program_run;
+mod raw;
+mod read_buffer;
+#[cfg(feature = "runtime")]
+pub mod runtime;
+pub mod sandbox;
 mod sandboxed;
 pub mod signals;
 mod start;
+pub mod supervisor;
 pub mod terminal;
+pub mod tree;
+pub mod tty;
+pub mod unread;
 
-pub use gemini_tools_platform::own::{caller, exit};
-pub use gemini_tools_platform::{identity, supervisor, tree};
+pub use own::{caller, exit};
+pub use read_buffer::ReadBuffer;
 pub use sandboxed::sandbox_error;
 
 /// What is weaker on this system than on Linux; `None` there.

@@ -7,10 +7,10 @@
 //! one of that id. When the output ends, every request that still waits learns it: its channel is
 //! closed. Closing the input asks the program to end.
 
-use gemini_tools_platform::identity::Identity;
-use gemini_tools_platform::own::without_sigpipe;
-use gemini_tools_platform::process::Signal;
-use gemini_tools_platform::tree;
+use crate::own::without_sigpipe;
+use crate::tree;
+use crate::tree::Identity;
+use rustix::process::Signal;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;

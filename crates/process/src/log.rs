@@ -1,9 +1,9 @@
 //! A file for the output of a command, up to a limit.
 
-use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::unix_fs::OpenOptionsExt;
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The output that a log keeps, in bytes: its beginning.
@@ -39,7 +39,7 @@ impl Log {
     /// Returns the operating system's error, also if there is no such file.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(gemini_tools_platform::fs::open(path, flags, Mode::empty())?);
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         let written = file.metadata()?.len();
         Ok(Self { file, written })
     }

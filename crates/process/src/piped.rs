@@ -3,9 +3,9 @@
 
 use super::ending::Ending;
 use super::start;
-use gemini_tools_platform::event::{PollFd, PollFlags, Timespec, poll};
-use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::supervisor::{Event, Supervised};
+use crate::supervisor::{Event, Supervised};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -62,7 +62,7 @@ impl Program<'_> {
     /// The file that its name stands for, as the system's shell would find it, but never in the
     /// current directory.
     pub fn find(&self) -> Option<PathBuf> {
-        gemini_tools_platform::program::find(self.name, self.environment, self.directory)
+        crate::program::find(self.name, self.environment, self.directory)
     }
 }
 

@@ -7,9 +7,9 @@ use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_
 use super::ending::Ending;
 use super::piped::Program;
 use super::start;
+use crate::own::without_sigpipe;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::own::without_sigpipe;
+use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};

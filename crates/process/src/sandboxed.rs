@@ -1,8 +1,8 @@
 //! What a sandbox that can't be had means for a call.
 
+use crate::sandbox::SandboxError;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use gemini_tools_sandbox::SandboxError;
 
 /// The error of a call whose command can't have its sandbox: `policy_violation`, because nothing
 /// runs without it.
@@ -25,8 +25,8 @@ pub fn sandbox_error(error: &SandboxError) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::sandbox_error;
+    use crate::sandbox::SandboxError;
     use gemini_tools_core::tool::ErrorKind;
-    use gemini_tools_sandbox::SandboxError;
 
     #[test]
     fn each_error_says_what_to_do() {

@@ -22,7 +22,7 @@ impl Signals {
     /// Several that say that the terminal is gone are not impatience: the kernel sends one, and
     /// the shell another. Under `nohup` there are none.
     pub fn ending(cancel: Cancellation) -> Self {
-        if let Some(hangup) = gemini_tools_platform::own::hangup() {
+        if let Some(hangup) = crate::own::hangup() {
             let _ = flag::register_usize(hangup, cancel.signal_cell(), hangup as usize + 1);
         }
         register(&cancel, SIGTERM);

@@ -3,11 +3,11 @@
 use super::command::{ProgramCommand, ShellCommand, variables};
 use super::jobs;
 use super::piped::Program;
-use gemini_tools_platform::fd::{AsFd, OwnedFd};
-use gemini_tools_platform::fs::{Mode, OFlags};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::program;
-use gemini_tools_platform::supervisor::{Confine, Start, Supervised, file_with};
+use crate::program;
+use crate::supervisor::{Confine, Start, Supervised, file_with};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::io;
 
@@ -76,7 +76,7 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, Owne
     let path = program::to_execute(program.name, program.environment, program.directory);
     let path = path.ok_or(Errno::NOENT)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = gemini_tools_platform::fs::open(program.directory, flags, Mode::empty())?;
+    let directory = rustix::fs::open(program.directory, flags, Mode::empty())?;
     let (reads, input) = io::pipe()?;
     let arguments = program.arguments.iter().map(OsStr::new);
     let start = Start {

@@ -1,11 +1,11 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which no other
 //! program reads, and settings that are changed for the user.
 
-use gemini_tools_platform::files::flush_names;
-use gemini_tools_platform::unix_fs::{DirBuilderExt, PermissionsExt};
+use crate::files::flush_names;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 /// Writes what can be found out again. Where it can't be written it is found out again.
@@ -75,8 +75,8 @@ pub fn put(
 #[cfg(test)]
 mod tests {
     use super::{write_cache, write_record};
-    use gemini_tools_platform::unix_fs::PermissionsExt;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_file_is_whole_its_owners_and_alone() {

@@ -7,10 +7,10 @@
 
 use super::resolve::{ResolveError, open_by_kernel};
 use super::{Workspace, WorkspacePath, open_directory};
-use gemini_tools_platform::fd::{AsFd, OwnedFd};
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
-use gemini_tools_platform::io::Errno;
+use crate::files::PATH_ONLY;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -80,7 +80,7 @@ impl<'a> FileOwner<'a> {
     /// What the system says, or that a link leads out of the project.
     pub fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
         let flags = flags | OFlags::CLOEXEC;
-        let users = || Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?);
+        let users = || Ok(rustix::fs::open(path, flags, Mode::empty())?);
         let Self::Projects { root, home } = self else {
             return users();
         };
@@ -98,7 +98,7 @@ impl<'a> FileOwner<'a> {
     /// As [`FileOwner::open`].
     pub fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
         let opened = self.open(path, PATH_ONLY)?;
-        Ok(gemini_tools_platform::fs::fstat(&opened)?)
+        Ok(rustix::fs::fstat(&opened)?)
     }
 
     /// What is at a path itself, and where it leads if it is a link.
@@ -110,9 +110,9 @@ impl<'a> FileOwner<'a> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;
         let dir = self.open(parent, PATH_ONLY | OFlags::DIRECTORY)?;
-        let stat = gemini_tools_platform::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        let target = is_link.then(|| gemini_tools_platform::fs::readlinkat(&dir, name, Vec::new()));
+        let target = is_link.then(|| rustix::fs::readlinkat(&dir, name, Vec::new()));
         Ok((stat, target.transpose()?.map(std::ffi::CString::into_bytes)))
     }
 
@@ -132,7 +132,7 @@ impl<'a> FileOwner<'a> {
     ///
     /// As [`FileOwner::open`].
     pub fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
-        use gemini_tools_platform::ffi::OsStrExt;
+        use std::os::unix::ffi::OsStrExt;
         let mut names = Vec::new();
         for entry in self.directory(path)? {
             let entry = entry?;

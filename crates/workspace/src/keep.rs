@@ -6,9 +6,9 @@
 //! kill between these calls leaves the change without its line.
 
 use super::{OpenFile, Workspace, WorkspacePath, resolve::Entry};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
-use gemini_tools_platform::fs::{AtFlags, Mode, fchmod, renameat, unlinkat};
-use gemini_tools_platform::io::{Errno, retry_on_intr, write};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, fchmod, renameat, unlinkat};
+use rustix::io::{Errno, retry_on_intr, write};
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;

@@ -46,6 +46,7 @@
 //! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
 //! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
 //!   `.gitignore` and its like;
+//! - [`files`] and [`links`]: whose a file is and who may write to it, and where a path leads;
 //! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
 //! - `overflow` and `atomic_file`, with the feature `home-files`, and [`stamp`]: files of our own in
 //!   the user's home directory.
@@ -87,16 +88,19 @@ pub mod atomic_file;
 pub mod diff;
 pub mod edit;
 pub mod file_owner;
+pub mod files;
 mod git_config;
 pub mod ignore;
 pub mod keep;
 pub mod line_endings;
 pub mod lines;
+pub mod links;
 pub mod media;
 mod new_file;
 #[cfg(feature = "home-files")]
 pub mod overflow;
 pub mod pattern;
+mod processors;
 mod project;
 pub mod resolve;
 mod rules;
@@ -106,19 +110,19 @@ mod user_file;
 pub mod walk;
 pub mod write;
 
+pub use processors::processors;
 pub use resolve::{Entry, WorkspacePath};
 pub use rules::Respect;
 
 use gemini_tools_core::text::path_from_argument;
 pub use gemini_tools_core::text::{show_name, show_path};
 
+use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use gemini_tools_platform::fd::OwnedFd;
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{FileType, Mode, OFlags, Stat};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::links;
 use keep::Keeper;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -420,8 +424,7 @@ impl Workspace {
         let fd = self
             .open_beneath(place, flags)
             .map_err(|e| Self::path_error(e, place))?;
-        let stat =
-            gemini_tools_platform::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| Self::path_error(e.into(), place))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => {
@@ -476,7 +479,7 @@ impl Workspace {
     /// As [`Workspace::open_file`].
     pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
         self.open_beneath(place, PATH_ONLY)
-            .and_then(|fd| Ok(gemini_tools_platform::fs::fstat(&fd)?))
+            .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
     }
 
@@ -538,7 +541,7 @@ fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
-        use gemini_tools_platform::fs::{CWD, ResolveFlags, openat2};
+        use rustix::fs::{CWD, ResolveFlags, openat2};
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             // The call is missing, or something keeps it from us.
             Err(Errno::NOSYS | Errno::PERM) => {}
@@ -546,12 +549,12 @@ fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
         }
     }
     let flags = flags | OFlags::NOFOLLOW;
-    Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?)
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(gemini_tools_platform::fs::open(path, flags, Mode::empty())?)
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// Returns the error of the contract for an error of the operating system.
@@ -650,7 +653,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     {
         const PROC: i64 = 0x9fa0;
         const SYSFS: i64 = 0x6265_6572;
-        gemini_tools_platform::fs::fstatfs(fd).is_ok_and(|fs| {
+        rustix::fs::fstatfs(fd).is_ok_and(|fs| {
             let kind = fs.f_type;
             kind == PROC || kind == SYSFS
         })

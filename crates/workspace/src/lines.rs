@@ -4,7 +4,7 @@ use super::OpenFile;
 use super::text::{Encoding, FileDecoder};
 use gemini_tools_core::scan::{self, count_newlines};
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_platform::io::{pread, retry_on_intr};
+use rustix::io::{pread, retry_on_intr};
 use std::fs::File;
 use std::io;
 use std::path::Path;

@@ -7,12 +7,12 @@
 use super::OpenFile;
 use super::keep::Backup;
 use gemini_tools_core::tool::ToolError;
-use gemini_tools_platform::fd::{AsFd, AsRawFd, BorrowedFd};
-use gemini_tools_platform::fs::{
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::fs::{
     AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, Stat, fstat, linkat, openat, renameat,
     renameat_with, statat, unlinkat,
 };
-use gemini_tools_platform::io::Errno;
+use rustix::io::Errno;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;

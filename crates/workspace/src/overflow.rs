@@ -5,8 +5,8 @@
 
 use super::Workspace;
 use gemini_tools_core::text::hex;
-use gemini_tools_platform::ffi::OsStrExt;
 use sha2::{Digest, Sha256};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The directory for the answers of one project.

@@ -2,8 +2,8 @@
 //! read for their texts. Nothing is written through it.
 
 use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
+use crate::files::is_our_repository;
 use gemini_tools_core::tool::ToolError;
-use gemini_tools_platform::files::is_our_repository;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -100,7 +100,7 @@ mod tests {
         let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
         assert_eq!(workspace.project_root(), top.join("a"));
         // Only root can give a file away.
-        if gemini_tools_platform::unix_fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
+        if std::os::unix::fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
             assert_eq!(workspace.project_root(), top.join("a/b"));
         }
     }

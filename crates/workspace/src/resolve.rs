@@ -6,13 +6,13 @@
 //! at the moment of opening.
 
 use super::{Workspace, normalize};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
-use gemini_tools_platform::ffi::{OsStrExt, OsStringExt};
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
-use gemini_tools_platform::io::Errno;
+use crate::files::PATH_ONLY;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The most links on the way to one file, as in the kernel.
@@ -102,12 +102,7 @@ impl Workspace {
             }
             let name = entry.name.as_deref().unwrap_or(OsStr::new("."));
             let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(gemini_tools_platform::fs::openat(
-                &entry.dir,
-                name,
-                flags,
-                Mode::empty(),
-            )?)
+            Ok(rustix::fs::openat(&entry.dir, name, flags, Mode::empty())?)
         }
     }
 
@@ -137,7 +132,7 @@ pub(super) fn open_by_kernel(
     rel: &Path,
     flags: OFlags,
 ) -> Option<Result<OwnedFd, Errno>> {
-    use gemini_tools_platform::fs::{ResolveFlags, openat2};
+    use rustix::fs::{ResolveFlags, openat2};
     let rel = if rel.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -188,8 +183,7 @@ impl<'a> Walk<'a> {
     }
 
     fn restart(&mut self, root: usize) -> Result<(), ResolveError> {
-        let dir =
-            gemini_tools_platform::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
+        let dir = rustix::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
         self.root = root;
         self.dirs = vec![dir];
         Ok(())
@@ -220,20 +214,14 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let last = self.todo.is_empty();
-            match gemini_tools_platform::fs::statat(self.here()?, &name, AtFlags::SYMLINK_NOFOLLOW)
-            {
+            match rustix::fs::statat(self.here()?, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
                     self.follow(&name)?;
                 }
                 Ok(_) if last => return self.found(Some(name), Vec::new()),
                 Ok(_) => {
                     let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    match gemini_tools_platform::fs::openat(
-                        self.here()?,
-                        &name,
-                        flags,
-                        Mode::empty(),
-                    ) {
+                    match rustix::fs::openat(self.here()?, &name, flags, Mode::empty()) {
                         Ok(dir) => self.dirs.push(dir),
                         // It became a link since it was looked at: look again.
                         Err(Errno::LOOP) => self.again(name)?,
@@ -261,7 +249,7 @@ impl<'a> Walk<'a> {
 
     fn is_link(&self, name: &OsStr) -> bool {
         self.here().is_ok_and(|dir| {
-            gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Symlink)
         })
     }
@@ -282,7 +270,7 @@ impl<'a> Walk<'a> {
 
     fn follow(&mut self, name: &OsStr) -> Result<(), ResolveError> {
         self.count()?;
-        let target = match gemini_tools_platform::fs::readlinkat(self.here()?, name, Vec::new()) {
+        let target = match rustix::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
             // It is no longer a link: look again.
             Err(Errno::INVAL) => {

@@ -4,15 +4,15 @@ use super::Workspace;
 use super::git_config::UsersRules;
 use super::ignore::{IgnoreRules, Ignored, RuleFile};
 use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
+use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
-use gemini_tools_platform::io::Errno;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -234,12 +234,8 @@ impl Workspace {
             )
             .with_hint("Ask the user to make it a readable file, or to remove it.")
         };
-        let opened = gemini_tools_platform::fs::openat(
-            fd,
-            GEMINI_IGNORE,
-            READING | OFlags::NOFOLLOW,
-            Mode::empty(),
-        );
+        let opened =
+            rustix::fs::openat(fd, GEMINI_IGNORE, READING | OFlags::NOFOLLOW, Mode::empty());
         let opened = match opened {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => {
@@ -341,7 +337,7 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
         let file = Arc::clone(file);
         scope.rules = scope.rules.with_git_above(file, seen_from(top));
     }
-    let dir = gemini_tools_platform::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
+    let dir = rustix::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
     if let Some(file) = dir.ok().and_then(|dir| own_excludes(dir.as_fd())) {
         scope.rules = scope.rules.with_git_above(file.into(), seen_from(top));
     }
@@ -360,7 +356,7 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
 }
 
 fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 /// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
@@ -389,7 +385,7 @@ fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
 /// In a worktree or a submodule `.git` is a file that names it, and a worktree has most of that in
 /// common with its repository (gitrepository-layout). Where `.git` is a link, it leads there.
 fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
-    let stat = gemini_tools_platform::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stat = rustix::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let line = line_of(open(top, Path::new(".git"), OFlags::NOFOLLOW)?)?;
@@ -402,7 +398,7 @@ fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
 
 fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
     let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    gemini_tools_platform::fs::openat(dir, path, flags, Mode::empty()).ok()
+    rustix::fs::openat(dir, path, flags, Mode::empty()).ok()
 }
 
 /// The only line of a small file.
@@ -420,14 +416,13 @@ fn read_at(dir: BorrowedFd<'_>, name: &str) -> Option<RuleFile> {
 }
 
 fn read_path(path: &Path) -> Option<RuleFile> {
-    let fd =
-        gemini_tools_platform::fs::open(path, READING | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    let fd = rustix::fs::open(path, READING | OFlags::NOFOLLOW, Mode::empty()).ok()?;
     read_rules(fd.into())
 }
 
 /// The content of a file that the user's configuration names; links are followed.
 pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
-    let fd = gemini_tools_platform::fs::open(path, READING, Mode::empty()).ok()?;
+    let fd = rustix::fs::open(path, READING, Mode::empty()).ok()?;
     read(fd.into())
 }
 
@@ -448,13 +443,13 @@ fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
         let from = here.as_ref().map_or(dir, AsFd::as_fd);
         let name = Path::new(name.as_os_str());
         let flags = kind | OFlags::NOFOLLOW;
-        here = Some(gemini_tools_platform::fs::openat(from, name, flags, Mode::empty()).ok()?);
+        here = Some(rustix::fs::openat(from, name, flags, Mode::empty()).ok()?);
     }
     here.map(File::from)
 }
 
 fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
-    let fd = gemini_tools_platform::fs::openat(dir, path, READING | more, Mode::empty()).ok()?;
+    let fd = rustix::fs::openat(dir, path, READING | more, Mode::empty()).ok()?;
     Some(fd.into())
 }
 

@@ -3,7 +3,7 @@
 //! As in git's index, that counts only for a file that was at rest when it was looked at: one
 //! that changed in the same instant could change once more without a trace.
 
-use gemini_tools_platform::fs::{AtFlags, CWD, Stat};
+use rustix::fs::{AtFlags, CWD, Stat};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,7 +39,7 @@ impl Stamp {
 
     /// The stamp of what a path leads to.
     pub fn of_path(path: &Path) -> Option<Self> {
-        let stat = gemini_tools_platform::fs::statat(CWD, path, AtFlags::empty()).ok()?;
+        let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::of(&stat))
     }
 

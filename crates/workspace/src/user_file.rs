@@ -6,7 +6,7 @@
 
 use super::{Root, Workspace, WorkspacePath, open_directory, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use gemini_tools_platform::io::Errno;
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};

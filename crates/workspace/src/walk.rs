@@ -33,16 +33,16 @@ use super::pattern::PatternSet;
 use super::resolve::WorkspacePath;
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, show_path, system_error};
+use crate::files::PATH_ONLY;
+use crate::processors;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{AtFlags, FileType, Mode, OFlags};
-use gemini_tools_platform::io::Errno;
-use gemini_tools_platform::processors;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -828,10 +828,9 @@ fn name_from(names: &[u8], at: usize) -> &CStr {
 }
 
 fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
-    gemini_tools_platform::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(FileType::Unknown, |stat| {
-            FileType::from_raw_mode(stat.st_mode)
-        })
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
 }
 
 /// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
@@ -869,10 +868,10 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
-        use gemini_tools_platform::fs::ResolveFlags;
+        use rustix::fs::ResolveFlags;
         let strict =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match gemini_tools_platform::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+        match rustix::fs::openat2(dir, path, flags, Mode::empty(), strict) {
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             answer => return answer,
         }
@@ -880,12 +879,7 @@ fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut here: Option<OwnedFd> = None;
     for name in path.split(|b| *b == b'/') {
         let from = here.as_ref().map_or(dir, AsFd::as_fd);
-        here = Some(gemini_tools_platform::fs::openat(
-            from,
-            name,
-            flags,
-            Mode::empty(),
-        )?);
+        here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
     }
     here.ok_or(Errno::NOENT)
 }
@@ -899,7 +893,7 @@ pub(super) fn list(
     #[cfg(target_os = "linux")]
     {
         buffer.clear();
-        let mut entries = gemini_tools_platform::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+        let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
@@ -908,7 +902,7 @@ pub(super) fn list(
     #[cfg(not(target_os = "linux"))]
     {
         let _ = buffer;
-        for entry in gemini_tools_platform::fs::Dir::read_from(dir)? {
+        for entry in rustix::fs::Dir::read_from(dir)? {
             let entry = entry?;
             f(entry.file_name(), entry.file_type());
         }
@@ -1053,7 +1047,7 @@ pub(super) fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        gemini_tools_platform::fs::getpath(dir)
+        rustix::fs::getpath(dir)
             .ok()
             .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
     }

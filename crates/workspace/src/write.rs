@@ -14,14 +14,14 @@ use super::keep::{Backup, ChangeKeeper, ChangeOrigin, PreparedBackup};
 use super::new_file::{NewFile, Unplaced, is_same_content, is_same_file, remove, remove_litter};
 use super::resolve::{Entry, WorkspacePath};
 use super::{OpenFile, Workspace, access, io_error, system_error};
+use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_platform::fd::{AsFd, BorrowedFd};
-use gemini_tools_platform::files::PATH_ONLY;
-use gemini_tools_platform::fs::{
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{
     Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, accessat, flock, fstat, mkdirat,
     openat, statat, unlinkat,
 };
-use gemini_tools_platform::io::Errno;
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;

@@ -14,9 +14,9 @@ use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::session::{CallOptions, Session, with_time_limit};
-use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
-use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::{Cancellation, Context, Places, TICK, ToolError};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
@@ -215,13 +215,13 @@ impl Batch {
 
     /// Takes lines from standard input.
     fn read(self: &Arc<Self>) {
-        let stdin = gemini_tools::sys::stdio::stdin();
+        let stdin = rustix::stdio::stdin();
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
         let mut is_too_long = false;
         let mut number = 1;
         while self.is_wanted() {
-            match gemini_tools::sys::io::read(stdin, &mut buffer) {
+            match rustix::io::read(stdin, &mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
@@ -256,14 +256,14 @@ impl Batch {
 
     /// Waits for input. Whether to read on.
     fn is_wanted(&self) -> bool {
-        let stdin = gemini_tools::sys::stdio::stdin();
+        let stdin = rustix::stdio::stdin();
         let tick = Timespec::try_from(TICK).ok();
         loop {
             if self.cancel.signal().is_some() {
                 return false;
             }
             let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-            if let Ok(1..) = gemini_tools::sys::event::poll(&mut fds, tick.as_ref()) {
+            if let Ok(1..) = rustix::event::poll(&mut fds, tick.as_ref()) {
                 return true;
             }
         }
@@ -354,7 +354,7 @@ impl Batch {
 
     /// Starts a worker, where there are not enough of them.
     fn spawn_worker(self: &Arc<Self>, queue: &mut Queue) {
-        if queue.workers.len() >= gemini_tools::sys::processors().min(MAX_PARALLEL_CALLS) {
+        if queue.workers.len() >= gemini_tools::workspace::processors().min(MAX_PARALLEL_CALLS) {
             return;
         }
         let own = Arc::clone(self);

@@ -5,11 +5,11 @@ use gemini_tools::answer::{Answer, places, to_line};
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools::session::Session;
-use gemini_tools::sys::ffi::OsStrExt;
 use gemini_tools::tool::{FoundPlace, ToolError, ToolResult};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Refuses a tool that would change something before it turns out that it finds nothing.

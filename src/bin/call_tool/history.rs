@@ -493,7 +493,7 @@ pub(crate) fn prune_behind(session: &Session) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    gemini_tools::sys::unix_process::CommandExt::process_group(&mut command, 0);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     // Where it can't be started, a later call does it.
     let _ = command.spawn();
 }

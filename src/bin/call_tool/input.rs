@@ -2,10 +2,10 @@
 
 use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
+use gemini_tools::process::ReadBuffer;
 use gemini_tools::session::Session;
-use gemini_tools::sys::ReadBuffer;
-use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::tool::{Cancellation, Context, TICK, ToolError, from_words};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use std::io::Read;
 
@@ -61,7 +61,7 @@ fn too_large() -> ToolError {
 /// Reads standard input to its end, in every case: a host whose write fails because its
 /// reader is gone raises an error of its own. A person at a terminal is not waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    if gemini_tools::sys::termios::isatty(gemini_tools::sys::stdio::stdin()) {
+    if rustix::termios::isatty(rustix::stdio::stdin()) {
         return Ok(Vec::new());
     }
     read_stdin(cancel)
@@ -69,8 +69,8 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
 
 /// Reads standard input to its end.
 fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    let stdin = gemini_tools::sys::stdio::stdin();
-    let failed = |e: gemini_tools::sys::io::Errno| {
+    let stdin = rustix::stdio::stdin();
+    let failed = |e: rustix::io::Errno| {
         let reason = std::io::Error::from(e);
         ToolError::invalid(format!("Standard input can't be read: {reason}."))
     };
@@ -80,8 +80,8 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     loop {
         let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
         let tick = Timespec::try_from(TICK).ok();
-        match gemini_tools::sys::event::poll(&mut ready, tick.as_ref()) {
-            Ok(0) | Err(gemini_tools::sys::io::Errno::INTR) => {
+        match rustix::event::poll(&mut ready, tick.as_ref()) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {
                 cancel.check()?;
                 continue;
             }
@@ -99,7 +99,7 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
                     input.extend_from_slice(piece);
                 }
             }
-            Err(gemini_tools::sys::io::Errno::INTR | gemini_tools::sys::io::Errno::AGAIN) => {}
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(e) => return Err(failed(e)),
         }
     }

@@ -97,7 +97,7 @@ fn cancellation() -> Cancellation {
     }
     // A file that grows too large is an error of its write, not the end of the process.
     let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let number = gemini_tools::sys::process::Signal::XFSZ.as_raw();
+    let number = rustix::process::Signal::XFSZ.as_raw();
     let _ = signal_hook::flag::register(number, ignored);
     if let Some(caller) = gemini_tools::process::caller() {
         cancel = cancel.with_caller(caller);

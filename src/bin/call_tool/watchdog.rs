@@ -9,8 +9,8 @@
 //!
 //! [acting]: gemini_tools::tool::Cancellation::acting
 
-use gemini_tools::sys::event::{PollFd, PollFlags, Timespec};
 use gemini_tools::tool::{Cancellation, GracePeriod, TICK, ToolError};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -147,7 +147,7 @@ fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
     };
     let tick = Timespec::try_from(TICK).ok();
     let mut fds = [PollFd::new(&caller, PollFlags::IN)];
-    if let Ok(1..) = gemini_tools::sys::event::poll(&mut fds, tick.as_ref()) {
+    if let Ok(1..) = rustix::event::poll(&mut fds, tick.as_ref()) {
         cancel.cancel();
         return false;
     }

@@ -3,9 +3,9 @@
 use crate::bad_input;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::SessionError;
-use gemini_tools::sys::event::{PollFd, PollFlags, Timespec, poll};
-use gemini_tools::sys::io::Errno;
 use gemini_tools::tool::Cancellation;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io::IsTerminal;
 
 /// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
@@ -49,7 +49,7 @@ pub(crate) fn prompt(
 
 /// All of standard input. The program that writes it may do so for ever.
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
-    let stdin = gemini_tools::sys::stdio::stdin();
+    let stdin = rustix::stdio::stdin();
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -59,7 +59,7 @@ fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
         let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&TICK));
         let read = match ready {
             Ok(0) => continue,
-            Ok(_) => gemini_tools::sys::io::read(stdin, &mut buffer),
+            Ok(_) => rustix::io::read(stdin, &mut buffer),
             Err(e) => Err(e),
         };
         match read {

@@ -142,7 +142,7 @@ fn is_dumb() -> bool {
 }
 
 fn columns() -> usize {
-    gemini_tools::sys::termios::tcgetwinsize(stderr())
+    rustix::termios::tcgetwinsize(stderr())
         .map(|size| usize::from(size.ws_col))
         .ok()
         .filter(|columns| *columns > 0)

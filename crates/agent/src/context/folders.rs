@@ -3,13 +3,13 @@
 use super::shown_line;
 use gemini_tools_builtin_tools::builtin::push_collation_key;
 use gemini_tools_core::text::visible;
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Files and directories that are shown in all.

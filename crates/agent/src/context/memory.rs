@@ -9,10 +9,10 @@ use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::text::visible;
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::{OpenFile, Respect, Workspace, WorkspacePath, show_path};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The name where the settings give none.

@@ -191,8 +191,8 @@ impl Choice {
 mod tests {
     use super::super::tests::Place;
     use super::{ContextError, RULES, build};
-    use gemini_tools_platform::ffi::OsStrExt;
     use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
     fn prompt(place: &Place, read: &str, write: &str, memory: &str) -> Result<String, String> {
@@ -251,7 +251,10 @@ mod tests {
         let gemini = place.root.join(".gemini");
         std::fs::create_dir(&gemini).expect("made");
         symlink("../../outside.md", gemini.join("system.md")).expect("made");
-        gemini_tools_platform::make_fifo(&place.home.join("fifo"));
+        let made = std::process::Command::new("mkfifo")
+            .arg(&place.home.join("fifo"))
+            .status();
+        assert!(made.expect("mkfifo").success());
         for (read, why) in [
             ("~/none.md", "does not exist"),
             ("~/binary.md", "not text"),

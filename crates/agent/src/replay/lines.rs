@@ -14,7 +14,7 @@ use crate::record;
 use gemini_tools_core::message::Content;
 use gemini_tools_core::secrets::Secrets;
 use gemini_tools_net::gemini_api::RecordedAnswer;
-use gemini_tools_platform::fs::OFlags;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs::File;

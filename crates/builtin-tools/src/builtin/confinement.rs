@@ -2,8 +2,8 @@
 
 use super::ToolEnv;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use gemini_tools_process::sandbox_error;
-use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
 use std::path::Path;
 
 /// The sandbox that the settings and the environment want, or a stricter one that a tool

@@ -7,16 +7,16 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::{AtFlags, FileType, Stat};
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
 use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
+use rustix::fs::{AtFlags, FileType, Stat};
 use serde::Deserialize;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -248,8 +248,7 @@ impl Finder<'_> {
     fn stat(&self, found: &WalkEntry<'_>) -> Option<Stat> {
         match found.file_type {
             FileType::RegularFile => {
-                gemini_tools_platform::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW)
-                    .ok()
+                rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
             }
             // A link counts where it leads to a file of the workspace.
             FileType::Symlink => {

@@ -8,13 +8,13 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
 use std::cmp::Ordering;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 pub(super) const DECLARATION: Declaration = Declaration {

@@ -8,13 +8,13 @@ use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError,
     ToolInvocation, ToolResult,
 };
-use gemini_tools_platform::event::{PollFd, PollFlags, Timespec};
-use gemini_tools_platform::fs::{Mode, OFlags};
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_workspace::lines::read_at;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -166,7 +166,7 @@ fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
         .collect();
     let duration = Timespec::try_from(duration).unwrap_or_default();
     // An interruption is a signal, which is looked at below.
-    if let Ok(1..) = gemini_tools_platform::event::poll(&mut fds, Some(&duration)) {
+    if let Ok(1..) = rustix::event::poll(&mut fds, Some(&duration)) {
         cancel.cancel();
     }
     cancel.check()
@@ -354,7 +354,7 @@ fn shortened(line: String) -> String {
 
 fn open(path: &Path) -> Result<File, ToolError> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    gemini_tools_platform::fs::open(path, flags, Mode::empty())
+    rustix::fs::open(path, flags, Mode::empty())
         .map(File::from)
         .map_err(|e| gemini_tools_workspace::system_error(e, &path.display().to_string()))
 }

@@ -354,8 +354,7 @@ pub(super) fn read_content(
         .unwrap_or(SAMPLE_BYTES)
         .min(SAMPLE_BYTES);
     let mut sample = vec![0; length];
-    let n =
-        gemini_tools_platform::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
+    let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
     sample.truncate(n);
     if sample.is_empty() {
         return Ok(FileContent::Empty);

@@ -12,16 +12,16 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, PartOrText, Schema,
     ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::FileType;
 use gemini_tools_workspace::lines::WindowRequest;
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name};
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
+use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -7,19 +7,19 @@ use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
-use gemini_tools_platform::fd::AsFd;
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise,
 };
 use gemini_tools_process::ending::Ending;
-use gemini_tools_process::identity::Identity;
 use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
 use gemini_tools_process::signal_name;
 use gemini_tools_process::supervisor::Supervised;
 use gemini_tools_process::tree;
+use gemini_tools_process::tree::Identity;
 use gemini_tools_shell_analysis::analyse;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use rustix::fd::AsFd;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

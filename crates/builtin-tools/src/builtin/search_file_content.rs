@@ -9,15 +9,15 @@ use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Places, Schema,
     ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::fs::{FileType, Mode, OFlags};
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
+use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matching lines that one call gives.
@@ -482,7 +482,7 @@ impl Visitor for Finder<'_> {
         }
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = gemini_tools_platform::fs::openat(found.dir, found.name, flags, Mode::empty());
+        let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty());
         self.search(file.map(File::from).map_err(Into::into), |this| {
             [&this.prefix, found.path].concat()
         });

@@ -2,8 +2,8 @@
 
 use super::Scope;
 use gemini_tools_core::json::JsonError;
-use gemini_tools_platform::files;
 use gemini_tools_workspace::file_owner::FileOwner;
+use gemini_tools_workspace::files;
 use serde_json::Value;
 use std::path::Path;
 

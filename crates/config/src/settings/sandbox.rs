@@ -3,7 +3,7 @@
 use super::{Scope, Settings};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_core::variables::Variable;
-use gemini_tools_sandbox::Mode;
+use gemini_tools_process::sandbox::Mode;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

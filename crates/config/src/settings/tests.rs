@@ -4,7 +4,7 @@ use super::file::Parsed;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
 use crate::trust::{ProjectTrust, Trust, TrustedBy, Untrusted};
 use gemini_tools_core::variables::Variable;
-use gemini_tools_sandbox::Mode;
+use gemini_tools_process::sandbox::Mode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -6,11 +6,11 @@
 
 use super::record::TrustRecordError;
 use gemini_tools_core::text::hex;
-use gemini_tools_platform::files::mode;
-use gemini_tools_platform::fs::{FileType, OFlags, Stat};
-use gemini_tools_platform::io::Errno;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
+use gemini_tools_workspace::files::mode;
 use gemini_tools_workspace::resolve::ResolveError;
+use rustix::fs::{FileType, OFlags, Stat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -291,7 +291,7 @@ impl<'a> Project<'a> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = self.whose().open(&self.0.join(path), flags);
         let opened = opened.map_err(errno_of)?;
-        let stat = gemini_tools_platform::fs::fstat(&opened)?;
+        let stat = rustix::fs::fstat(&opened)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL);
         }

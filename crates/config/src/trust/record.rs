@@ -4,15 +4,15 @@
 
 use super::fingerprint::Fingerprint;
 use gemini_tools_core::text::hex;
-use gemini_tools_platform::ffi::OsStrExt;
-use gemini_tools_platform::files::can_be_written_by_others;
 use gemini_tools_workspace::atomic_file::write_record;
 use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
+use gemini_tools_workspace::files::can_be_written_by_others;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 

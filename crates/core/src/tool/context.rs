@@ -2,7 +2,7 @@
 
 use super::{ErrorKind, ToolError};
 use crate::variables;
-use gemini_tools_platform::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -8,9 +8,9 @@
 use super::Context;
 use crate::colours::Look;
 use crate::text::{harmless_lines, line_name, show_name};
-use gemini_tools_platform::ffi::OsStrExt;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The names in a text that are shown otherwise on a line: where they are, and as what.

@@ -6,7 +6,7 @@ use super::linux::confine;
 use super::macos::confine;
 
 use super::{GoOn, IsolationError, ResourceLimits, STACK_BYTES, TICK};
-use crate::raw;
+use crate::calls;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -22,9 +22,9 @@ pub(super) fn run<E>(
     go_on: &GoOn<'_, E>,
     work: impl FnOnce() -> Vec<u8> + Send,
 ) -> Result<Vec<u8>, IsolationError<E>> {
-    let (reader, writer) = raw::pipe().map_err(not_started)?;
+    let (reader, writer) = calls::pipe().map_err(not_started)?;
     let parent = rustix::process::getpid();
-    let pid = raw::fork(|| {
+    let pid = calls::fork(|| {
         if !settle(parent, bounds.memory_bytes) {
             return 1;
         }

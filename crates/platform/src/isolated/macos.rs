@@ -1,7 +1,7 @@
 //! macOS: a thread that watches over its own process. The kernel neither ends a process with its
 //! parent nor enforces a limit of memory, so that between two looks more may be taken.
 
-use crate::raw;
+use crate::calls;
 use rustix::process::Pid;
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Has this process end with its parent, and soon after it has used more memory than now and
 /// `memory_bytes`.
 pub(super) fn confine(parent: Pid, memory_bytes: u64) {
-    let most = raw::peak_memory_bytes().saturating_add(memory_bytes);
+    let most = calls::peak_memory_bytes().saturating_add(memory_bytes);
     let watching = std::thread::Builder::new().spawn(move || {
         loop {
-            if rustix::process::getppid() != Some(parent) || raw::peak_memory_bytes() > most {
-                raw::exit(1);
+            if rustix::process::getppid() != Some(parent) || calls::peak_memory_bytes() > most {
+                calls::exit(1);
             }
             std::thread::sleep(LOOK);
         }
     });
     if watching.is_err() {
         // Nothing is done without limits.
-        raw::exit(1);
+        calls::exit(1);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::fork::{not_started, settle};
 use super::{GoOn, IsolationError, ResourceLimits, TICK};
-use crate::raw;
+use crate::calls;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -41,12 +41,12 @@ impl Worker {
         bounds: ResourceLimits,
         work: impl FnMut(&[u8]) -> Vec<u8> + Send,
     ) -> std::io::Result<Self> {
-        let (input, requests) = raw::pipe()?;
-        let (answers, output) = raw::pipe()?;
+        let (input, requests) = calls::pipe()?;
+        let (answers, output) = calls::pipe()?;
         // The other end may be kept open by a process that another thread has forked meanwhile.
         rustix::io::ioctl_fionbio(&requests, true)?;
         let parent = rustix::process::getpid();
-        let pid = raw::fork(|| {
+        let pid = calls::fork(|| {
             if !settle(parent, bounds.memory_bytes) {
                 return 1;
             }
@@ -138,7 +138,7 @@ impl Worker {
             if takes_more {
                 let part = unsent.iter_mut().find(|part| !part.is_empty());
                 if let Some(part) = part {
-                    match raw::without_sigpipe(|| rustix::io::write(&self.requests, part)) {
+                    match calls::without_sigpipe(|| rustix::io::write(&self.requests, part)) {
                         Ok(n) => *part = &part[n..],
                         Err(Errno::AGAIN | Errno::INTR) => {}
                         Err(_) => return Err(IsolationError::Died),

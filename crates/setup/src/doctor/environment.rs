@@ -12,7 +12,7 @@ use gemini_tools_mcp::{Asks, NOT_ASKED};
 use gemini_tools_network_link::link::launcher;
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::program_run::Input;
-use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::ffi::OsStr;

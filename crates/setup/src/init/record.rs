@@ -3,12 +3,12 @@
 use super::change::{Change, InitError, read, real, write};
 use super::files::Pair;
 use gemini_tools_core::text::hex;
-use gemini_tools_platform::ffi::OsStrExt;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 3;

@@ -1,11 +1,11 @@
 //! The user's editor, on a file of its own in a private directory, which is gone afterwards.
 
 use super::tty::Tty;
-use gemini_tools_platform::unix_fs::{DirBuilderExt, OpenOptionsExt};
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
@@ -60,7 +60,7 @@ impl Draft {
         // An editor that dies leaves the terminal as it was using it.
         let _kept = tty.keep()?;
         let [input, output, errors] = tty.streams()?;
-        gemini_tools_platform::program::editor(editor, &self.file)
+        gemini_tools_process::program::editor(editor, &self.file)
             .stdin(input)
             .stdout(output)
             .stderr(errors)

@@ -1,9 +1,9 @@
 //! Single keys from a terminal, whose modes are put back however that ends.
 
-pub(super) use gemini_tools_platform::tty::Tty;
+pub(super) use gemini_tools_process::tty::Tty;
 
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_platform::tty::WAIT;
+use gemini_tools_process::tty::WAIT;
 use std::io;
 
 /// What a person has pressed.

@@ -1,7 +1,7 @@
 //! A buffer for what comes in pieces of unknown size.
 
-use crate::fd::AsFd;
-use crate::io::{Errno, read};
+use rustix::fd::AsFd;
+use rustix::io::{Errno, read};
 
 /// The size at first, in bytes: most commands print less, and most arguments are shorter.
 const FIRST_BYTES: usize = 4 * 1024;

@@ -16,11 +16,10 @@ use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
 
-#[cfg(target_os = "macos")]
-pub(crate) use system::peak_memory_bytes;
-pub use system::{
+pub use system::without_sigpipe;
+pub(crate) use system::{
     file_in_memory, is_ignored, next_signal, pipe, receive, send, signals_as_descriptor,
-    socket_pair, watch_process, widen, without_sigpipe,
+    socket_pair, watch_process, widen,
 };
 
 use crate::supervisor::Confine;
@@ -36,7 +35,7 @@ const SIGNALS: c_int = 31;
 
 /// A signal as it came through the descriptor.
 #[derive(Debug, Clone, Copy)]
-pub struct Received(pub i32);
+pub(crate) struct Received(pub i32);
 
 fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
@@ -45,7 +44,7 @@ fn last() -> Errno {
 /// Forks. `child` runs in the new process and gives its exit status; other threads of the
 /// caller are not there any more, so it must not take locks that they may have held. (The allocator's
 /// are safe: the C library sees to them.)
-pub fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
+pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     // SAFETY: the child runs `child` only, whose callers keep to system calls and allocation.
     match unsafe { libc::fork() } {
         -1 => Err(last()),
@@ -55,19 +54,19 @@ pub fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
 }
 
 /// Gives a signal its default action.
-pub fn reset_signal(signal: Signal) {
+pub(crate) fn reset_signal(signal: Signal) {
     // SAFETY: the default action needs no handler.
     unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
 }
 
 /// Ends the process at once, without running anything of its parent's.
-pub fn exit(status: i32) -> ! {
+pub(crate) fn exit(status: i32) -> ! {
     // SAFETY: has no preconditions.
     unsafe { libc::_exit(status) }
 }
 
 /// Closes all descriptors but the standard streams and `keep`, which is sorted.
-pub fn close_others(keep: &[RawFd]) {
+pub(crate) fn close_others(keep: &[RawFd]) {
     let mut from = 3;
     for fd in keep {
         system::close_range(from, fd - 1);
@@ -77,13 +76,13 @@ pub fn close_others(keep: &[RawFd]) {
 }
 
 /// Puts `fd` in the place of a standard stream.
-pub fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
+pub(crate) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
     // SAFETY: both are plain numbers to the kernel.
     unsafe { libc::dup2(fd.as_raw_fd(), stream) };
 }
 
 /// A program that is ready to be started: everything that allocates has happened.
-pub struct Prepared<'a> {
+pub(crate) struct Prepared<'a> {
     program: CString,
     /// Keeps alive what the pointers point to.
     _strings: Vec<CString>,
@@ -100,15 +99,15 @@ pub struct Prepared<'a> {
 
 /// How a child says who it is, before it becomes another program.
 #[derive(Debug, Clone, Copy)]
-pub struct Announcement {
+pub(crate) struct Announcement {
     /// An open socket of [`socket_pair`].
-    pub socket: RawFd,
+    pub(crate) socket: RawFd,
     /// The message, by the process id.
-    pub message: fn(i32) -> [u8; ANNOUNCEMENT_BYTES],
+    pub(crate) message: fn(i32) -> [u8; ANNOUNCEMENT_BYTES],
 }
 
 /// The length of the message of an [`Announcement`].
-pub const ANNOUNCEMENT_BYTES: usize = 9;
+pub(crate) const ANNOUNCEMENT_BYTES: usize = 9;
 
 impl fmt::Debug for Prepared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,20 +120,20 @@ impl fmt::Debug for Prepared<'_> {
 
 /// The descriptors that a program starts with.
 #[derive(Debug)]
-pub struct Descriptors<'a> {
+pub(crate) struct Descriptors<'a> {
     /// Where it runs.
-    pub directory: BorrowedFd<'a>,
+    pub(crate) directory: BorrowedFd<'a>,
     /// Standard input; `None` for the caller's own.
-    pub input: Option<BorrowedFd<'a>>,
+    pub(crate) input: Option<BorrowedFd<'a>>,
     /// Standard output.
-    pub output: BorrowedFd<'a>,
+    pub(crate) output: BorrowedFd<'a>,
     /// Standard error.
-    pub errors: BorrowedFd<'a>,
+    pub(crate) errors: BorrowedFd<'a>,
 }
 
 impl<'a> Prepared<'a> {
     /// Makes it ready; `confine` is done in the child last of all.
-    pub fn new(
+    pub(crate) fn new(
         program: &CStr,
         arguments: Vec<CString>,
         environment: Vec<CString>,
@@ -163,12 +162,12 @@ impl<'a> Prepared<'a> {
     }
 
     /// Has the child say who it is before it becomes the program.
-    pub fn announce(&mut self, announcement: Announcement) {
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
         self.announcement = Some(announcement);
     }
 
     /// Starts the program in a session of its own. Gives back its process id once it runs.
-    pub fn start(&mut self) -> Result<i32, Errno> {
+    pub(crate) fn start(&mut self) -> Result<i32, Errno> {
         system::start(self)
     }
 }

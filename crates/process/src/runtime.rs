@@ -1,34 +1,7 @@
-//! Pipes and signals for tokio.
+//! Signals for a server with tokio.
 
-use rustix::fd::OwnedFd;
 use rustix::process::Signal;
-use std::io;
-use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// The end of a pipe that is read. A reading that is given up loses nothing.
-pub type Reader = pipe::Receiver;
-
-/// The end of a pipe that is written to.
-pub type Writer = pipe::Sender;
-
-/// The end of a pipe that is read, for this runtime.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn reader(pipe: OwnedFd) -> io::Result<Reader> {
-    Reader::from_owned_fd(pipe)
-}
-
-/// The end of a pipe that is written to, for this runtime.
-///
-/// # Errors
-///
-/// What the system says.
-pub fn writer(pipe: OwnedFd) -> io::Result<Writer> {
-    Writer::from_owned_fd(pipe)
-}
 
 /// Waits for a signal that is to end a server; gives its number. Where no handlers can be set, such
 /// a signal ends the process at once, and supervisors end what it has started.

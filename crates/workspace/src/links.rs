@@ -1,7 +1,7 @@
 //! Where a path leads, and through which links: who may change a directory may point the links
 //! in it elsewhere.
 
-use super::io::Errno;
+use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Component;
@@ -38,7 +38,7 @@ impl Resolved {
 ///
 /// `INVAL` for a path that is not absolute, or what the system says.
 pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
-    use super::ffi::OsStringExt;
+    use std::os::unix::ffi::OsStringExt;
     if !path.is_absolute() {
         return Err(Errno::INVAL);
     }
@@ -56,7 +56,7 @@ pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
         match Path::new(&step).components().next() {
             Some(Component::Normal(name)) => {
                 let next = resolved.real.join(name);
-                match super::fs::readlink(&next, Vec::new()) {
+                match rustix::fs::readlink(&next, Vec::new()) {
                     Ok(target) => {
                         if resolved.links.len() == MAX_LINKS {
                             return Err(Errno::LOOP);

@@ -32,9 +32,9 @@
 //! Left to others: system calls between fork and exec (`raw`), finding and ending processes
 //! (`tree`), and what is kept of a command that stays ([`Keeper`]).
 
-use super::tree;
+use super::{Event, GRACE, Keeper, OpenKeeper};
 use crate::raw::{self, Announcement, Prepared};
-use crate::supervisor::{Event, GRACE, Keeper, OpenKeeper};
+use crate::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

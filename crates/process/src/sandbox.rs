@@ -3,7 +3,7 @@
 //! A program that runs commands for a model, a plug-in or a stranger often wants the ordinary ones
 //! to work, and nothing else: a build may read the whole system and write to the project, but must
 //! not change a file of the user's or talk to the network. On Linux the kernel can hold a process
-//! to that without root and without a container, and this crate tells the kernel so.
+//! to that without root and without a container, and this module tells the kernel so.
 //!
 //! Owned here: what a sandboxed command may do, and the system calls that tell the kernel so.
 //! When a sandbox is wanted, and starting commands, is the caller's business.
@@ -13,7 +13,7 @@
 //! ```
 //! # #[cfg(target_os = "linux")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use gemini_tools_sandbox::{Mode, Sandbox, SandboxError, SandboxPolicy};
+//! use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxError, SandboxPolicy};
 //! use std::process::Command;
 //!
 //! let project = tempfile::tempdir()?;
@@ -69,11 +69,6 @@
 //! - Time, memory and the number of processes are not limited.
 //! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`Mode::Off`] is an error.
 
-/// The examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
-
 mod error;
 #[cfg(target_os = "linux")]
 mod filter;
@@ -82,7 +77,7 @@ mod ruleset;
 
 pub use error::SandboxError;
 
-use gemini_tools_platform::io::Errno;
+use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;

@@ -1,7 +1,7 @@
 //! What a sandboxed command may change, as a Landlock ruleset.
 
 use super::{SandboxError, unavailable};
-use gemini_tools_platform::links::{Resolved, resolve};
+use gemini_tools_workspace::links::{Resolved, resolve};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,

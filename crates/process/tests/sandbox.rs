@@ -18,7 +18,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gemini_tools_sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;

@@ -6,7 +6,7 @@
 //! other machine has not got yet, whether a program has read it or not, and other systems tell the
 //! end that writes nothing: then the reader is not watched.
 
-use crate::fd::BorrowedFd;
+use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
 /// A stream whose reader can be watched.
@@ -128,8 +128,8 @@ fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::{Reader, WatchedStream, reader};
-    use crate::fd::{AsFd, BorrowedFd, OwnedFd};
-    use crate::io::{read, write};
+    use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+    use rustix::io::{read, write};
     use std::os::unix::net::UnixStream;
 
     fn watched(fd: BorrowedFd<'_>) -> WatchedStream<'_> {

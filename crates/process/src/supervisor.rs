@@ -2,11 +2,14 @@
 //!
 //! A supervisor sees to that: a process between the caller and the program.
 
-pub use crate::system::start::file_with;
-pub use crate::system::supervisor::Supervised;
+mod start;
+mod supervised;
 
-use crate::fd::{BorrowedFd, OwnedFd};
-use crate::io::Errno;
+pub use start::file_with;
+pub use supervised::Supervised;
+
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -1,8 +1,7 @@
 //! Starting programs under a supervisor.
 
-use super::supervisor::Supervised;
+use super::{Start, Supervised};
 use crate::raw::{self, Descriptors, Prepared};
-use crate::supervisor::Start;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::CString;

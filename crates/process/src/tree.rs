@@ -13,11 +13,11 @@ use linux as system;
 use macos as system;
 
 pub use system::boot_id;
-pub(super) use system::{LOOK_FOR_ORPHANS, orphans};
+pub(crate) use system::{LOOK_FOR_ORPHANS, orphans};
 
-use crate::identity::Identity;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// How often processes that should end are looked for.
@@ -36,7 +36,23 @@ struct Stat {
     is_zombie: bool,
 }
 
+/// A process, told apart from a later one with the same id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The process id.
+    pub pid: i32,
+    /// The moment of its start: on Linux in clock ticks since the machine's, on macOS in
+    /// microseconds since 1970.
+    pub start_time: u64,
+}
+
 impl Identity {
+    /// Returns true if the process is still alive.
+    pub fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
     /// The process of this id, if one is alive.
     pub fn of(pid: i32) -> Option<Self> {
         system::stat(pid)

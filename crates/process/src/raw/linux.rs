@@ -1,0 +1,190 @@
+//! Linux: `clone`, `signalfd`, pidfds, sockets that keep messages apart.
+
+use super::{ANNOUNCEMENT_BYTES, Prepared, Received, become_program, exit, last};
+use rustix::fd::{AsFd, FromRawFd, OwnedFd};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags};
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::ptr;
+
+/// Room for the few calls of the child, in bytes; the parent's memory until it has become
+/// another program.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// A pipe that no program inherits: its reading and its writing end.
+pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+}
+
+/// Makes room for `bytes` in a pipe, where that is allowed.
+pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
+    // Without it there are only more changes between writer and reader.
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
+}
+
+/// A file without a name that no program inherits.
+pub(crate) fn file_in_memory() -> Result<File, Errno> {
+    rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from)
+}
+
+/// Two connected sockets that no program inherits, for [`send`] and [`receive`].
+pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let flags = SocketFlags::CLOEXEC;
+    rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// Sends one message.
+pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
+    rustix::net::send(socket, message, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Receives one message and gives its length, which is 0 where the other end is closed.
+pub(crate) fn receive(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+) -> Result<usize, Errno> {
+    let (length, _) = rustix::net::recv(socket, buffer, flags)?;
+    Ok(length)
+}
+
+/// Sends one message by a single system call.
+///
+/// # Safety
+///
+/// `socket` is open.
+pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES]) {
+    let bytes = message.as_ptr().cast::<c_void>();
+    // SAFETY: the message is only read, up to its length.
+    unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
+}
+
+/// A descriptor that becomes readable when the process has ended.
+pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
+    rustix::process::pidfd_open(pid, PidfdFlags::empty())
+}
+
+/// Whether this process ignores a signal.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    set.is_some_and(|set| set & (1 << (signal - 1)) != 0)
+}
+
+/// Blocks all signals and gives a descriptor from which `signals` can be read. Their actions
+/// are the default ones from now on: an ignored signal would never arrive.
+pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
+    // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
+    // is ours.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        let mut wanted: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut wanted);
+        for signal in signals {
+            libc::signal(*signal, libc::SIG_DFL);
+            libc::sigaddset(&raw mut wanted, *signal);
+        }
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        let fd = libc::signalfd(-1, &raw const wanted, flags);
+        if fd < 0 {
+            return Err(last());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Does something during which this thread is not ended by writing to a pipe without a reader:
+/// the write fails then, whatever the process does about `SIGPIPE`.
+pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
+    // SAFETY: all of these only write to the sets that are theirs.
+    let (pipe, before) = unsafe {
+        let mut pipe: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut pipe);
+        libc::sigaddset(&raw mut pipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before);
+        (pipe, before)
+    };
+    let result = write();
+    let at_once = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: as above. One that came meanwhile waits for this thread alone, and is taken.
+    unsafe {
+        libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const at_once);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+    }
+    result
+}
+
+/// The next signal, if one has come.
+pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+    let mut buffer = [0_u8; SIZE];
+    let n = rustix::io::read(fd, &mut buffer).ok()?;
+    let number = buffer.first_chunk::<4>().filter(|_| n == SIZE)?;
+    Some(Received(i32::from_ne_bytes(*number)))
+}
+
+/// Closes the descriptors of these numbers.
+pub(super) fn close_range(from: c_int, to: c_int) {
+    if from > to {
+        return;
+    }
+    // SAFETY: the caller owns nothing among these numbers that it will use again.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+    if done == 0 {
+        return;
+    }
+    for fd in from..=to.min(4096) {
+        // SAFETY: as above; a number that is not open is an error that does not matter.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Starts the program and waits until it is there.
+pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
+    // Its pages are touched by use only.
+    let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
+    let top = stack.as_mut_ptr().wrapping_add(STACK_BYTES & !15);
+    let mut attempt = Attempt { program, error: 0 };
+    // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
+    // has become the other program or has ended; it makes system calls only.
+    let pid = unsafe {
+        libc::clone(
+            attempt_it,
+            top.cast::<c_void>(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut attempt).cast::<c_void>(),
+        )
+    };
+    if pid < 0 {
+        return Err(last());
+    }
+    // SAFETY: the child has written it, if at all, before we went on.
+    match unsafe { ptr::read_volatile(&raw const attempt.error) } {
+        0 => Ok(pid),
+        error => Err(Errno::from_raw_os_error(error)),
+    }
+}
+
+struct Attempt<'a, 'b> {
+    program: &'a mut Prepared<'b>,
+    error: c_int,
+}
+
+extern "C" fn attempt_it(attempt: *mut c_void) -> c_int {
+    // SAFETY: the pointer is the one that `start` gave, and `start` waits.
+    let attempt = unsafe { &mut *attempt.cast::<Attempt<'_, '_>>() };
+    attempt.error = become_program(attempt.program, None);
+    exit(127)
+}
