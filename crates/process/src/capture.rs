@@ -45,7 +45,7 @@ const HEAD_FIFTHS: usize = 1;
 /// Maximum characters of live output at once.
 const LIVE_CHARS: usize = 8_000;
 
-/// Where the whole output goes if it has to be kept.
+/// A name for a file of the whole output.
 type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 
 /// Output as it comes in.
@@ -65,14 +65,14 @@ impl std::fmt::Debug for Capture<'_> {
     }
 }
 
-/// What is left of output in the end.
+/// The output as it is kept in the end.
 #[derive(Debug)]
 pub struct Captured {
     /// For the model: at most as long as the limit, with a marker where something is missing.
     pub text: String,
-    /// The same as it was printed, for a terminal.
+    /// The text as it was printed, for a terminal.
     pub coloured: Option<String>,
-    /// How many bytes came in all.
+    /// The number of bytes that came in all.
     pub bytes: u64,
     /// The file that holds all of it, where `text` does not.
     pub file: Option<PathBuf>,
@@ -118,12 +118,12 @@ impl<'a> Capture<'a> {
         self.decoder.push(bytes, |text| self.shown.push(text));
     }
 
-    /// How many bytes have come.
+    /// Returns the number of bytes that have come.
     pub fn bytes(&self) -> u64 {
         self.whole.bytes
     }
 
-    /// What came since the last time, for a user who watches; `None` where that is nothing.
+    /// Returns the output since the last time, for a user who watches, or `None` if there is none.
     pub fn take_live(&mut self) -> Option<String> {
         let live = self.shown.live.as_mut()?;
         if is_binary(&self.sniffed) {
@@ -138,7 +138,7 @@ impl<'a> Capture<'a> {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn write_whole(&mut self, path: &std::path::Path) -> io::Result<()> {
         let whole = &mut self.whole;
         match whole.path.take() {
@@ -151,7 +151,7 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
-    /// The end of the output.
+    /// Ends the output.
     pub fn finish(mut self) -> Captured {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
@@ -207,7 +207,7 @@ fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
     }
 }
 
-/// Whether output is binary: it has zero bytes together with control characters or invalid UTF-8, or
+/// Returns true if output is binary: it has zero bytes together with control characters or invalid UTF-8, or
 /// control characters together with a known signature. Zero bytes alone separate file names, except
 /// in an archive of text files. A signature alone proves nothing, since text can start with `BM` or
 /// `MZ`; only a PDF can be without control characters.
@@ -227,7 +227,7 @@ fn is_binary(start: &[u8]) -> bool {
         || (start.starts_with(b"%PDF-") && !is_utf8())
 }
 
-/// The MIME type of binary output. An archive is looked for first: it begins with the name of a file,
+/// Returns the MIME type of binary output. An archive is looked for first: it begins with the name of a file,
 /// which may be like another signature.
 fn format_of(start: &[u8]) -> &'static str {
     if is_tar(start) {
@@ -268,9 +268,9 @@ struct Whole<'a> {
     log: Option<Log>,
     path: Option<PathBuf>,
     bytes: u64,
-    /// Whether some of it could not be kept.
+    /// True if some of it could not be kept.
     is_lost: bool,
-    /// Whether the file has another owner now.
+    /// True if the file has another owner now.
     is_given_away: bool,
 }
 
@@ -326,7 +326,7 @@ impl Whole<'_> {
 
 /// The beginning and the end of a text, with the length of what lies between.
 struct Ends {
-    /// How many characters each side must be able to give.
+    /// The number of characters that each side must be able to give.
     limit: usize,
     head: String,
     /// Grows to twice its size before its beginning is thrown away.
@@ -370,7 +370,7 @@ impl Ends {
         self.tail.push_str(rest);
     }
 
-    /// At most `limit` characters, and a marker where something is missing. Whether that is
+    /// Returns at most `limit` characters, and a marker if something is missing, and whether that is
     /// so.
     fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> (String, bool) {
         if self.chars <= limit {
@@ -425,7 +425,7 @@ impl Ends {
     }
 }
 
-/// The last boundary of a character at or before `at`, which is no more than the length.
+/// Returns the last boundary of a character at or before `at`, which is no more than the length.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at)
         .rev()

@@ -15,30 +15,30 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the end of output and of short-lived children is waited for when the command
+/// The wait for the end of output and of short-lived children when the command
 /// itself has ended.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Signals and the death of the caller are looked for at least this often.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How often a user who watches is shown new output.
+/// The time between two pieces of output for a user who watches.
 const LIVE: Duration = Duration::from_secs(1);
 
-/// How much is read at once, in bytes.
+/// The size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The most that is taken in after the end, in bytes: more than a pipe can hold.
 const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How long the supervisor has to end everything, which includes what it gives up.
+/// The time of the supervisor to end everything, which includes what it gives up.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// The variable with the token of `serve_tools`. No command gets to see it: it would let its
 /// author in.
 pub const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
 
-/// What programs are told that run without a person: nothing may page, prompt, or open an
+/// Variables for programs that run without a person: nothing may page, prompt, or open an
 /// editor. A variable with an empty value switches its feature off.
 const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
     ("GEMINI_CLI", "1"),
@@ -67,11 +67,11 @@ const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
 pub struct ShellCommand<'a> {
     /// For the shell, as it is: `bash -c`.
     pub line: &'a str,
-    /// Where it runs: an open directory, so that it can't be exchanged.
+    /// The directory, open, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
-    /// What the directory is called.
+    /// The path of the directory.
     pub path: &'a Path,
-    /// What it may do.
+    /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
 }
 
@@ -84,8 +84,8 @@ pub struct CommandLimits {
     pub idle: Option<Duration>,
     /// After this the call goes its own way and the command stays.
     pub background_after: Option<Duration>,
-    /// How long the output is waited for that something else may still print when the command
-    /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` where only what
+    /// The wait for output that something else may still print when the command
+    /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` if only what
     /// is short-lived is waited for.
     pub hold: Option<Duration>,
 }
@@ -95,11 +95,11 @@ pub struct CommandLimits {
 pub enum CommandOutcome {
     /// The command has ended.
     Done {
-        /// How.
+        /// The status.
         ending: Ending,
-        /// Whether something that it started still runs.
+        /// True if something that it started still runs.
         has_survivors: bool,
-        /// Whether its output was still held open when it was no longer waited for.
+        /// True if its output was still held open when it was no longer waited for.
         is_held: bool,
         /// From its start to its own end.
         took: Duration,
@@ -134,21 +134,21 @@ pub struct ProgramCommand<'a> {
     /// As a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
     /// the directory where it is relative.
     pub program: &'a OsStr,
-    /// What comes after the program's name.
+    /// The program's arguments.
     pub arguments: &'a [OsString],
     /// Variables besides those that commands have anyway.
     pub environment: &'a [(OsString, OsString)],
-    /// What is on standard input.
+    /// The standard input.
     pub input: &'a [u8],
-    /// Where it runs: an open directory, so that it can't be exchanged.
+    /// The directory, open, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
-    /// What the directory is called.
+    /// The path of the directory.
     pub path: &'a Path,
-    /// What it may do.
+    /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
 }
 
-/// The environment of a command that runs in `path`.
+/// Returns the environment of a command that runs in `path`.
 pub(super) fn variables(path: &Path) -> Variables {
     let mut variables: Variables = std::env::vars_os().collect();
     variables.remove(OsStr::new(SERVE_TOKEN));
@@ -175,10 +175,10 @@ pub trait OutputSink {
     /// Takes a piece of what came on standard error, where that is kept apart.
     fn push_error(&mut self, bytes: &[u8]);
 
-    /// How many bytes have come in all.
+    /// Returns the number of bytes that have come in all.
     fn bytes(&self) -> u64;
 
-    /// What came since the last time, for a user who watches; `None` where that is nothing.
+    /// Returns the output since the last time, for a user who watches, or `None` if there is none.
     fn take_live(&mut self) -> Option<String>;
 }
 
@@ -221,7 +221,7 @@ struct Supervision<'a> {
     watched: &'a Supervised,
     capture: &'a mut dyn OutputSink,
     buffer: ReadBuffer,
-    /// Whether a process may still write.
+    /// True if a process may still write.
     is_open: bool,
     are_errors_open: bool,
     last_output: Instant,
@@ -365,7 +365,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// The end of a command that has ended by itself.
+    /// Returns the end of a command that has ended by itself.
     fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> CommandOutcome {
         self.drain();
         CommandOutcome::Done {
@@ -505,7 +505,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// The supervisor was killed: what can still be found is the session.
+    /// Ends the session of a command whose supervisor was killed.
     fn end_unwatched(&mut self) -> CommandOutcome {
         let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
         self.drain();

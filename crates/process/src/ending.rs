@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// How a process ended: by itself with a code, or by a signal.
+/// The end of a process: by itself with a code, or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The exit code.

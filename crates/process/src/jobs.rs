@@ -27,7 +27,7 @@ const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// No more of a record is read.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
-/// What was started.
+/// The processes of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobRecord {
@@ -35,30 +35,30 @@ pub struct JobRecord {
     pub processes: Vec<Identity>,
     /// The session of all of them that have not left it.
     pub session: i32,
-    /// Who watches over them.
+    /// The process that watches over them.
     pub supervisor: Option<Identity>,
-    /// Which run of the machine the ids belong to.
+    /// The boot of the machine to which the ids belong.
     pub boot_id: String,
     /// The shell's line.
     pub command: String,
-    /// Where it runs.
+    /// The directory.
     pub directory: String,
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     pub started_at: u64,
 }
 
-/// How one process ended: a further line of a record.
+/// The end of one process: a further line of a record.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EndingLine {
     pid: i32,
     exit_code: Option<i32>,
     signal: Option<i32>,
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     ended_at: u64,
 }
 
-/// A line that says how a process ended.
+/// Returns a line that says how a process ended.
 fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
         Ending::Code(code) => (Some(code), None),
@@ -74,12 +74,12 @@ fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-/// The ids that a record's first line names.
+/// Returns the ids that a record's first line names.
 fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names no process.
@@ -90,7 +90,7 @@ fn process_ids(record: &mut impl Read) -> Vec<i32> {
         .unwrap_or_default()
 }
 
-/// What a supervisor that stays goes on with.
+/// The open files of a supervisor that stays.
 struct Kept {
     log: Log,
     record: File,
@@ -130,18 +130,18 @@ pub struct Jobs {
     dir: PathBuf,
 }
 
-/// One job as it is now.
+/// A job as it is now.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// What was started.
+    /// The processes of a job.
     pub record: JobRecord,
     /// The job's log.
     pub log: PathBuf,
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
-    /// How its processes ended and when (seconds since 1970), where that is known.
+    /// The ends of its processes and their times (seconds since 1970), as far as they are known.
     pub endings: Vec<(i32, Ending, u64)>,
-    /// Whether its supervisor lives.
+    /// True if its supervisor lives.
     is_watched: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct Files {
 }
 
 impl Jobs {
-    /// The jobs that are kept in this directory, which need not exist.
+    /// Returns the jobs that are kept in this directory, which need not exist.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -199,7 +199,7 @@ impl Jobs {
         Ok(files)
     }
 
-    /// All jobs that are remembered, the latest first.
+    /// Returns all jobs that are remembered, the latest first.
     pub fn list(&self) -> Vec<Job> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else {
             return Vec::new();
@@ -218,7 +218,7 @@ impl Jobs {
         jobs
     }
 
-    /// The job that a process belongs to. Of several with this id, a living one, or else the
+    /// Returns the job that a process belongs to. Of several with this id, a living one, or else the
     /// latest.
     pub fn find(&self, pid: i32) -> Option<Job> {
         let jobs = self.list();
@@ -324,29 +324,29 @@ impl Job {
         })
     }
 
-    /// The id that names the job.
+    /// Returns the id that names the job.
     pub fn pid(&self) -> i32 {
         self.record.processes.first().map_or(0, |p| p.pid)
     }
 
-    /// Whether anything of it is still alive, its supervisor included: how the last process ended
+    /// Returns true if anything of it is still alive, its supervisor included: how the last process ended
     /// is known when that is gone.
     pub fn is_running(&self) -> bool {
         self.is_watched || !self.living.is_empty()
     }
 
-    /// How the job's first process ended, and when.
+    /// Returns the end of the job's first process, and its time.
     pub fn ending(&self) -> Option<(Ending, u64)> {
         self.ending_of(self.pid())
     }
 
-    /// How a process of the job ended, and when.
+    /// Returns the end of a process of the job, and its time.
     pub fn ending_of(&self, pid: i32) -> Option<(Ending, u64)> {
         let line = self.endings.iter().find(|(p, _, _)| *p == pid)?;
         Some((line.1, line.2))
     }
 
-    /// Whether a process of it, or, where its id stands for the job, anything is still alive.
+    /// Returns true if a process of it, or, where its id stands for the job, anything is still alive.
     pub fn is_alive(&self, pid: i32) -> bool {
         if self.is_whole(pid) {
             self.is_running()
@@ -355,7 +355,7 @@ impl Job {
         }
     }
 
-    /// Whether an id stands for all of the job: as long as the shell itself lives, all is its.
+    /// Returns true if an id stands for all of the job: as long as the shell itself lives, all is its.
     fn is_whole(&self, pid: i32) -> bool {
         pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
     }
@@ -386,7 +386,7 @@ impl Job {
     }
 }
 
-/// The living processes of a job whose supervisor was killed.
+/// Returns the living processes of a job whose supervisor was killed.
 fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)

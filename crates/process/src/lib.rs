@@ -78,7 +78,7 @@ pub use own::{caller, exit};
 pub use read_buffer::ReadBuffer;
 pub use sandboxed::sandbox_error;
 
-/// What is weaker on this system than on Linux; `None` there.
+/// The weaknesses of this system compared with Linux; `None` there.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     None
 } else {
@@ -88,7 +88,7 @@ pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     )
 };
 
-/// `SIGTERM` and so on; a number where the signal has no name.
+/// Returns `SIGTERM` and so on, or a number if the signal has no name.
 pub fn signal_name(signal: i32) -> String {
     signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)
 }

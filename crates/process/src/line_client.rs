@@ -21,18 +21,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How much of an answer is read at once, in bytes: all that a pipe holds.
+/// The size of a read, in bytes: all that a pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How often a request that waits looks whether it has to be given up.
+/// The time between two looks whether a request has to be given up.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program prints.
 pub trait Reply: DeserializeOwned + Debug + Send + 'static {
-    /// What is kept of lines that answer no request.
+    /// A collection of lines that answer no request.
     type Notes: Default + Debug + Send;
 
-    /// The id of the request that the line answers, and whether it is the last one to do so.
+    /// Returns the id of the request that the line answers, and whether it is the last one to do so.
     fn answers(&self) -> Option<(u64, bool)>;
 
     /// Returns true for an answer to a request that it does not name. Requests can't be told apart
@@ -65,7 +65,7 @@ pub struct Running<R> {
     waiting: Waiting<R>,
     /// Closed when the process has ended.
     ended: Receiver<()>,
-    /// What this process was told once, for all later requests.
+    /// The facts that this process was given once, for all later requests.
     told: BTreeSet<String>,
 }
 
@@ -142,12 +142,12 @@ impl<R: Reply> LineClient<R> {
         }
     }
 
-    /// What was kept of lines that answer no request, since this was last asked.
+    /// Takes the lines that answer no request, since the last time.
     pub fn take_notes(&self) -> R::Notes {
         std::mem::take(&mut lock(&self.notes))
     }
 
-    /// The process, if it runs; the next request starts another one.
+    /// Returns the process, if it runs; the next request starts another one.
     pub fn take(&self) -> Option<Running<R>> {
         lock(&self.running).take()
     }
@@ -222,7 +222,7 @@ fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
     ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
 }
 
-/// What reads the process's output.
+/// A thread's state, which reads the process's output.
 struct Reader<R: Reply> {
     waiting: Waiting<R>,
     notes: Arc<Mutex<R::Notes>>,

@@ -31,7 +31,7 @@ fn close_to_others() {
 #[cfg(not(target_os = "linux"))]
 fn close_to_others() {}
 
-/// A descriptor that becomes readable when the process that has started this one is gone. `None`
+/// Returns a descriptor that becomes readable when the process that has started this one is gone. `None`
 /// where that is not a caller: the first process of a machine or a container.
 pub fn caller() -> Option<OwnedFd> {
     let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
@@ -40,7 +40,7 @@ pub fn caller() -> Option<OwnedFd> {
     (getppid() == Some(parent)).then_some(caller)
 }
 
-/// The signal that says that the terminal is gone, where this process gets it: under `nohup` it
+/// Returns the signal that says that the terminal is gone, if this process gets it: under `nohup` it
 /// does not.
 pub fn hangup() -> Option<i32> {
     let signal = Signal::HUP.as_raw();

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is to be started.
+/// A program to be started.
 #[derive(Debug)]
 pub struct Program<'a> {
     /// A path, or a name that is looked up in the `PATH` of `environment`.
@@ -21,7 +21,7 @@ pub struct Program<'a> {
     pub arguments: &'a [String],
     /// All of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// Where it runs; a relative path of the program counts from here.
+    /// The directory; a relative path of the program counts from here.
     pub directory: &'a Path,
 }
 
@@ -29,11 +29,11 @@ pub struct Program<'a> {
 #[derive(Debug)]
 pub struct Piped {
     watched: Supervised,
-    /// What is written here it reads.
+    /// Our end of its standard input.
     pub input: Option<OwnedFd>,
-    /// What it prints; `None` once that has been taken.
+    /// Our end of its output; `None` once that has been taken.
     pub output: Option<OwnedFd>,
-    /// What it says on standard error; `None` once that has been taken.
+    /// Our end of its standard error; `None` once that has been taken.
     pub errors: Option<OwnedFd>,
     is_gone: bool,
     ending: Option<Ending>,
@@ -44,7 +44,7 @@ impl Program<'_> {
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is no such program, otherwise what the system says.
+    /// Returns `NotFound` if there is no such program, or the operating system's error.
     pub fn start(&self) -> io::Result<Piped> {
         let (mut watched, input) = start::start_piped(self)?;
         let output = watched.output.try_clone()?;
@@ -59,7 +59,7 @@ impl Program<'_> {
         })
     }
 
-    /// The file that its name stands for, as the system's shell would find it, but never in the
+    /// Returns the file that its name stands for, as the system's shell would find it, but never in the
     /// current directory.
     pub fn find(&self) -> Option<PathBuf> {
         crate::program::find(self.name, self.environment, self.directory)
@@ -82,7 +82,7 @@ impl Piped {
         self.is_gone
     }
 
-    /// How the program itself has ended, where [`Piped::is_gone`] has seen it; others that it
+    /// Returns the end of the program itself, if [`Piped::is_gone`] has seen it; others that it
     /// started may live on.
     pub fn ending(&self) -> Option<Ending> {
         self.ending

@@ -7,15 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where programs are looked for that no `PATH` names.
+/// The directories of programs if there is no `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Whether a file may be executed.
+/// Returns true if a file may be executed.
 pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
-/// Whether any user may execute a file, by its mode.
+/// Returns true if any user may execute a file, by its mode.
 pub fn may_be_executed(stat: &Stat) -> bool {
     stat.st_mode & 0o111 != 0
 }
@@ -28,7 +28,7 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     )
 }
 
-/// The file that a program's name stands for, as a shell would find it with these variables in
+/// Returns the file that a program's name stands for, as a shell would find it with these variables in
 /// this directory.
 pub fn find(
     name: &OsStr,
@@ -42,7 +42,7 @@ pub fn find(
     in_path(name, environment.get(OsStr::new("PATH")).unwrap_or(&usual))
 }
 
-/// What is executed where a program's name is this: a path as it is, so that the error is the
+/// Returns the file that is executed for a program's name: a path as it is, so that the error is the
 /// system's and a script sees its path as written; another as [`find`] finds it.
 pub fn to_execute(
     name: &OsStr,
@@ -55,14 +55,14 @@ pub fn to_execute(
     find(name, environment, directory)
 }
 
-/// The shell that runs a user's line, and what comes before the line: bash.
+/// Returns the shell that runs a user's line, and what comes before the line: bash.
 pub fn shell() -> Option<(PathBuf, &'static [&'static str])> {
     // What comes after `--` is the line, whatever it begins with.
     let words = &["--norc", "--noprofile", "-c", "--"];
     Some((find_program(OsStr::new("bash"))?, words))
 }
 
-/// Whether the shell takes code, settings or functions from a variable before it reads its line:
+/// Returns true if the shell takes code, settings or functions from a variable before it reads its line:
 /// none of that was judged.
 pub fn changes_shell(name: &OsStr) -> bool {
     const READ: [&str; 6] = [
@@ -84,7 +84,7 @@ fn in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
-/// The editor with the file, by the system's shell.
+/// Returns the editor with the file, by the system's shell.
 pub fn editor(editor: &OsStr, file: &Path) -> Command {
     // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
     // default action.

@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 /// Maximum kept of either stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
-/// How much node reads at once, in bytes.
+/// The size of node's reads, in bytes.
 const HOST_PIECE_BYTES: usize = 64 * 1024;
 
-/// How long the thread that feeds a program may take to notice that it has ended.
+/// The time in which the thread that feeds a program notices that it has ended.
 const FED: Duration = Duration::from_secs(2);
 
-/// What a program can read.
+/// The standard input of a program.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// This, to its end.
@@ -33,42 +33,42 @@ pub enum Input<'a> {
     KeptOpen,
 }
 
-/// How a program is run.
+/// The conditions under which a program is run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// What it can read.
+    /// The standard input.
     pub input: Input<'a>,
-    /// How long it may take.
+    /// The time that it may take.
     pub limit: Duration,
-    /// How long something may hold its pipes after its end.
+    /// The time for which something may hold its pipes after its end.
     pub hold: Duration,
-    /// Whether what it leaves behind lives on where it has ended by itself.
+    /// True if what it leaves behind lives on where it has ended by itself.
     pub leaves: bool,
 }
 
-/// What was seen of a program.
+/// The record of a program that was run.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ProgramRun {
-    /// What it printed.
+    /// The output.
     pub stdout: Vec<u8>,
-    /// What it said on standard error.
+    /// The standard error.
     pub stderr: Vec<u8>,
-    /// Whether it printed more than [`MAX_STREAM_BYTES`] to one of them.
+    /// True if it printed more than [`MAX_STREAM_BYTES`] to one of them.
     pub is_cut: bool,
-    /// How it ended, or why it was ended.
+    /// The end, or the reason why it was ended.
     pub ending: Result<Ending, StopReason>,
     /// From its start to its own end.
     pub took: Duration,
-    /// Whether something that it started held its pipes after its end for too long.
+    /// True if something that it started held its pipes after its end for too long.
     pub was_held: bool,
-    /// Whether it ended, or closed its input, before it had read all of that; not known where
+    /// True if it ended, or closed its input, before it had read all of that; not known where
     /// what it leaves behind lives on, and may hold its input.
     pub left_input: bool,
-    /// Whether a piece of what it printed began within a character, as a host would read it that
+    /// True if a piece of what it printed began within a character, as a host would read it that
     /// takes 64 KiB at once.
     pub splits_characters: bool,
-    /// How many bytes of both streams have come.
+    /// The bytes of both streams that have come.
     bytes: u64,
 }
 

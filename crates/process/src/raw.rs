@@ -97,7 +97,7 @@ pub(crate) struct Prepared<'a> {
     announcement: Option<Announcement>,
 }
 
-/// How a child says who it is, before it becomes another program.
+/// A message by which a child names itself, before it becomes another program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announcement {
     /// An open socket of [`socket_pair`].
@@ -121,7 +121,7 @@ impl fmt::Debug for Prepared<'_> {
 /// The descriptors that a program starts with.
 #[derive(Debug)]
 pub(crate) struct Descriptors<'a> {
-    /// Where it runs.
+    /// The directory.
     pub(crate) directory: BorrowedFd<'a>,
     /// Standard input; `None` for the caller's own.
     pub(crate) input: Option<BorrowedFd<'a>>,
@@ -172,7 +172,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The child's part: becomes the program, or gives the error that kept it from that. Makes system
+/// Becomes the program, in the child, or returns the error that kept it from that. Makes system
 /// calls only. Of the descriptors from 3 on, `keep` alone stays open until the program is there.
 fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.

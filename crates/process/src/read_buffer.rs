@@ -15,7 +15,7 @@ pub struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// A buffer that grows to `max_bytes`.
+    /// Returns a buffer that grows to `max_bytes`.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl ReadBuffer {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn read(&mut self, fd: impl AsFd) -> Result<&[u8], Errno> {
         let count = read(fd, &mut self.bytes[..])?;
         if count == self.bytes.len() && count < self.max_bytes {

@@ -84,7 +84,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How much a command may change. The order is from the widest to the strictest.
+/// The extent to which a command may change files. The order is from the widest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Mode {
     /// No sandbox.
@@ -97,31 +97,31 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What users call the modes, from the widest to the strictest.
+    /// The names of the modes, from the widest to the strictest.
     pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
 
-    /// The mode of that name, written exactly so.
+    /// Returns the mode of that name, written exactly so.
     pub fn from_name(name: &str) -> Option<Self> {
         [Mode::Off, Mode::WorkspaceWrite, Mode::ReadOnly]
             .into_iter()
             .find(|mode| mode.name() == name)
     }
 
-    /// The mode's name.
+    /// Returns the mode's name.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 }
 
-/// What a sandbox must allow.
+/// The rights of a command in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxPolicy {
-    /// How much may be changed.
+    /// The extent to which files may be changed.
     pub mode: Mode,
-    /// What may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
+    /// The paths that may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
     /// beneath, and single files, devices or sockets. Absolute.
     pub writable: Vec<PathBuf>,
-    /// Whether IP sockets may be used. Unix sockets of other programs stay out of reach: who
+    /// True if IP sockets may be used. Unix sockets of other programs stay out of reach: who
     /// listens there (a container engine, a terminal multiplexer) would act for the command.
     pub network: bool,
 }
@@ -137,7 +137,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Gets everything ready that needs memory or may fail for good reasons; `None` where no
+    /// Gets everything ready that needs memory or may fail for good reasons; `None` if no
     /// sandbox is wanted. A path of [`SandboxPolicy::writable`] that does not exist is left out, so
     /// that nothing can be written there even if it comes to be: see [`Sandbox::missing`].
     ///
@@ -168,7 +168,7 @@ impl Sandbox {
         }))
     }
 
-    /// No sandbox is to be had on this system, so that only [`Mode::Off`] is not an error.
+    /// Returns an error for every mode but [`Mode::Off`]: this system has no sandbox.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl Sandbox {
         }
     }
 
-    /// The writable paths that did not exist and can't be written therefore.
+    /// Returns the writable paths that did not exist and can't be written therefore.
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing
     }
@@ -210,7 +210,7 @@ impl Sandbox {
     #[cfg(target_os = "linux")]
     pub fn apply(&self) -> Result<(), Errno> {
         use rustix::thread::{CapabilitySet, CapabilitySets};
-        /// What root's builds and archivers are used to. What is left out: mounts, devices,
+        /// The capabilities that root's builds and archivers need. Left out are mounts, devices,
         /// modules, the clock, the network's set-up, the immutable flag.
         const KEPT: CapabilitySet = CapabilitySet::CHOWN
             .union(CapabilitySet::DAC_OVERRIDE)
@@ -239,7 +239,7 @@ impl Sandbox {
             .try_for_each(|filter| restrict_system_calls(filter))
     }
 
-    /// Never reached, because there is no value of this type.
+    /// Returns an error, in theory: there is no value of this type.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl Sandbox {
         Err(Errno::NOSYS)
     }
 
-    /// The error for a child that [`Sandbox::apply`] kept from being started.
+    /// Returns the error for a child that [`Sandbox::apply`] kept from being started.
     pub fn not_applied(error: &std::io::Error) -> SandboxError {
         unavailable(
             format!("The kernel refused to put the command into its sandbox ({error})"),
@@ -312,7 +312,7 @@ fn restrict_system_calls(filter: &[seccompiler::sock_filter]) -> Result<(), Errn
     checked(status)
 }
 
-/// The outcome of a raw system call.
+/// Returns the outcome of a raw system call.
 #[cfg(target_os = "linux")]
 fn checked(status: libc::c_long) -> Result<(), Errno> {
     if status == 0 {
@@ -322,7 +322,7 @@ fn checked(status: libc::c_long) -> Result<(), Errno> {
     Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// The error for a sandbox that was asked for and can't be had.
+/// Returns the error for a sandbox that was asked for and can't be had.
 fn unavailable(why: impl Into<String>, remedy: &'static str) -> SandboxError {
     SandboxError::Unavailable {
         why: why.into(),

@@ -4,7 +4,7 @@ use crate::sandbox::SandboxError;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 
-/// The error of a call whose command can't have its sandbox: `policy_violation`, because nothing
+/// Returns the error of a call whose command can't have its sandbox: `policy_violation`, because nothing
 /// runs without it.
 pub fn sandbox_error(error: &SandboxError) -> ToolError {
     let hint = match error {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Signals {
     cancel: Cancellation,
-    /// What happens at a SIGINT.
+    /// The handlers of SIGINT.
     interrupt: Mutex<Vec<SigId>>,
 }
 
@@ -30,7 +30,7 @@ impl Signals {
         Self { cancel, interrupt }
     }
 
-    /// What they cancel.
+    /// Returns the cancellation that they signal.
     pub fn cancellation(&self) -> &Cancellation {
         &self.cancel
     }
@@ -53,7 +53,7 @@ impl Signals {
     }
 }
 
-/// Without a handler the signal ends the process, which is right as well.
+/// Registers the handlers of a signal. Without one the signal ends the process, which is right as well.
 fn register(cancel: &Cancellation, signal: i32) -> Vec<SigId> {
     let cell = cancel.signal_cell();
     let is_second = Arc::new(AtomicBool::new(cell.load(Ordering::Relaxed) != 0));

@@ -16,7 +16,7 @@ impl ShellCommand<'_> {
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is no shell, otherwise what the system says.
+    /// Returns `NotFound` if there is no shell, or the operating system's error.
     pub fn start(&self) -> io::Result<Supervised> {
         let (shell, words) = program::shell().ok_or(io::ErrorKind::NotFound)?;
         let words = words.iter().chain([&self.line]);
@@ -43,7 +43,7 @@ impl ProgramCommand<'_> {
     ///
     /// # Errors
     ///
-    /// `NotFound` where there is no such program, otherwise what the system says.
+    /// Returns `NotFound` if there is no such program, or the operating system's error.
     pub fn start(&self) -> io::Result<Supervised> {
         let mut environment = variables(self.path);
         let program = program::to_execute(self.program, &environment, self.path);

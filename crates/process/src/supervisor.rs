@@ -18,22 +18,22 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long processes have between being asked to end and being killed.
+/// The time of processes between being asked to end and being killed.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// What there is to say of a program that was started.
+/// News of a program that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The program has ended; others that it started may live on.
     Ended {
-        /// How.
+        /// The status.
         status: ExitStatus,
-        /// Whether nothing is left of what it started.
+        /// True if nothing is left of what it started.
         all_gone: bool,
     },
     /// Nothing is left but the processes that could not be ended.
     AllGone {
-        /// How many.
+        /// Their number.
         left: usize,
     },
     /// The program is no longer watched over.
@@ -52,26 +52,26 @@ pub trait Keeper {
 /// Opens the files that [`Supervised::detach`] names: the record, and the log of the output.
 pub type OpenKeeper = fn(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>>;
 
-/// What a process does to itself before it becomes the program. It may only make system calls.
+/// The last steps of a process before it becomes the program. They may only make system calls.
 pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;
 
-/// What a program is started with.
+/// A program to be started.
 pub struct Start<'a> {
     /// The file of the program. A relative path counts from the directory.
     pub program: &'a Path,
-    /// What it is told that it is called.
+    /// The name for itself (`argv[0]`).
     pub name: &'a OsStr,
     /// The arguments that the program gets.
     pub arguments: &'a [&'a OsStr],
     /// All of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// Where it runs: an open directory, so that it can't be exchanged.
+    /// The directory, open, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
-    /// What it reads on standard input; `None` for nothing.
+    /// The standard input; `None` for an empty one.
     pub input: Option<OwnedFd>,
-    /// Whether standard error is kept apart.
+    /// True if standard error is kept apart.
     pub apart: bool,
-    /// Where it has a sandbox: what puts it there, last of all.
+    /// The last step, which puts it into its sandbox.
     pub confine: Option<&'a Confine<'a>>,
     /// For when it stays.
     pub keeper: OpenKeeper,

@@ -57,7 +57,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// The end: gives what is left of a character that never came whole.
+    /// Ends the text: gives what is left of a character that never came whole.
     pub fn finish(&mut self, mut out: impl FnMut(&str)) {
         let partial = std::mem::take(&mut self.partial);
         if !partial.is_empty() {
@@ -72,12 +72,12 @@ pub struct TerminalEmulator {
     state: State,
     /// The line so far.
     line: Vec<char>,
-    /// Where the next character goes in it.
+    /// The column of the next character in it.
     column: usize,
     /// Parameters of the sequence so far.
     parameters: String,
     sequence: usize,
-    /// How many control characters were seen that no text has.
+    /// The number of control characters that no text has.
     pub odd: u64,
 }
 
@@ -98,12 +98,12 @@ enum State {
 }
 
 impl TerminalEmulator {
-    /// The line that has not ended, as it is now.
+    /// Returns the line that has not ended, as it is now.
     pub fn unfinished(&self) -> String {
         self.line.iter().collect()
     }
 
-    /// The end of the output: gives the last line, which has no line feed.
+    /// Ends the output: gives the last line, which has no line feed.
     pub fn finish(&mut self, out: &mut impl FnMut(&str)) {
         self.flush(out);
     }
@@ -178,7 +178,7 @@ impl TerminalEmulator {
         }
     }
 
-    /// The only way into the line, which is passed on where it gets too long.
+    /// Adds to the line, which is passed on if it gets too long.
     fn put(&mut self, c: char, out: &mut impl FnMut(&str)) {
         if self.column < self.line.len() {
             self.line[self.column] = c;
@@ -232,7 +232,7 @@ impl TerminalEmulator {
         };
     }
 
-    /// The control sequences that change what is in the line, or lead away from it. What
+    /// Obeys the control sequences that change what is in the line, or lead away from it. What
     /// is in a line that is left was seen, so that it is passed on: lines that have been
     /// can't be written over.
     fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
@@ -264,7 +264,7 @@ impl TerminalEmulator {
     }
 }
 
-/// How much of a text is free of control characters but line feeds and tabs, in bytes.
+/// Returns the bytes of a text before the first control character but line feeds and tabs.
 fn plain_prefix(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -284,7 +284,7 @@ fn plain_prefix(text: &str) -> usize {
         .map_or(bytes.len(), |(i, _)| i)
 }
 
-/// Whether a control character but a line feed and a tab may begin with this byte.
+/// Returns true if a control character but a line feed and a tab may begin with this byte.
 fn may_be_control(b: u8) -> bool {
     matches!(b, 0..=8 | 0xb..=0x1f | 0x7f | 0xc2)
 }

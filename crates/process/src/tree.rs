@@ -20,14 +20,14 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// How often processes that should end are looked for.
+/// The time between two looks for processes that should end.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// After this, processes that can't be ended (those of another user, or stuck in the kernel)
 /// are given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// What the kernel says about a process.
+/// The state of a process.
 #[derive(Debug, Clone, Copy)]
 struct Stat {
     identity: Identity,
@@ -53,7 +53,7 @@ impl Identity {
         Self::of(self.pid) == Some(self)
     }
 
-    /// The process of this id, if one is alive.
+    /// Returns the process of this id, if one is alive.
     pub fn of(pid: i32) -> Option<Self> {
         system::stat(pid)
             .filter(|s| !s.is_zombie)
@@ -69,12 +69,12 @@ impl Identity {
     }
 }
 
-/// All living processes below `root`, parents before their children.
+/// Returns all living processes below `root`, parents before their children.
 pub fn descendants(root: i32) -> Vec<Identity> {
     below(root, &system::all())
 }
 
-/// The living processes of a session, for when they are no longer watched over. Of session 0, which is that of the
+/// Returns the living processes of a session, for when they are no longer watched over. Of session 0, which is that of the
 /// kernel's own processes and of what a container can't see, there are none.
 pub fn of_session(session: i32) -> Vec<Identity> {
     if session <= 0 {
@@ -156,7 +156,7 @@ fn endable(first: &[Identity], me: i32) -> impl Iterator<Item = &Identity> {
     first.iter().filter(move |i| i.pid > 1 && i.pid != me)
 }
 
-/// All living processes below a supervisor, with those of the session that it watches over which
+/// Returns all living processes below a supervisor, with those of the session that it watches over which
 /// have lost their parent.
 pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
     let mut found = descendants(supervisor);

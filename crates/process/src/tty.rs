@@ -12,7 +12,7 @@ use std::time::Duration;
 /// [`WAIT`] in tenths of a second.
 const WAIT_TENTHS: u8 = 2;
 
-/// How long a read waits for a key.
+/// The time for which a read waits for a key.
 pub const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
 
 /// A terminal.
@@ -26,7 +26,7 @@ impl From<File> for Tty {
 }
 
 impl Tty {
-    /// The controlling terminal; `None` where there is none.
+    /// Returns the controlling terminal, or `None` if there is none.
     pub fn open() -> Option<Self> {
         let tty = OpenOptions::new()
             .read(true)
@@ -37,7 +37,7 @@ impl Tty {
         Some(Self(tty))
     }
 
-    /// Whether it can show colours: any can that `TERM` says no other thing of.
+    /// Returns true if it can show colours: any can that `TERM` says no other thing of.
     pub fn can_colour(&self) -> bool {
         true
     }
@@ -51,7 +51,7 @@ impl Tty {
         (&self.0).write_all(text.as_bytes())
     }
 
-    /// Remembers the present modes.
+    /// Saves the present modes until the guard is dropped.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Tty {
         })
     }
 
-    /// Lets keys come one by one, unseen and without signals.
+    /// Sets the terminal to give keys one by one, unseen and without signals.
     ///
     /// # Errors
     ///
@@ -97,11 +97,11 @@ impl Tty {
         .map_err(io::Error::from)
     }
 
-    /// The terminal, for a program that a person uses there: input, output, standard error.
+    /// Returns the terminal, for a program that a person uses there: input, output, standard error.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn streams(&self) -> io::Result<[Stdio; 3]> {
         let stream = || self.0.try_clone().map(Stdio::from);
         Ok([stream()?, stream()?, stream()?])

@@ -18,7 +18,7 @@ pub struct WatchedStream<'a> {
     piece_bytes: usize,
 }
 
-/// How a reader takes what is written.
+/// The way in which a reader takes what is written.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
     /// At once and whole, or by itself: a file, a terminal, a device.
@@ -33,7 +33,7 @@ pub enum Reader<'a> {
 #[cfg(target_os = "linux")]
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// How what is written to `fd` is read.
+/// Classifies the reader of `fd`.
 #[cfg(target_os = "linux")]
 pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
     use rustix::fs::FileType;
@@ -63,25 +63,25 @@ pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
     Reader::Watched(stream)
 }
 
-/// How what is written to `fd` is read.
+/// Classifies the reader of `fd`.
 #[cfg(not(target_os = "linux"))]
 pub fn reader(_fd: BorrowedFd<'_>) -> Reader<'_> {
     Reader::Unwatched
 }
 
 impl<'a> WatchedStream<'a> {
-    /// The stream itself.
+    /// Returns the stream itself.
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.fd
     }
 
-    /// How many bytes a reader gets in one piece, if they are written at once while nothing else is
+    /// Returns the number of bytes that a reader gets in one piece, if they are written at once while nothing else is
     /// unread and the reader's own buffer has room.
     pub fn piece_bytes(&self) -> usize {
         self.piece_bytes
     }
 
-    /// A number that is 0 where all has been read; `None` where the system does not say.
+    /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
     #[cfg(target_os = "linux")]
     pub fn unread_bytes(&self) -> Option<u64> {
         if self.is_socket {
@@ -90,7 +90,7 @@ impl<'a> WatchedStream<'a> {
         rustix::io::ioctl_fionread(self.fd).ok()
     }
 
-    /// Whether the reader goes away within a pause.
+    /// Returns true if the reader goes away within a pause.
     #[cfg(target_os = "linux")]
     pub fn is_abandoned_after(&self, pause: Duration) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
@@ -99,21 +99,21 @@ impl<'a> WatchedStream<'a> {
         poll(&mut reader, limit.as_ref()).is_ok_and(|count| count > 0)
     }
 
-    /// Whether the reader goes away within a pause.
+    /// Returns true if the reader goes away within a pause.
     #[cfg(not(target_os = "linux"))]
     pub fn is_abandoned_after(&self, pause: Duration) -> bool {
         std::thread::sleep(pause);
         false
     }
 
-    /// A number that is 0 where all has been read; `None` where the system does not say.
+    /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
     #[cfg(not(target_os = "linux"))]
     pub fn unread_bytes(&self) -> Option<u64> {
         None
     }
 }
 
-/// The memory of what was sent and not yet read.
+/// Returns the memory of what was sent and not yet read.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "rustix does not wrap this request of ioctl")]
 fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {

@@ -12,8 +12,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// `permission_denied` where it would belong to another user or group, `file_write_failure` where
-/// a part can't be kept, or what the system says.
+/// Returns `permission_denied` if it would belong to another user or group, `file_write_failure` where
+/// a part can't be kept, or the operating system's error.
 pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), ToolError> {
     copy(&current.file, &current.stat, file).map_err(|not_kept| match not_kept {
         NotKept::System(errno) => system_error(errno, &path.display().to_string()),
@@ -63,7 +63,7 @@ fn refused(path: &Path, what: &str, why: &str) -> ToolError {
 /// A reason why a file can't have the same access as another.
 #[derive(Debug)]
 enum NotKept {
-    /// What the system says.
+    /// The operating system's error.
     System(Errno),
     /// The file would belong to another user or group.
     Owner {
@@ -74,7 +74,7 @@ enum NotKept {
     },
     /// The system gives it another mode than this, in octal digits.
     Mode(String),
-    /// Which attributes there are can't be told.
+    /// The attributes can't be listed.
     Attributes(Errno),
     /// The attribute of this name can't be kept.
     Attribute(Vec<u8>, Errno),
@@ -146,17 +146,17 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), NotKept> {
     Ok(())
 }
 
-/// Whether an attribute says who may do what.
+/// Returns true if an attribute says who may do what.
 fn is_access_list(name: &[u8]) -> bool {
     name.starts_with(b"system.")
 }
 
-/// Whether an attribute is about the content, so that the system makes it anew.
+/// Returns true if an attribute is about the content, so that the system makes it anew.
 fn is_of_the_content(name: &[u8]) -> bool {
     [&b"security.ima"[..], b"security.evm"].contains(&name)
 }
 
-/// Whether a file without an attribute would not be the same to its users. Capabilities only
+/// Returns true if a file without an attribute would not be the same to its users. Capabilities only
 /// widen what it may do, and a write in place takes them away as well. What begins otherwise is
 /// the system's own.
 fn must_be_kept(name: &[u8]) -> bool {
@@ -164,7 +164,7 @@ fn must_be_kept(name: &[u8]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != b"security.capability"
 }
 
-/// The names of all attributes of a file, each with a NUL.
+/// Returns the names of all attributes of a file, each with a NUL.
 fn attributes(file: &File) -> Result<Vec<u8>, Errno> {
     match grown(|buffer| rustix::fs::flistxattr(file, buffer)) {
         Err(Errno::NOTSUP | Errno::NOSYS) => Ok(Vec::new()),
@@ -180,7 +180,7 @@ fn value(file: &File, name: &[u8]) -> Result<Vec<u8>, Errno> {
     grown(|buffer| rustix::fs::fgetxattr(file, name, buffer))
 }
 
-/// What a call puts into a buffer that is as large as it needs.
+/// Returns what a call puts into a buffer that is as large as it needs.
 fn grown(call: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
     let mut buffer = vec![0_u8; 1024];
     loop {

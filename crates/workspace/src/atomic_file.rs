@@ -18,7 +18,7 @@ pub fn write_cache(path: &Path, content: &[u8]) {
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error.
 pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, true)
 }

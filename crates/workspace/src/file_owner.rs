@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// settings take some hundred times as much memory as their text.
 const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
-/// What is said of a link that is not followed.
+/// The reason for a link that is not followed.
 pub const LEADS_OUT: &str = "a link leads out of the project";
 
 /// Whose a file is, which says how it is opened.
@@ -37,7 +37,7 @@ pub enum FileOwner<'a> {
     },
 }
 
-/// Whether a directory is the user's home.
+/// Returns true if a directory is the user's home.
 pub fn is_home(home: Option<&Path>, root: &Path) -> bool {
     home.is_some_and(|home| {
         home == root || std::fs::canonicalize(home).is_ok_and(|canonical| canonical == root)
@@ -49,7 +49,7 @@ pub fn is_home(home: Option<&Path>, root: &Path) -> bool {
 pub struct RegularFile {
     /// The file.
     pub file: File,
-    /// What the system says of it.
+    /// The metadata.
     pub metadata: Metadata,
 }
 
@@ -63,7 +63,7 @@ impl From<ResolveError> for io::Error {
 }
 
 impl<'a> FileOwner<'a> {
-    /// Whose the file at a path is, by where it lies: what is in the `.gemini` of the project in
+    /// Returns the owner of the file at a path, by where it lies: what is in the `.gemini` of the project in
     /// `root` is the project's, unless that directory is the user's home.
     pub fn of(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
         if home != Some(root) && path.starts_with(root.join(".gemini")) {
@@ -91,21 +91,21 @@ impl<'a> FileOwner<'a> {
         }
     }
 
-    /// What is at a path, links followed.
+    /// Returns the state of what is at a path, links followed.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open`].
+    /// Returns the errors of [`FileOwner::open`].
     pub fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
         let opened = self.open(path, PATH_ONLY)?;
         Ok(rustix::fs::fstat(&opened)?)
     }
 
-    /// What is at a path itself, and where it leads if it is a link.
+    /// Returns the state of what is at a path itself, and the target if it is a link.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open`].
+    /// Returns the errors of [`FileOwner::open`].
     pub fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;
@@ -120,17 +120,17 @@ impl<'a> FileOwner<'a> {
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open`].
+    /// Returns the errors of [`FileOwner::open`].
     pub(crate) fn directory(self, path: &Path) -> Result<Dir, ResolveError> {
         let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(Dir::read_from(&dir)?)
     }
 
-    /// The names in a directory, as they come.
+    /// Returns the names in a directory, as they come.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open`].
+    /// Returns the errors of [`FileOwner::open`].
     pub fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
         use std::os::unix::ffi::OsStrExt;
         let mut names = Vec::new();
@@ -144,12 +144,12 @@ impl<'a> FileOwner<'a> {
         Ok(names)
     }
 
-    /// Opens a file; `None` where there is none. A project may bring anything under a name: what
+    /// Opens a file, or `None` if there is none. A project may bring anything under a name: what
     /// is not a regular file is not waited for.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open`], or that it is not a regular file.
+    /// Returns the errors of [`FileOwner::open`], or that it is not a regular file.
     pub fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match self.open(path, flags) {
@@ -163,21 +163,21 @@ impl<'a> FileOwner<'a> {
         Ok(Some(RegularFile { file, metadata }))
     }
 
-    /// The text of a file; `None` where there is none. Of a large one only the beginning is
+    /// Returns the text of a file, or `None` if there is none. Of a large one only the beginning is
     /// read, which then does not parse.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open_regular`].
+    /// Returns the errors of [`FileOwner::open_regular`].
     pub fn read(self, path: &Path) -> io::Result<Option<String>> {
         self.open_regular(path)?.map(RegularFile::text).transpose()
     }
 
-    /// At most `limit` bytes of a file's beginning; `None` where there is none.
+    /// Returns at most `limit` bytes of a file's beginning, or `None` if there is none.
     ///
     /// # Errors
     ///
-    /// As [`FileOwner::open_regular`].
+    /// Returns the errors of [`FileOwner::open_regular`].
     pub fn beginning(self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let opened = self.open_regular(path)?;
         opened.map(|opened| opened.beginning(limit)).transpose()
@@ -185,7 +185,7 @@ impl<'a> FileOwner<'a> {
 }
 
 impl RegularFile {
-    /// The text.
+    /// Returns the text.
     ///
     /// # Errors
     ///

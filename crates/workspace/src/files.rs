@@ -16,7 +16,7 @@ pub fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// What changes with a file's content, as text.
+/// Returns a text that changes with a file's content.
 pub fn version(metadata: &Metadata) -> String {
     format!(
         "{}:{}:{}:{}.{}",
@@ -28,7 +28,7 @@ pub fn version(metadata: &Metadata) -> String {
     )
 }
 
-/// Why a file may have been written by others than root and the user, for a message: by the file's
+/// Checks that only root and the user can have written a file, by the file's
 /// own metadata, and those of the directory that it is in.
 ///
 /// # Errors
@@ -47,19 +47,19 @@ pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static st
     Err("others can write to it or to its directory")
 }
 
-/// Whether others than root and the user own a file or may write to it.
+/// Returns true if others than root and the user own a file or may write to it.
 pub fn can_be_written_by_others(metadata: &Metadata) -> bool {
     let own = rustix::process::geteuid().as_raw();
     (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & OTHERS_WRITE != 0
 }
 
-/// Whether only the administrator can write to a directory.
+/// Returns true if only the administrator can write to a directory.
 pub fn is_of_the_system(directory: &Path) -> bool {
     std::fs::metadata(directory)
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & OTHERS_WRITE == 0)
 }
 
-/// Whether the repository of a directory is the user's or that of who owns `root`; `None` where
+/// Returns true if the repository of a directory is the user's or that of who owns `root`; `None` where
 /// there is none.
 pub fn is_our_repository(directory: &Path, root: &Path) -> Option<bool> {
     let owner = owner_of(&directory.join(".git"))?;
@@ -67,7 +67,7 @@ pub fn is_our_repository(directory: &Path, root: &Path) -> Option<bool> {
     Some(is_ours && owner_of(directory) == Some(owner))
 }
 
-/// Who owns what is at a path, links not followed; `None` where there is nothing.
+/// Returns the owner of what is at a path, links not followed, or `None` if there is nothing.
 fn owner_of(path: &Path) -> Option<u32> {
     let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(stat.st_uid)
@@ -77,7 +77,7 @@ fn owner_of(path: &Path) -> Option<u32> {
 ///
 /// # Errors
 ///
-/// `PERM` where it is not, or what the system says.
+/// Returns `PERM` if it is not, or the operating system's error.
 pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     let stat = rustix::fs::fstat(directory)?;
     let own = rustix::process::geteuid().as_raw();
@@ -93,12 +93,12 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error.
 pub fn flush_names(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Who may do what with a file: twelve bits of its mode.
+/// Returns the permissions of a file: twelve bits of its mode.
 #[cfg_attr(
     target_os = "linux",
     expect(

@@ -131,7 +131,7 @@ use std::sync::{Arc, OnceLock};
 /// The kernel takes no longer path, so no other program could open what lies at its end.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// One directory that tools may work in.
+/// A directory that tools may work in.
 #[derive(Debug)]
 pub struct Root {
     /// Absolute, without links.
@@ -139,7 +139,7 @@ pub struct Root {
     /// Absolute, as it was named.
     written: PathBuf,
     dir: OwnedFd,
-    /// Whether tools may only read here.
+    /// True if tools may only read here.
     read_only: bool,
 }
 
@@ -147,7 +147,7 @@ pub struct Root {
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
-    /// What was named as a root and is none, because a command could choose where it leads.
+    /// The paths that were named as roots and are none, because a command could choose where they lead.
     refused: Vec<PathBuf>,
     /// Below it long answers are kept for later calls.
     home: Option<PathBuf>,
@@ -165,7 +165,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
@@ -180,22 +180,22 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `execution_failed` where the current directory can't be opened.
+    /// Returns `execution_failed` if the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
         Self::open_at(&first, more, home)
     }
 
-    /// The same for another first root, which is an absolute path without links.
+    /// Opens a workspace with another first root, which is an absolute path without links.
     ///
     /// # Errors
     ///
-    /// `execution_failed` where it can't be opened.
+    /// Returns `execution_failed` if it can't be opened.
     pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         Self::open_among(first, more, &[], home)
     }
 
-    /// The same where commands may also write below the paths `writable`, absolute or relative
+    /// Opens a workspace in which commands may also write below the paths `writable`, absolute or relative
     /// to the first root.
     ///
     /// A further root that leads out of such a path, of another root or of the temporary
@@ -204,7 +204,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `execution_failed` where the first root can't be opened.
+    /// Returns `execution_failed` if the first root can't be opened.
     pub fn open_among(
         first: &Path,
         more: &[PathBuf],
@@ -263,13 +263,13 @@ impl Workspace {
         }
     }
 
-    /// What was named as a further root and is none: it leads through a link that a command
+    /// Returns the paths that were named as further roots and are none: they lead through a link that a command
     /// could point elsewhere.
     pub fn refused_roots(&self) -> &[PathBuf] {
         &self.refused
     }
 
-    /// All that was named as a root, as it was named, refused or not: for a sandbox, which judges
+    /// Returns all paths that were named as roots, refused or not: for a sandbox, which judges
     /// by the same paths.
     pub fn written_roots(&self) -> impl Iterator<Item = &Path> {
         let written = self.roots.iter().filter(|root| !root.read_only);
@@ -284,17 +284,17 @@ impl Workspace {
         let _ = self.keeper.set(keeper);
     }
 
-    /// The first root: relative paths start here.
+    /// Returns the first root: relative paths start here.
     pub fn root(&self) -> &Path {
         &self.roots[0].path
     }
 
-    /// The user's home directory, where there is one.
+    /// Returns the user's home directory, where there is one.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// All roots.
+    /// Returns all roots.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         self.roots
             .iter()
@@ -302,12 +302,12 @@ impl Workspace {
             .map(|r| r.path.as_path())
     }
 
-    /// The place of the first root itself.
+    /// Returns the place of the first root itself.
     pub fn root_place(&self) -> WorkspacePath {
         WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Places of all roots but those that lie below another.
+    /// Returns the places of all roots but those that lie below another.
     pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);
@@ -321,7 +321,7 @@ impl Workspace {
             .collect()
     }
 
-    /// A path as people see it: relative to the first root where it lies below.
+    /// Returns a path as people see it: relative to the first root where it lies below.
     pub fn display<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(self.root()) {
             Ok(rest) if !rest.as_os_str().is_empty() => rest,
@@ -334,7 +334,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params` for an empty path or one with a NUL,
+    /// Returns `invalid_tool_params` for an empty path or one with a NUL,
     /// `path_not_in_workspace` for one outside all roots.
     pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
         if argument.trim().is_empty() {
@@ -354,12 +354,12 @@ impl Workspace {
             .ok_or_else(|| self.outside(argument))
     }
 
-    /// [`Workspace::locate`] for an absolute path that is not an argument: nothing in it stands for
+    /// Finds the root of an absolute path that is not an argument: nothing in it stands for
     /// anything else.
     ///
     /// # Errors
     ///
-    /// `path_not_in_workspace` for one outside all roots.
+    /// Returns `path_not_in_workspace` for one outside all roots.
     pub fn locate_exactly(&self, path: &Path) -> Result<WorkspacePath, ToolError> {
         self.locate_path(path)
             .ok_or_else(|| self.outside(&path.display().to_string()))
@@ -384,7 +384,7 @@ impl Workspace {
         }
     }
 
-    /// The place of an absolute path that lies beneath a root by its words.
+    /// Returns the place of an absolute path that lies beneath a root by its words.
     fn beneath(&self, absolute: &Path) -> Option<WorkspacePath> {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.roots.iter().enumerate() {
@@ -462,28 +462,28 @@ impl Workspace {
             .map_err(|e| Self::path_error(e, place))
     }
 
-    /// The kind of what a path leads to, links followed beneath the roots.
+    /// Returns the kind of what a path leads to, links followed beneath the roots.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::open_file`].
+    /// Returns the errors of [`Workspace::open_file`].
     pub fn file_type(&self, place: &WorkspacePath) -> Result<FileType, ToolError> {
         self.stat(place)
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
-    /// What is known of what a path leads to, links followed beneath the roots.
+    /// Returns the state of what a path leads to, links followed beneath the roots.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::open_file`].
+    /// Returns the errors of [`Workspace::open_file`].
     pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
         self.open_beneath(place, PATH_ONLY)
             .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
     }
 
-    /// An error of the system as an error of the contract that names the path.
+    /// Returns an error of the system as an error of the contract that names the path.
     pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {
         let path = place.path().display();
         match error {
@@ -514,12 +514,12 @@ pub fn refusal(root: &Path) -> String {
     )
 }
 
-/// The real path of a first root, which is an absolute path, where commands may write below the
+/// Returns the real path of a first root, which is an absolute path, where commands may write below the
 /// paths `writable` and in the temporary directory.
 ///
 /// # Errors
 ///
-/// `policy_violation` where the path leads out of these through a link in them, so that a command
+/// Returns `policy_violation` if the path leads out of these through a link in them, so that a command
 /// could point it elsewhere; otherwise what the system says.
 pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolError> {
     let fail = |e| system_error(e, &written.display().to_string());
@@ -647,7 +647,7 @@ fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
     .with_hint("Name a regular file.")
 }
 
-/// Whether an open file lives in `/proc` or `/sys`, whose files report a size of zero.
+/// Returns true if an open file lives in `/proc` or `/sys`, whose files report a size of zero.
 fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -665,7 +665,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     }
 }
 
-/// Takes `.` and `..` off as text; `None` where `..` climbs above `/`.
+/// Takes `.` and `..` off as text; `None` if `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {

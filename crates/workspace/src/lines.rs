@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// pieces.
 const MIN_BUFFER_BYTES: usize = 256;
 
-/// Where lines are not counted, a line longer than this ends the window: its end would have to
+/// The longest line of a window if lines are not counted: the end of a longer one would have to
 /// be looked for in the rest of a large file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 

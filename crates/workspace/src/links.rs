@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Links followed before a path counts as endless, as the kernel has it.
 const MAX_LINKS: usize = 40;
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug)]
 pub struct Resolved {
     /// The path without links.
@@ -20,13 +20,13 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Whether the path leads out of `dir`, a path without links, through a link in it: who may
+    /// Returns true if the path leads out of `dir`, a path without links, through a link in it: who may
     /// change what is in there decides where the path leads.
     pub fn leaves(&self, dir: &Path) -> bool {
         !self.real.starts_with(dir) && self.links.iter().any(|link| link.starts_with(dir))
     }
 
-    /// Whether no link was followed.
+    /// Returns true if no link was followed.
     pub fn is_plain(&self) -> bool {
         self.links.is_empty()
     }
@@ -36,7 +36,7 @@ impl Resolved {
 ///
 /// # Errors
 ///
-/// `INVAL` for a path that is not absolute, or what the system says.
+/// Returns `INVAL` for a path that is not absolute, or the operating system's error.
 pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
     use std::os::unix::ffi::OsStringExt;
     if !path.is_absolute() {

@@ -58,7 +58,7 @@ pub(super) struct NewFile<'a> {
 }
 
 impl<'a> NewFile<'a> {
-    /// Makes a file without a name, or returns `None` where the file system can't do that.
+    /// Makes a file without a name, or returns `None` if the file system can't do that.
     ///
     /// # Errors
     ///

@@ -9,20 +9,20 @@ use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The directory for the answers of one project.
+/// Returns the directory for the answers of one project.
 pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
     project(home, root).join("tool-outputs")
 }
 
-/// The directory for a project's temporary files.
+/// Returns the directory for a project's temporary files.
 pub fn project(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
     home.join(".gemini/tmp").join(hex(&hash))
 }
 
 impl Workspace {
-    /// The workspace with the long answers of earlier calls as one more root that can only be
-    /// read; `None` where `argument` does not lie among them.
+    /// Returns the workspace with the long answers of earlier calls as one more root that can only be
+    /// read; `None` if `argument` does not lie among them.
     pub fn with_overflow(&self, argument: &str) -> Option<Self> {
         let home = self.home.as_ref()?;
         if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
@@ -38,19 +38,19 @@ impl Workspace {
         Some(wider)
     }
 
-    /// Where long answers are kept, if there is a home directory.
+    /// Returns the directory of long answers, if there is a home directory.
     pub fn overflow_dir(&self) -> Option<PathBuf> {
         Some(directory(self.home.as_ref()?, self.root()))
     }
 
-    /// Where what is known of the project's background processes is kept, if there is a home
+    /// Returns the directory of the records of the project's background processes, if there is a home
     /// directory.
     pub fn jobs_dir(&self) -> Option<PathBuf> {
         let home = self.home.as_ref()?;
         Some(project(home, self.root()).join("background-processes"))
     }
 
-    /// Where the temporary files of all projects are, if there is a home directory.
+    /// Returns the directory of the temporary files of all projects, if there is a home directory.
     pub fn projects_dir(&self) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(".gemini/tmp"))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// The processors that this process may use, within the limits of its control group. They are
+/// Returns the processors that this process may use, within the limits of its control group. They are
 /// counted once, because the standard library reads several files for that; 1 where it can't.
 pub fn processors() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 impl Workspace {
-    /// A workspace of one directory, in which nothing can be written. Links on the way to it
+    /// Returns a workspace of one directory, in which nothing can be written. Links on the way to it
     /// are followed.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn reading(directory: &Path) -> Result<Self, ToolError> {
         Self::of_directory(directory).map_err(|e| io_error(&e, directory))
     }
 
-    /// [`Workspace::reading`], with what the system says.
+    /// Opens a directory as [`Workspace::reading`] does.
     pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
         let path = std::fs::canonicalize(directory)?;
         let root = Root {
@@ -35,13 +35,13 @@ impl Workspace {
         })
     }
 
-    /// The place of an absolute path; `None` where it lies outside of all roots. Says nothing
+    /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
     /// about what is on the disk.
     pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
         self.locate_path(path)
     }
 
-    /// The nearest directory from the first root upwards that holds `.git`, or the first root
+    /// Returns the nearest directory from the first root upwards that holds `.git`, or the first root
     /// itself.
     ///
     /// The search ends before the home directory: a repository there keeps settings, and would

@@ -31,22 +31,22 @@ impl WorkspacePath {
         Self { root, rel, path }
     }
 
-    /// Absolute, as the caller named it.
+    /// Returns the absolute path, as the caller named it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Relative to its root; empty for the root itself.
+    /// Returns the path relative to its root; empty for the root itself.
     pub fn rel(&self) -> &Path {
         &self.rel
     }
 
-    /// The last component; empty for the root itself.
+    /// Returns the last component; empty for the root itself.
     pub fn name(&self) -> &OsStr {
         self.path.file_name().unwrap_or_default()
     }
 
-    /// A path below this one.
+    /// Returns a path below this one.
     #[must_use]
     pub fn join(&self, rel: &Path) -> Self {
         Self {
@@ -81,7 +81,7 @@ pub struct Entry {
     pub(super) dir: OwnedFd,
     /// Directories still to be made between `dir` and the entry.
     pub(super) missing: Vec<OsString>,
-    /// The entry's name; `None` where the path is a root.
+    /// The entry's name; `None` if the path is a root.
     pub(super) name: Option<OsString>,
 }
 
@@ -114,7 +114,7 @@ impl Workspace {
         walk.run()
     }
 
-    /// The root and the path below it that the absolute target of a link leads to.
+    /// Returns the root and the path below it that the absolute target of a link leads to.
     fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), ResolveError> {
         let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
         let place = self
@@ -125,7 +125,7 @@ impl Workspace {
     }
 }
 
-/// `None` where the kernel can't tell: its call is missing, or it met a link that it refuses.
+/// Opens a path by `openat2`. Returns `None` if its call is missing, or it met a link that it refuses.
 #[cfg(target_os = "linux")]
 pub(super) fn open_by_kernel(
     root: BorrowedFd<'_>,

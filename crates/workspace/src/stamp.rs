@@ -20,7 +20,7 @@ const COARSE_TICK: Duration = Duration::from_millis(2100);
 pub struct Stamp(i64, i64, u64, i64, u64, u64);
 
 impl Stamp {
-    /// The stamp of what the system says of a file.
+    /// Returns the stamp of what the system says of a file.
     #[expect(
         clippy::useless_conversion,
         clippy::unnecessary_cast,
@@ -37,18 +37,18 @@ impl Stamp {
         )
     }
 
-    /// The stamp of what a path leads to.
+    /// Returns the stamp of what a path leads to.
     pub fn of_path(path: &Path) -> Option<Self> {
         let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::of(&stat))
     }
 
-    /// When the content was changed last.
+    /// Returns the time of the last change of the content.
     pub fn modified(&self) -> SystemTime {
         time(self.1, self.2)
     }
 
-    /// How much longer than until `time` it takes for the file to be at rest; `None` where it
+    /// Returns how much longer than until `time` it takes for the file to be at rest, or `None` if it
     /// was then.
     pub fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
         let changed = self::time(self.3, self.4);
@@ -58,13 +58,13 @@ impl Stamp {
         (!rest.is_zero()).then_some(rest)
     }
 
-    /// In one word.
+    /// Returns the stamp as one word.
     pub fn to_text(self) -> String {
         let Self(size, modified, modified_nanos, changed, changed_nanos, inode) = self;
         format!("{size},{modified},{modified_nanos},{changed},{changed_nanos},{inode}")
     }
 
-    /// The opposite of [`Stamp::to_text`].
+    /// Parses the text of [`Stamp::to_text`].
     pub fn from_text(text: &str) -> Option<Self> {
         let mut fields = text.split(',');
         let mut next = || fields.next();

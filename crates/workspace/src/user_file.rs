@@ -16,13 +16,13 @@ use std::sync::OnceLock;
 const MAX_LINKS: usize = 40;
 
 impl Workspace {
-    /// A workspace for writing to the file at `path`, which is absolute and need not exist, and
+    /// Returns a workspace for writing to the file at `path`, which is absolute and need not exist, and
     /// the file's place in it. Directories that are missing on the way are made by the write,
     /// but not where a link leads.
     ///
     /// # Errors
     ///
-    /// `file_not_found` for a link into a directory that does not exist, or what the system
+    /// Returns `file_not_found` for a link into a directory that does not exist, or what the system
     /// says.
     pub fn for_user_file(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
         let fail = |e: &io::Error| super::io_error(e, path);
@@ -81,7 +81,7 @@ impl Workspace {
     }
 }
 
-/// Where a link leads; `None` for what is not a link or does not exist.
+/// Returns the target of a link, or `None` for what is not a link or does not exist.
 fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
     match path.read_link() {
         Ok(target) => Ok(Some(target)),

@@ -14,7 +14,7 @@ use std::ptr;
 /// another program.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// A pipe that no program inherits: its reading and its writing end.
+/// Returns a pipe that no program inherits: its reading and its writing end.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
 }
@@ -25,12 +25,12 @@ pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
 }
 
-/// A file without a name that no program inherits.
+/// Returns a file without a name that no program inherits.
 pub(crate) fn file_in_memory() -> Result<File, Errno> {
     rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from)
 }
 
-/// Two connected sockets that no program inherits, for [`send`] and [`receive`].
+/// Returns two connected sockets that no program inherits, for [`send`] and [`receive`].
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::CLOEXEC;
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -41,7 +41,7 @@ pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     rustix::net::send(socket, message, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Receives one message and gives its length, which is 0 where the other end is closed.
+/// Reads one message. Returns its length, which is 0 if the other end is closed.
 pub(crate) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],
@@ -62,12 +62,12 @@ pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES])
     unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
 }
 
-/// A descriptor that becomes readable when the process has ended.
+/// Returns a descriptor that becomes readable when the process has ended.
 pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty())
 }
 
-/// Whether this process ignores a signal.
+/// Returns true if this process ignores a signal.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let set = status
@@ -77,7 +77,7 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     set.is_some_and(|set| set & (1 << (signal - 1)) != 0)
 }
 
-/// Blocks all signals and gives a descriptor from which `signals` can be read. Their actions
+/// Returns a descriptor from which `signals` can be read, and blocks all signals. Their actions
 /// are the default ones from now on: an ignored signal would never arrive.
 pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
@@ -126,7 +126,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The next signal, if one has come.
+/// Returns the next signal, if one has come.
 pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();
     let mut buffer = [0_u8; SIZE];

@@ -23,10 +23,10 @@ use std::sync::{Mutex, PoisonError};
 /// The most descriptors that are looked at one by one. A process that has more has asked for it.
 const MAX_DESCRIPTORS: c_int = 65_536;
 
-/// How many bytes a message's length takes before it.
+/// The bytes of a message's length, which comes before it.
 const LENGTH: usize = 4;
 
-/// A pipe that no program inherits: its reading and its writing end.
+/// Returns a pipe that no program inherits: its reading and its writing end.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (reader, writer) = rustix::pipe::pipe()?;
     keep_private(&reader)?;
@@ -38,10 +38,10 @@ fn keep_private(fd: impl AsFd) -> Result<(), Errno> {
     rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
 }
 
-/// The kernel widens pipes by itself as they fill.
+/// Does nothing: the kernel widens pipes as they fill.
 pub(crate) fn widen(_pipe: impl AsFd, _bytes: usize) {}
 
-/// A file of its owner's in the directory for temporary ones that has lost its name at once and
+/// Returns a file of its owner's in the directory for temporary ones that has lost its name at once and
 /// that no program inherits.
 pub(crate) fn file_in_memory() -> Result<File, Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -62,7 +62,7 @@ pub(crate) fn file_in_memory() -> Result<File, Errno> {
     }
 }
 
-/// Two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
+/// Returns two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
 /// here that keep messages apart and show the other end's death, so each message goes with
 /// its length.
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
@@ -90,7 +90,7 @@ pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Receives one message and gives its length, which is 0 where the other end is closed. Only
+/// Reads one message. Returns its length, which is 0 if the other end is closed. Only
 /// its beginning may be missing: the rest was sent together with it.
 pub(crate) fn receive(
     socket: impl AsFd,
@@ -134,13 +134,13 @@ pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES])
     unsafe { libc::send(socket, frame.as_ptr().cast::<c_void>(), frame.len(), 0) };
 }
 
-/// A queue that becomes readable when the process has ended.
+/// Returns a queue that becomes readable when the process has ended.
 pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     let events = ProcessEvents::EXIT;
     queue(vec![EventFilter::Proc { pid, flags: events }])
 }
 
-/// A queue of events that no program inherits.
+/// Returns a queue of events that no program inherits.
 fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
     let queue = kqueue()?;
     keep_private(&queue)?;
@@ -153,7 +153,7 @@ fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
     Ok(queue)
 }
 
-/// Whether this process ignores a signal.
+/// Returns true if this process ignores a signal.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: without a new action the call only writes the present one into `action`.
     unsafe {
@@ -163,7 +163,7 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Blocks all signals and gives a queue from which `signals` can be read: it takes note of them
+/// Returns a queue from which `signals` can be read, and blocks all signals: it takes note of them
 /// before they would be delivered. Their actions are the default ones from now on: the end of a
 /// child that is ignored would not arrive.
 pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
@@ -184,7 +184,7 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
     queue(filters)
 }
 
-/// The next signal, if one has come.
+/// Returns the next signal, if one has come.
 pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
@@ -204,7 +204,7 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
     }
 }
 
-/// How many calls of [`without_sigpipe`] there are now, and the action that was there before
+/// The number of calls of [`without_sigpipe`] now, and the action that was there before
 /// the first.
 static WRITERS: Mutex<(usize, libc::sighandler_t)> = Mutex::new((0, libc::SIG_DFL));
 

@@ -7,9 +7,9 @@ pub enum SandboxError {
     /// The kernel or the processor can't enforce the policy.
     #[error("{why}.")]
     Unavailable {
-        /// What is not there, as a sentence without its full stop.
+        /// The reason, as a sentence without its full stop.
         why: String,
-        /// What to do, as sentences.
+        /// The remedy, as sentences.
         remedy: &'static str,
     },
     /// A writable path is not absolute.
@@ -28,7 +28,7 @@ pub enum SandboxError {
     ThroughLink {
         /// The path.
         path: PathBuf,
-        /// Where it leads.
+        /// The path to which it leads.
         real: PathBuf,
     },
     /// A writable path can't be opened.
@@ -36,12 +36,12 @@ pub enum SandboxError {
     Unreachable {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         why: String,
     },
 }
 
-/// A path on one line: a name may hold line feeds and what moves a terminal's cursor.
+/// Returns a path on one line: a name may hold line feeds and what moves a terminal's cursor.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
 }

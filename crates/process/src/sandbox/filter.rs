@@ -65,7 +65,7 @@ const FILE_IOCTLS: [u64; 16] = [
     0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
 ];
 
-/// What can be asked of any file that is open for reading, and touches other programs: leases,
+/// The requests for any file that is open for reading that touch other programs: leases,
 /// which hold up who wants to write, and advice on how a file is stored.
 const FILE_CONTROLS: [u64; 3] = [
     1024, // F_SETLEASE
@@ -73,7 +73,7 @@ const FILE_CONTROLS: [u64; 3] = [
     1038, // F_SET_FILE_RW_HINT
 ];
 
-/// How processes are scheduled, by a first argument that names them. Zero is the caller; only one
+/// The calls for scheduling of processes that a first argument names. Zero is the caller; only one
 /// asks about itself so, and about one of its threads not at all.
 const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setaffinity,
@@ -82,18 +82,18 @@ const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// The same by a second argument, and the kind of the first that means all processes of a user.
+/// The calls for scheduling of processes that a second argument names, and the first that means all of a user.
 const PRIORITIES: [(i64, u64); 2] = [
     (libc::SYS_setpriority, 2 /* PRIO_USER */),
     (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),
 ];
 
-/// The programs for a mode, to be installed one after the other. `unix_confined` says whether
+/// Returns the programs for a mode, to be installed one after the other. `unix_confined` says whether
 /// Landlock keeps the command from Unix sockets outside.
 ///
 /// # Errors
 ///
-/// `policy_violation` where the processor is not one of those that seccompiler knows.
+/// Returns `policy_violation` if the processor is not one of those that seccompiler knows.
 pub(super) fn compile(
     mode: Mode,
     network: bool,
@@ -156,7 +156,7 @@ fn newer_calls() -> BpfProgram {
     ]
 }
 
-/// What a kernel may have been built without.
+/// Returns rules for calls that a kernel may have been built without.
 fn unknown() -> Rules {
     always(&[
         // Its flags are in memory, where no filter can look; without it, clone is used.
@@ -182,7 +182,7 @@ fn unknown() -> Rules {
     ])
 }
 
-/// What is not needed for building and testing and has led out of sandboxes.
+/// Returns rules for calls that no build or test needs and that have led out of sandboxes.
 fn privileged() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_unshare,
@@ -228,7 +228,7 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// What Landlock does not see and many file systems don't have.
+/// Returns rules for calls that Landlock does not see and many file systems don't have.
 fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_setxattr,
@@ -256,7 +256,7 @@ fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// What Landlock does not see, and is needed wherever files may be written.
+/// Returns rules for calls that Landlock does not see, and that are needed wherever files may be written.
 fn metadata() -> Rules {
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -282,7 +282,7 @@ fn metadata() -> Rules {
     rules
 }
 
-/// The network. Without it, what is left are connected pairs of sockets, which have no
+/// Returns rules for the network. Without it, there are connected pairs of sockets only, which have no
 /// address to send to, and asking the kernel for the network's interfaces, which node's
 /// `os.networkInterfaces` and the C library do. With it, Unix sockets are left to Landlock, or
 /// refused where it knows nothing of them.
@@ -336,12 +336,12 @@ fn domain(family: i32) -> u64 {
     u64::from(family.unsigned_abs())
 }
 
-/// The calls, refused whatever their arguments.
+/// Returns rules that refuse these calls whatever their arguments.
 fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-/// One rule of conditions on arguments by index. The kernel looks at the lower 32 bits of all
+/// Returns a rule of conditions on arguments by index. The kernel looks at the lower 32 bits of all
 /// arguments that are compared here, and so must the filter.
 fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// What programs expect to be able to write to, and where nothing stays.
+/// The devices that programs expect to be able to write to, and that keep nothing.
 const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",
@@ -24,7 +24,7 @@ const DEVICES: [&str; 6] = [
 /// The oldest version that covers truncating and moving; Linux 6.2.
 const NEEDED: ABI = ABI::V3;
 
-/// A ruleset that lets `writable` be changed and nothing else, and those of `writable` that
+/// Returns a ruleset that lets `writable` be changed and nothing else, and those of `writable` that
 /// do not exist.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), Sa
     }
 }
 
-/// A ruleset that refuses all changes. What has been added to Landlock since [`NEEDED`] is
+/// Returns a ruleset that refuses all changes. What has been added to Landlock since [`NEEDED`] is
 /// refused where the kernel can.
 fn handle_all() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
@@ -84,7 +84,7 @@ fn handle_all() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-/// Whether this kernel's Landlock keeps named Unix sockets from being reached (Linux 7.1).
+/// Returns true if this kernel's Landlock keeps named Unix sockets from being reached (Linux 7.1).
 /// Rulesets cover abstract ones from Linux 6.12 on.
 pub(super) fn confines_unix_sockets() -> bool {
     Ruleset::default()
@@ -114,7 +114,7 @@ fn allow(
     ruleset.add_rule(PathBeneath::new(opened, allowed))
 }
 
-/// A device, if it is there and is one.
+/// Returns a device, if it is there and is one.
 fn open_device(path: &Path) -> Option<OwnedFd> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&opened).ok()?;

@@ -14,7 +14,7 @@ impl Start<'_> {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn start(self) -> io::Result<Supervised> {
         let program = CString::new(self.program.as_os_str().as_bytes())?;
         let words = std::iter::once(&self.name).chain(self.arguments);
@@ -46,12 +46,12 @@ impl Start<'_> {
     }
 }
 
-/// A file without a name that holds `bytes` and is read from its beginning: it need not be fed to
+/// Returns a file without a name that holds `bytes` and is read from its beginning: it need not be fed to
 /// a program, and one that does not read it is not waited for.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error.
 pub fn file_with(bytes: &[u8]) -> io::Result<File> {
     let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;

@@ -51,7 +51,7 @@ use std::time::{Duration, Instant};
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// How long a supervisor that says nothing is waited for before a check whether another process has
+/// The wait for a supervisor that says nothing before a check whether another process has
 /// stopped it.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -61,7 +61,7 @@ const MAX_STOPS: u32 = 10;
 /// After this a supervisor that should answer is given up: another process keeps stopping it.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// How much output is read at once, in bytes.
+/// The size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 mod message {
@@ -113,21 +113,21 @@ impl Drop for Supervised {
 #[derive(Debug)]
 pub struct Supervised {
     control: OwnedFd,
-    /// All that the command and its children print.
+    /// The output of the command and its children.
     pub output: OwnedFd,
-    /// What they print to standard error, where that is kept apart.
+    /// Their standard error, if that is kept apart.
     pub errors: Option<OwnedFd>,
     /// The supervisor's process id: what runs below it is the command's.
     pub supervisor: i32,
     /// The process of the command; also its session and process group.
     pub leader: i32,
-    /// Whether the supervisor has nothing more to do.
+    /// True if the supervisor has nothing more to do.
     is_over: Cell<bool>,
-    /// What it said while something else was waited for.
+    /// An event that came while something else was waited for.
     pending_event: Cell<Option<Event>>,
-    /// How often it was found stopped.
+    /// The number of times that it was found stopped.
     stopped: Cell<u32>,
-    /// Whether leave has been taken of it.
+    /// True if leave has been taken of it.
     is_reaped: Cell<bool>,
 }
 
@@ -137,7 +137,7 @@ impl Supervised {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub(super) fn start<'p>(
         apart: bool,
         prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> Prepared<'p>,
@@ -216,7 +216,7 @@ impl Supervised {
         }
     }
 
-    /// The descriptor to poll before [`Supervised::next_event`].
+    /// Returns the descriptor to poll before [`Supervised::next_event`].
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
@@ -225,12 +225,12 @@ impl Supervised {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn detach_unrecorded(&self) -> Result<(), Errno> {
         self.detach(Path::new(""), Path::new(""))
     }
 
-    /// What the supervisor says, if anything.
+    /// Returns the next event, if there is one.
     pub fn next_event(&self) -> Option<Event> {
         if let Some(event) = self.pending_event.take() {
             return Some(event);
@@ -277,7 +277,7 @@ impl Supervised {
         self.pending_event.set(Some(kept));
     }
 
-    /// How the command has ended, where that was said while its supervisor was asked to stay.
+    /// Returns the end of the command, if it came while its supervisor was asked to stay.
     pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
         let event = self.pending_event.take();
         self.pending_event.set(event);
@@ -305,12 +305,12 @@ impl Supervised {
         }
     }
 
-    /// Whether another process keeps the supervisor from its work.
+    /// Returns true if another process keeps the supervisor from its work.
     pub fn is_being_stopped(&self) -> bool {
         self.stopped.get() > MAX_STOPS
     }
 
-    /// The next message, for which the supervisor is waited for.
+    /// Returns the next message, for which the supervisor is waited for.
     fn wait_for_message(&self) -> Result<(u8, [i32; 2]), Errno> {
         let until = Instant::now() + ANSWER;
         let pause = Timespec::try_from(LOOK).unwrap_or_default();
@@ -391,7 +391,7 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
     buffer
 }
 
-/// What the command's process says before it becomes the command: so the caller knows it even
+/// Returns the message of the command's process before it becomes the command: so the caller knows it even
 /// if the command's first act is to kill the supervisor.
 fn chosen(pid: i32) -> [u8; 9] {
     encode(message::CHOSEN, [pid, 0])
@@ -404,10 +404,10 @@ struct Supervisor {
     /// Until every process has closed it.
     output: Option<OwnedFd>,
     leader: Option<Pid>,
-    /// How the command ended.
+    /// The end of the command.
     status: Option<ExitStatus>,
     keeper: OpenKeeper,
-    /// Where output and endings go after the caller has left.
+    /// The keeper of output and endings after the caller has left.
     stays: Option<Detached>,
 }
 
@@ -415,7 +415,7 @@ struct Supervisor {
 struct Detached(Option<Box<dyn Keeper>>);
 
 impl Supervisor {
-    /// The supervisor's life. Gives the status to exit with.
+    /// Watches over the command to its end. Returns the status to exit with.
     fn run(
         &mut self,
         program: &mut Prepared<'_>,
@@ -468,7 +468,7 @@ impl Supervisor {
         }
     }
 
-    /// The session of the command, or `0` before it has begun.
+    /// Returns the session of the command, or `0` before it has begun.
     fn session(&self) -> i32 {
         self.leader.map_or(0, Pid::as_raw_pid)
     }
@@ -544,7 +544,7 @@ impl Supervisor {
         all_gone.then(|| self.leave())
     }
 
-    /// Remembers how a process ended, and has it kept where that may be asked for.
+    /// Notes how a process ended, and has it kept if that may be asked for.
     fn note(&mut self, pid: Pid, status: WaitStatus) {
         let status = ExitStatus::from_raw(status.as_raw());
         if Some(pid) == self.leader {
@@ -559,7 +559,7 @@ impl Supervisor {
         }
     }
 
-    /// The end of the watch: what is still in the pipe goes into the log.
+    /// Ends the watch: what is still in the pipe goes into the log.
     fn leave(&mut self) -> i32 {
         if self.stays.is_some() {
             self.drain(usize::MAX);
@@ -672,7 +672,7 @@ mod tests {
     use rustix::io::Errno;
     use std::cell::Cell;
 
-    /// What a caller has before anything was said, and the supervisor's end.
+    /// Returns what a caller has before any message came, and the supervisor's end.
     fn unstarted() -> (Supervised, OwnedFd) {
         let (control, theirs) = raw::socket_pair().expect("sockets");
         let (output, _) = raw::pipe().expect("a pipe");

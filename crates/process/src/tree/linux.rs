@@ -6,10 +6,10 @@ use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::mem::MaybeUninit;
 
-/// How often orphans have to be looked for. Never: they become children of the supervisor.
+/// The time between two looks for orphans. There is none: they become children of the supervisor.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
 
-/// The processes of a session that are no longer children of the supervisor: there are none.
+/// Returns the processes of a session that are no longer children of the supervisor: there are none.
 pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
     Vec::new()
 }
@@ -26,13 +26,13 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     }
 }
 
-/// The identity of this boot of the machine: start times count from it.
+/// Returns the identity of this boot of the machine: start times count from it.
 pub fn boot_id() -> String {
     let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
     String::from_utf8_lossy(&raw).trim().to_owned()
 }
 
-/// All processes that can be seen.
+/// Returns all processes that can be seen.
 pub(super) fn all() -> Vec<Stat> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(proc) = rustix::fs::open("/proc", flags, Mode::empty()) else {
@@ -53,7 +53,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
     parse_stat(pid, &raw)
 }
 
-/// `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
+/// Parses `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
 fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
     let end = raw.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;

@@ -15,13 +15,13 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// How often orphans have to be looked for: their end is not reported.
+/// The time between two looks for orphans, whose end is not reported.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 });
 
-/// The living processes of a session: those that have lost their parent are the children of
+/// Returns the living processes of a session: those that have lost their parent are the children of
 /// the first process of the machine, but stay in their session.
 pub(crate) fn orphans(session: i32) -> Vec<Identity> {
     if session <= 0 {
@@ -38,7 +38,7 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     }
 }
 
-/// The identity of this boot of the machine.
+/// Returns the identity of this boot of the machine.
 pub fn boot_id() -> String {
     let mut buffer = [0_u8; 64];
     let mut length = buffer.len();
@@ -59,7 +59,7 @@ pub fn boot_id() -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// All processes that can be seen.
+/// Returns all processes that can be seen.
 pub(super) fn all() -> Vec<Stat> {
     // SAFETY: without a buffer the call only says how many there are.
     let count = unsafe { libc::proc_listallpids(ptr::null_mut(), 0) };
@@ -73,7 +73,7 @@ pub(super) fn all() -> Vec<Stat> {
     pids.into_iter().filter_map(stat).collect()
 }
 
-/// What is known of a living process; `None` also for a zombie.
+/// Returns the state of a living process, or `None` for a zombie too.
 pub(super) fn stat(pid: i32) -> Option<Stat> {
     const SIZE: usize = size_of::<libc::proc_bsdinfo>();
     let size = c_int::try_from(SIZE).ok()?;
