@@ -126,8 +126,10 @@ fn sweep(dir: &Path, name: &str, whole: &[&String]) {
     let litter: Vec<_> = names(dir).into_iter().filter(|n| n != name).collect();
     assert!(litter.len() <= 1, "{litter:?}");
     for name in litter {
-        let is_temporary = name.starts_with(".gemini-tools-") && name.ends_with(".tmp");
-        assert!(is_temporary, "{name}");
+        assert!(
+            name.starts_with(".gemini-tools-") && name.contains(".tmp"),
+            "{name}"
+        );
         let text = fs::read_to_string(dir.join(&name)).expect("text");
         assert!(whole.iter().any(|whole| whole.starts_with(&text)), "{name}");
         fs::remove_file(dir.join(name)).expect("removed");

@@ -252,7 +252,7 @@ mod tests {
         std::fs::create_dir(&gemini).expect("made");
         symlink("../../outside.md", gemini.join("system.md")).expect("made");
         let made = std::process::Command::new("mkfifo")
-            .arg(&place.home.join("fifo"))
+            .arg(place.home.join("fifo"))
             .status();
         assert!(made.expect("mkfifo").success());
         for (read, why) in [
