@@ -306,7 +306,6 @@ impl Pair {
                 title: format!("Call {}", tool.name),
                 prompt: serde_json::to_string_pretty(&request.args).unwrap_or_default(),
                 urls: Vec::new(),
-                runs: None,
             }),
             is_for_once: false,
         })

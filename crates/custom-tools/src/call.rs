@@ -351,7 +351,6 @@ impl ToolInvocation for Call {
             root_command: root_commands.first().cloned().unwrap_or_default(),
             root_commands,
             unresolved,
-            runs: None,
         }))
     }
 

@@ -352,7 +352,6 @@ impl ToolInvocation for Call {
             root_command: program.clone(),
             root_commands: vec![program],
             unresolved: Vec::new(),
-            runs: None,
         }))
     }
 

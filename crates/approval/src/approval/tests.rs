@@ -35,7 +35,6 @@ impl Asked {
                 title: String::new(),
                 prompt: String::new(),
                 urls: Vec::new(),
-                runs: None,
             }),
             replies: Some(replies.iter().cloned().collect()),
             cancel: Cancellation::default(),
@@ -55,7 +54,6 @@ impl Asked {
             root_command: String::new(),
             root_commands: programs.collect(),
             unresolved: Vec::new(),
-            runs: None,
         });
         asked
     }

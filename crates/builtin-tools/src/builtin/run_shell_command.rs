@@ -202,7 +202,6 @@ impl ToolInvocation for Call {
         let analysis = analyse(&self.command);
         let root_commands = analysis.root_commands();
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
-            runs: None,
             title: "Confirm shell command".to_owned(),
             command: self.command.clone(),
             root_command: root_commands.first().cloned().unwrap_or_default(),

@@ -278,7 +278,6 @@ impl ToolInvocation for Call {
                          if it means exactly one place."
                     ),
                     urls: Vec::new(),
-                    runs: None,
                 }))
             }
             Err(e) => Err(e),

@@ -102,7 +102,6 @@ impl ToolInvocation for Call {
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
         find(self.jobs.as_ref(), self.pid)?;
         Ok(Confirmation::Ask(ConfirmationDetails::Info {
-            runs: None,
             title: "Stop background process".to_owned(),
             prompt: self.describe(),
             urls: Vec::new(),

@@ -174,7 +174,6 @@ impl ToolInvocation for Call {
         }
         let urls = self.urls.iter().map(|url| target(url).to_string());
         Ok(Confirmation::Ask(ConfirmationDetails::Info {
-            runs: None,
             title: "Confirm Web Fetch".to_owned(),
             prompt: self.prompt.clone(),
             urls: urls.collect(),

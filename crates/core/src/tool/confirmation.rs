@@ -64,10 +64,6 @@ pub enum ConfirmationDetails {
         /// there is none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unresolved: Vec<String>,
-        /// What is really run, where `command` is in a tool's own words; left out where it is the
-        /// command itself.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        runs: Option<String>,
     },
     /// Something else that needs a yes.
     Info {
@@ -77,10 +73,6 @@ pub enum ConfirmationDetails {
         prompt: String,
         /// Addresses that will be asked.
         urls: Vec<String>,
-        /// The command that is run, where `prompt` is in a tool's own words; left out where there
-        /// is none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        runs: Option<String>,
     },
     /// A tool of an MCP server is about to run.
     Mcp {

@@ -116,7 +116,6 @@ impl<P: Send> ToolInvocation for Call<P> {
             title: self.title.clone(),
             prompt: self.description.clone(),
             urls: Vec::new(),
-            runs: None,
         }))
     }
 

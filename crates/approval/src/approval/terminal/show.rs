@@ -137,7 +137,6 @@ impl PromptPage {
                 let rest = description.strip_prefix(&*quoted).unwrap_or(description);
                 if rest == command { "" } else { rest }
             }
-            Some(ConfirmationDetails::Info { runs: Some(_), .. }) => description,
             _ => {
                 if !description.is_empty() {
                     self.line("", description, None);
@@ -148,14 +147,6 @@ impl PromptPage {
         self.details(question, confirmation);
         if !rest.is_empty() {
             self.line("", rest.trim_start(), None);
-        }
-    }
-
-    /// The command itself, where a tool's file has put its own words in the place of it.
-    fn what_runs(&mut self, runs: Option<&str>) {
-        if let Some(runs) = runs {
-            self.line("What runs:", "", None);
-            self.block(runs, |_| Some(BOLD));
         }
     }
 
@@ -183,10 +174,8 @@ impl PromptPage {
                 command,
                 root_commands,
                 unresolved,
-                runs,
                 ..
             }) => {
-                self.what_runs(runs.as_deref());
                 self.block(command, |_| Some(BOLD));
                 if !root_commands.is_empty() {
                     self.line("Programs: ", &root_commands.join(", "), None);
@@ -195,10 +184,7 @@ impl PromptPage {
                     self.line("Not known before it runs: ", text, Some(YELLOW));
                 }
             }
-            Some(ConfirmationDetails::Info {
-                prompt, urls, runs, ..
-            }) => {
-                self.what_runs(runs.as_deref());
+            Some(ConfirmationDetails::Info { prompt, urls, .. }) => {
                 self.block(prompt, |_| None);
                 for url in urls {
                     self.line("Address: ", url, None);
@@ -425,13 +411,11 @@ mod tests {
                 root_command: own(),
                 root_commands: vec![own()],
                 unresolved: vec![own()],
-                runs: Some(own()),
             },
             ConfirmationDetails::Info {
                 title: own(),
                 prompt: own(),
                 urls: vec![own()],
-                runs: Some(own()),
             },
             ConfirmationDetails::Mcp {
                 title: own(),
@@ -530,29 +514,6 @@ mod tests {
             let question = question(&call("t", json!({})).asked(&explanation));
             assert!(question.starts_with("May t run?\n\n  make\n"), "{question}");
             assert_eq!(question.lines().last(), Some(rest));
-        }
-    }
-
-    #[test]
-    fn what_runs_comes_before_a_tools_own_words() {
-        let runs = Some("rm -rf build".to_owned());
-        let mut words = exec("Tidies up.", &["rm"]);
-        if let ConfirmationDetails::Exec { runs: into, .. } = &mut words {
-            into.clone_from(&runs);
-        }
-        let info = ConfirmationDetails::Info {
-            title: String::new(),
-            prompt: "Tidies up.".to_owned(),
-            urls: Vec::new(),
-            runs,
-        };
-        for details in [words, info] {
-            let mut explanation = explained(Some(details));
-            explanation.description = "Harmless.".to_owned();
-            let question = question(&call("t", json!({})).asked(&explanation));
-            let expected = "May t run?\n\n  What runs:\n  rm -rf build\n  Tidies up.\n";
-            assert!(question.starts_with(expected), "{question}");
-            assert_eq!(question.lines().last(), Some("  Harmless."));
         }
     }
 

@@ -74,7 +74,6 @@ pub(super) fn exec(command: &str, programs: &[&str]) -> ConfirmationDetails {
         root_command: programs.first().copied().unwrap_or_default().to_owned(),
         root_commands: programs.iter().map(|p| (*p).to_owned()).collect(),
         unresolved: Vec::new(),
-        runs: None,
     }
 }
 
