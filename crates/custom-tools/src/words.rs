@@ -55,6 +55,40 @@ pub(super) struct Bindings<'a> {
     pub(super) guards_options: bool,
 }
 
+impl Bindings<'_> {
+    /// Returns the texts of a parameter's values; `None` if it is missing. `may_be_option` is true
+    /// at a place where a program takes a text that begins with `-` for an option.
+    fn values(&self, name: &str, may_be_option: bool) -> Result<Option<Vec<String>>, ToolError> {
+        let values = match self.args.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Array(list)) if list.is_empty() => return Ok(None),
+            Some(Value::Array(list)) => list.as_slice(),
+            Some(value) => std::slice::from_ref(value),
+        };
+        let is_text = self
+            .args
+            .get(name)
+            .is_some_and(|v| v.is_string() || v.is_array());
+        let values = values.iter().map(|value| text_of(name, value));
+        let values: Vec<String> = values.collect::<Result<_, _>>()?;
+        if self.guards_options
+            && may_be_option
+            && is_text
+            && let Some(bad) = values.iter().find(|text| text.starts_with('-'))
+        {
+            return Err(ToolError::invalid(format!(
+                "\"{name}\" must not begin with \"-\", but it is {bad:?}: the program would take it \
+                 for an option."
+            ))
+            .with_hint(
+                "Write a path as ./-name. (The tool's author can allow it with an element \"--\" \
+                 before it, or \"--option={…}\".)",
+            ));
+        }
+        Ok(Some(values))
+    }
+}
+
 impl Template {
     /// Reads the elements of `key`; `parameters` are the names that places may have.
     pub(super) fn read(
@@ -357,30 +391,9 @@ impl Word {
                     Some(_) => {}
                 },
                 Piece::Parameter(name) => {
-                    let values = match filling.args.get(name) {
-                        None | Some(Value::Null) => return Ok(None),
-                        Some(Value::Array(list)) if list.is_empty() => return Ok(None),
-                        Some(Value::Array(list)) => list
-                            .iter()
-                            .map(|v| text_of(name, v))
-                            .collect::<Result<Vec<String>, ToolError>>()?,
-                        Some(value) => vec![text_of(name, value)?],
+                    let Some(values) = filling.values(name, at == 0 && !options_over)? else {
+                        return Ok(None);
                     };
-                    let is_text = |v: &&Value| v.is_string() || v.is_array();
-                    let guards = filling.guards_options
-                        && at == 0
-                        && !options_over
-                        && filling.args.get(name).as_ref().is_some_and(is_text);
-                    if guards && let Some(bad) = values.iter().find(|text| text.starts_with('-')) {
-                        return Err(ToolError::invalid(format!(
-                            "\"{name}\" must not begin with \"-\", but it is {bad:?}: the program \
-                             would take it for an option."
-                        ))
-                        .with_hint(
-                            "Write a path as ./-name. (The tool's author can allow it with an element \
-                             \"--\" before it, or \"--option={…}\".)",
-                        ));
-                    }
                     words = words
                         .iter()
                         .flat_map(|word| {

@@ -249,17 +249,14 @@ fn check_description(original: &str, description: &str, findings: &mut Vec<Diagn
 /// Returns the finding for which a tool is held back in whose declaration something is hidden from
 /// people.
 pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
-    let hidden = hidden_in(declaration)?;
-    Some(Diagnostic::error(
-        "hidden-text",
-        &original.escape_default().to_string(),
-        &hidden.place,
-        format!(
-            "There is an invisible character ({}): text for the model that is hidden from \
-             people. The tool is held back until it is gone.",
-            hidden.character
-        ),
-    ))
+    let (place, hidden) = find_hidden(declaration, "")?;
+    let message = format!(
+        "There is an invisible character (U+{:04X}): text for the model that is hidden from people. \
+         The tool is held back until it is gone.",
+        u32::from(hidden)
+    );
+    let original = original.escape_default().to_string();
+    Some(Diagnostic::error("hidden-text", &original, &place, message))
 }
 
 /// The keys under which declarations have the schema of their arguments; the first is Gemini CLI's.
@@ -292,39 +289,21 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
     declaration[key].clone()
 }
 
-/// A hidden character and the place of its text.
-struct Hidden {
-    place: String,
-    character: String,
-}
-
-/// Finds the first hidden character anywhere in a declaration, keys included.
-fn hidden_in(value: &Value) -> Option<Hidden> {
-    fn find(value: &Value, place: &str) -> Option<Hidden> {
-        let within = |key: &str| {
-            let key = key.escape_default();
-            if place.is_empty() {
-                key.to_string()
-            } else {
-                format!("{place}.{key}")
-            }
-        };
-        let of = |text: &str, place: String| {
-            hidden_character(text).map(|c| Hidden {
-                place,
-                character: format!("U+{:04X}", u32::from(c)),
-            })
-        };
-        match value {
-            Value::String(text) => of(text, place.to_owned()),
-            Value::Array(items) => items.iter().find_map(|item| find(item, place)),
-            Value::Object(map) => map
-                .iter()
-                .find_map(|(key, item)| of(key, within(key)).or_else(|| find(item, &within(key)))),
-            _ => None,
-        }
+/// Finds the first hidden character in a value at a place, keys included, and the place of its text.
+fn find_hidden(value: &Value, place: &str) -> Option<(String, char)> {
+    let within = |key: &str| {
+        let dot = if place.is_empty() { "" } else { "." };
+        format!("{place}{dot}{}", key.escape_default())
+    };
+    let look = |text: &str, place: String| Some((place, hidden_character(text)?));
+    match value {
+        Value::String(text) => look(text, place.to_owned()),
+        Value::Array(items) => items.iter().find_map(|item| find_hidden(item, place)),
+        Value::Object(map) => map.iter().find_map(|(key, item)| {
+            look(key, within(key)).or_else(|| find_hidden(item, &within(key)))
+        }),
+        _ => None,
     }
-    find(value, "")
 }
 
 /// Returns the schema of an object without properties, for tools that declare none.

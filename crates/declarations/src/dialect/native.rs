@@ -47,14 +47,7 @@ fn rewrite(mut schema: Schema, described: Option<&str>) -> Schema {
     }
     let mut branches = take_branches(&mut schema, "anyOf");
     branches.extend(take_branches(&mut schema, "oneOf"));
-    let mut types: Vec<String> = match schema.remove("type") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(list)) => {
-            let names = list.iter().filter_map(Value::as_str);
-            names.map(str::to_owned).collect()
-        }
-        _ => Vec::new(),
-    };
+    let mut types = take_types(&mut schema);
     let mut is_nullable = schema.remove("nullable") == Some(Value::Bool(true));
     let all = types.len() + branches.len();
     if types.len() > 1 {
@@ -104,6 +97,18 @@ fn rewrite(mut schema: Schema, described: Option<&str>) -> Schema {
     });
     let variants: Value = variants.collect();
     [("anyOf".to_owned(), variants)].into_iter().collect()
+}
+
+/// Takes the names of types out of a schema.
+fn take_types(schema: &mut Schema) -> Vec<String> {
+    match schema.remove("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(list)) => {
+            let names = list.iter().filter_map(Value::as_str);
+            names.map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Takes the branches of a combiner out of a schema.
@@ -241,23 +246,32 @@ fn of_one_type(
             Value::Object(rewrite(items.cloned().unwrap_or_default(), None)),
         );
     }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    if let Some(properties) = properties.filter(|all| name == "object" && !all.is_empty()) {
-        let rewritten = properties.iter().map(|(key, property)| {
-            let property = property.as_object().cloned().unwrap_or_default();
-            (key.clone(), Value::Object(rewrite(property, None)))
-        });
-        put("properties", Value::Object(rewritten.collect()));
-        let required = schema.get("required").and_then(Value::as_array);
-        let required = required.into_iter().flatten().filter_map(Value::as_str);
-        let required: Vec<&str> = required
-            .filter(|key| properties.contains_key(*key))
-            .collect();
-        if !required.is_empty() {
-            put("required", json!(required));
-        }
+    if name == "object" {
+        put_properties(&mut out, schema);
     }
     out
+}
+
+/// Adds the properties of an object, and the names of those that are required.
+fn put_properties(out: &mut Schema, schema: &Schema) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let Some(properties) = properties.filter(|all| !all.is_empty()) else {
+        return;
+    };
+    let rewritten = properties.iter().map(|(key, property)| {
+        let property = property.as_object().cloned().unwrap_or_default();
+        (key.clone(), Value::Object(rewrite(property, None)))
+    });
+    let rewritten = Value::Object(rewritten.collect());
+    out.insert("properties".to_owned(), rewritten);
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(Value::as_str);
+    let required: Vec<&str> = required
+        .filter(|key| properties.contains_key(*key))
+        .collect();
+    if !required.is_empty() {
+        out.insert("required".to_owned(), json!(required));
+    }
 }
 
 #[cfg(test)]

@@ -130,20 +130,16 @@ impl PromptPage {
     fn body(&mut self, question: &ApprovalQuestion<'_>) {
         let confirmation = question.explanation.confirmation.as_ref();
         let description = question.explanation.description.trim();
-        let rest = match confirmation {
-            Some(ConfirmationDetails::Exec { command, .. }) => {
-                // It begins with the command once more.
-                let quoted = format!("`{}`", command.trim());
-                let rest = description.strip_prefix(&*quoted).unwrap_or(description);
-                if rest == command { "" } else { rest }
+        let Some(ConfirmationDetails::Exec { command, .. }) = confirmation else {
+            if !description.is_empty() {
+                self.line("", description, None);
             }
-            _ => {
-                if !description.is_empty() {
-                    self.line("", description, None);
-                }
-                return self.details(question, confirmation);
-            }
+            return self.details(question, confirmation);
         };
+        // It begins with the command once more.
+        let quoted = format!("`{}`", command.trim());
+        let rest = description.strip_prefix(&*quoted).unwrap_or(description);
+        let rest = if rest == command { "" } else { rest };
         self.details(question, confirmation);
         if !rest.is_empty() {
             self.line("", rest.trim_start(), None);
