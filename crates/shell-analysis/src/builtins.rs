@@ -11,15 +11,16 @@ const BUILTINS: &str = "\
     jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return set \
     shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait";
 
-/// Settings of `shopt` that change nothing but what patterns find and when a script ends.
-const SETTINGS: &str = "\
-    dotglob failglob globstar inherit_errexit lastpipe nocaseglob nocasematch nullglob xpg_echo";
+/// Builtins that evaluate their arguments, or assign to variables that these name.
+const EVALUATING: &str = "\
+    bind compgen complete compopt coproc enable fc getopts hash history jobs let mapfile readarray \
+    shopt";
 
 /// Settings of `set -o` that run nothing.
-const OPTIONS: &str = "\
+pub(super) const OPTIONS: &str = "\
     braceexpand errexit errtrace functrace noclobber noglob nounset pipefail verbose xtrace";
 
-/// Whether a name is a builtin's.
+/// Returns true if a name is a builtin's.
 pub(super) fn is_known(name: &str) -> bool {
     is_among(name, BUILTINS)
 }
@@ -27,19 +28,9 @@ pub(super) fn is_known(name: &str) -> bool {
 /// Adds what a builtin evaluates as unresolved.
 pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) {
     let is_understood = match name {
-        "bind" | "coproc" | "fc" | "let" => false,
-        "compgen" | "complete" | "compopt" | "enable" | "history" => rest.is_empty(),
-        "hash" => rest
-            .iter()
-            .all(|word| word.is("-r") || !may_be_option(word)),
-        // `-x` runs the words behind it.
-        "jobs" => rest.iter().all(|word| {
-            let value = word.value.as_deref();
-            value.is_some_and(|value| !value.starts_with('-') || !value.contains('x'))
-        }),
+        "let" | "coproc" => false,
         "printf" => is_plain_printf(rest),
         "read" => is_plain_read(walk, rest, text),
-        "mapfile" | "readarray" => is_plain_mapfile(walk, rest, text),
         "declare" | "typeset" | "local" | "readonly" | "export" => {
             return declares(walk, rest, text);
         }
@@ -51,23 +42,9 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
         "[" => rest
             .split_last()
             .is_some_and(|(last, rest)| last.is("]") && is_plain_test(rest)),
-        "wait" => rest
-            .iter()
-            .all(|word| word.is("-n") || word.is("-f") || !may_be_option(word)),
-        "getopts" => match rest {
-            [options, name] if options.value.is_some() && name.is_name() => {
-                let name = name.value.as_deref().unwrap_or_default();
-                walk.assigns(name, None, text, false);
-                true
-            }
-            _ => false,
-        },
-        "shopt" => rest.iter().all(|word| {
-            let value = word.value.as_deref().unwrap_or_default();
-            matches!(value, "-s" | "-u" | "-q" | "-p") || is_among(value, SETTINGS)
-        }),
+        "wait" => !rest.iter().any(may_be_option),
         "set" => is_plain_set(rest),
-        _ => true,
+        name => !is_among(name, EVALUATING) || rest.is_empty(),
     };
     if !is_understood {
         walk.unresolved(text);
@@ -78,13 +55,9 @@ impl Word {
     fn is(&self, text: &str) -> bool {
         self.value.as_deref() == Some(text)
     }
-
-    fn is_name(&self) -> bool {
-        self.value.as_deref().is_some_and(is_name)
-    }
 }
 
-/// Whether a word may become one that begins with a dash.
+/// Returns true if a word may become one that begins with a dash.
 fn may_be_option(word: &Word) -> bool {
     if word.is_number {
         return false;
@@ -100,12 +73,8 @@ fn may_be_option(word: &Word) -> bool {
     first.is_none_or(|c| matches!(c, '$' | '`' | '"' | '-'))
 }
 
-/// Whether a word becomes exactly one word.
-fn is_one(word: &Word) -> bool {
-    word.is_number || word.is_single
-}
-
-/// `-v` names a variable, whose subscript is evaluated.
+/// Returns true unless an argument of `printf` may be `-v` or `%n`, which assign to a variable whose subscript is
+/// evaluated.
 fn is_plain_printf(rest: &[Word]) -> bool {
     let (format, values) = match rest {
         [] => return true,
@@ -113,7 +82,6 @@ fn is_plain_printf(rest: &[Word]) -> bool {
         [format, values @ ..] if !may_be_option(format) => (format, values),
         _ => return false,
     };
-    // `%n` assigns to the variable that a value names.
     let assigns = |format: &str| {
         format.split('%').skip(1).any(|part| {
             let flags = |c: char| c.is_ascii_digit() || "-+ #.*hlLqjzt'".contains(c);
@@ -126,6 +94,7 @@ fn is_plain_printf(rest: &[Word]) -> bool {
     }
 }
 
+/// Returns true for options without values, `-p`, `-t`, `-n` and `-d` with theirs, and names.
 fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -133,39 +102,23 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
             return false;
         };
         if let Some(letters) = value.strip_prefix('-') {
-            let taking = letters.find(['d', 'n', 'N', 'p', 't', 'u', 'i']);
-            let flags = &letters[..taking.unwrap_or(letters.len())];
-            // An array gets its name by a letter of its own.
-            if !flags
-                .strip_suffix(if taking.is_none() { "a" } else { "" })
-                .unwrap_or(flags)
+            let flags = letters.strip_suffix(['a', 'd', 'n', 'p', 't']);
+            let is_known = flags
+                .unwrap_or(letters)
                 .bytes()
-                .all(|b| matches!(b, b'r' | b's' | b'e'))
-            {
-                return false;
-            }
-            if taking.is_some_and(|at| at + 1 == letters.len()) && !words.next().is_some_and(is_one)
-            {
+                .all(|b| matches!(b, b'r' | b's' | b'e'));
+            // An array gets its name, which is the next word, by a letter of its own.
+            let takes_value = flags.is_some() && !letters.ends_with('a');
+            if !is_known || takes_value && !words.next().is_some_and(|word| word.is_single) {
                 return false;
             }
         } else if is_name(value) && !word.is_quoted {
-            walk.assigns(value, None, text, false);
+            walk.assigns(value, None, text);
         } else {
             return false;
         }
     }
     true
-}
-
-fn is_plain_mapfile(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
-    rest.iter().all(|word| match word.value.as_deref() {
-        Some("-t") => true,
-        Some(value) if is_name(value) => {
-            walk.assigns(value, None, text, false);
-            true
-        }
-        _ => false,
-    })
 }
 
 fn declares(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
@@ -177,65 +130,48 @@ fn declares(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
         let (name, behind) = word.text.split_at(end);
         let behind = behind.strip_prefix('+').unwrap_or(behind);
         if let Some(letters) = word.text.strip_prefix(['-', '+']) {
-            let is_known = letters
-                .bytes()
-                .all(|b| matches!(b, b'a' | b'A' | b'g' | b'p' | b'r' | b'x'));
-            if !is_known {
+            let is_known = |b| matches!(b, b'a' | b'A' | b'g' | b'p' | b'r' | b'x');
+            if !letters.bytes().all(is_known) {
                 walk.unresolved(text);
             }
-        } else if is_name(name) && (behind.is_empty() || behind.starts_with('=')) {
-            let value = word
-                .value
-                .as_deref()
-                .and_then(|value| value.split_once('='));
-            let value = value.map(|(_, value)| value);
-            if !behind.is_empty() {
-                let is_number =
-                    value.is_some_and(|value| value.bytes().all(|b| b.is_ascii_digit()));
-                walk.assigns(name, value, &word.text, is_number);
-            } else if wrappers::is_read_by_bash(name) && name != "HOME" {
-                walk.unresolved(text);
-            }
-        } else {
+        } else if is_name(name) && behind.starts_with('=') {
+            let value = word.value.as_deref();
+            let value = value.and_then(|value| value.split_once('='));
+            walk.assigns(name, value.map(|(_, value)| value), &word.text);
+        } else if !(is_name(name) && behind.is_empty())
+            || wrappers::is_read_by_bash(name) && name != "HOME"
+        {
             walk.unresolved(text);
         }
     }
 }
 
-/// Whether no operand can turn out to be `-v` or `-R`, which evaluate subscripts.
+/// Returns true if no operand can turn out to be `-v` or `-R`, which evaluate subscripts.
 fn is_plain_test(rest: &[Word]) -> bool {
-    const BINARY: [&str; 15] = [
-        "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ef", "-nt", "-ot",
-        "=~",
-    ];
-    if !rest.iter().all(is_one) {
-        return false;
-    }
+    const BINARY: &str = "= == != < > -eq -ne -lt -le -gt -ge -ef -nt -ot =~";
+    let is_evaluating = |word: &Word| word.is("-v") || word.is("-R");
+    let is_unary = |word: &Word| {
+        let value = word.value.as_deref().unwrap_or_default();
+        value.len() == 2 && value.starts_with('-') && !is_evaluating(word)
+    };
+    let is_binary = |word: &Word| {
+        let value = word.value.as_deref();
+        value.is_some_and(|value| is_among(value, BINARY))
+    };
     let rest = match rest {
         [not, rest @ ..] if not.is("!") => rest,
         rest => rest,
     };
-    let is_unary = |word: &Word| {
-        word.value.as_deref().is_some_and(|value| {
-            value.len() == 2 && value.starts_with('-') && !matches!(value, "-v" | "-R")
-        })
-    };
-    let is_binary = |word: &Word| {
-        word.value
-            .as_deref()
-            .is_some_and(|value| BINARY.contains(&value))
-    };
-    match rest {
+    let is_plain = match rest {
         [] | [_] => true,
         [operator, _] => is_unary(operator),
         [_, operator, _] => is_binary(operator),
         // More of them are joined by `-a` and `-o`: each word must be known.
-        words => words.iter().all(|word| {
-            word.value
-                .as_deref()
-                .is_some_and(|value| !matches!(value, "-v" | "-R"))
-        }),
-    }
+        words => words
+            .iter()
+            .all(|word| word.value.is_some() && !is_evaluating(word)),
+    };
+    is_plain && rest.iter().all(|word| word.is_single)
 }
 
 fn is_plain_set(rest: &[Word]) -> bool {
@@ -248,17 +184,18 @@ fn is_plain_set(rest: &[Word]) -> bool {
         let Some(letters) = value.and_then(|value| value.strip_prefix(['-', '+'])) else {
             return !may_be_option(word);
         };
-        for letter in letters.chars() {
-            match letter {
-                'C' | 'E' | 'T' | 'a' | 'b' | 'e' | 'f' | 'h' | 'm' | 'u' | 'v' | 'x' => {}
-                'o' => {
-                    let name = words.next().and_then(|word| word.value.as_deref());
-                    if !name.is_some_and(|name| is_among(name, OPTIONS)) {
-                        return false;
-                    }
+        let letters = match letters.strip_suffix('o') {
+            Some(letters) => {
+                let name = words.next().and_then(|word| word.value.as_deref());
+                if !name.is_some_and(|name| is_among(name, OPTIONS)) {
+                    return false;
                 }
-                _ => return false,
+                letters
             }
+            None => letters,
+        };
+        if !letters.bytes().all(|b| b"CETabefhmuvx".contains(&b)) {
+            return false;
         }
     }
     true

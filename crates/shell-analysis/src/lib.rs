@@ -95,13 +95,13 @@ pub struct Analysis {
     pub unresolved: Vec<String>,
     /// The texts outside of commands: values of variables, here-documents, words of loops.
     pub texts: Vec<String>,
-    /// Whether the line, or a script in it, reads or writes files by `<`, `>` and their like.
+    /// True if the line, or a script in it, reads or writes files by `<`, `>` and their like.
     pub redirects: bool,
     /// The first construct that is not plain shell.
     pub not_plain: Option<NotPlain>,
     /// Functions that the line defines for what comes after.
     functions: Vec<(String, usize)>,
-    /// Whether the line may take functions away again.
+    /// True if the line may take functions away again.
     forgets_functions: bool,
     /// The line as it was understood.
     understood: Option<String>,
@@ -119,7 +119,7 @@ pub struct Command {
     pub text: String,
     /// The position in the line.
     at: usize,
-    /// Whether a function of this name is passed over.
+    /// True if a function of this name is passed over.
     is_direct: bool,
     /// The words that can't be known, as they are written.
     unknown: String,
@@ -257,7 +257,6 @@ impl Analysis {
             position,
             budget,
             analysis: self,
-            shell: ShellDialect::Posix,
         }
         .plain(&plain);
         None
@@ -273,7 +272,7 @@ impl Command {
         }
     }
 
-    /// Whether the words begin with those of a prefix, to the letter, and nothing is assigned
+    /// Returns true if the words begin with those of a prefix, to the letter, and nothing is assigned
     /// before them.
     pub fn begins_exactly_with(&self, prefix: &str) -> bool {
         let assigns = self
@@ -292,7 +291,7 @@ impl Command {
             && wanted.all(|wanted| words.next().flatten() == Some(wanted))
     }
 
-    /// Whether the command may be one that a prefix is for: it begins with the prefix as far as its
+    /// Returns true if the command may be one that a prefix is for: it begins with the prefix as far as its
     /// words are known, or mentions its words anywhere, for whatever program.
     pub fn may_run(&self, prefix: &str) -> bool {
         let known = self.words.iter().flatten().map(String::as_str);
@@ -300,7 +299,7 @@ impl Command {
             || mention::mentioned(prefix, known.chain([self.unknown.as_str()]))
     }
 
-    /// Whether the words may begin with those of a prefix, where words that can't be known may be
+    /// Returns true if the words may begin with those of a prefix, where words that can't be known may be
     /// any, and options with their values may stand between. The command's directory does not count.
     fn may_begin_with(&self, prefix: &str) -> bool {
         let mut wanted = prefix.split_whitespace();
@@ -343,8 +342,6 @@ struct Walk<'a> {
     position: ScriptPosition,
     budget: &'a Budget,
     analysis: &'a mut Analysis,
-    /// The way in which a shell that is started reads its script.
-    shell: ShellDialect,
 }
 
 /// The place of a script in the whole line.
@@ -353,10 +350,10 @@ struct ScriptPosition {
     at: usize,
     /// The number of scripts around it.
     depth: usize,
-    /// Whether another shell runs it, which knows none of the line's functions.
+    /// True if another shell runs it, which knows none of the line's functions.
     is_other_shell: bool,
     dialect: ShellDialect,
-    /// Whether a pipe or a redirection around it may give it something to read.
+    /// True if a pipe or a redirection around it may give it something to read.
     is_fed: bool,
 }
 
@@ -383,20 +380,20 @@ impl Walk<'_> {
     /// Adds a script within this one, for the same shell.
     fn inner(&mut self, script: &str, at: usize) {
         let is_other_shell = self.position.is_other_shell;
-        self.nested(script, at, ShellDialect::Bash, is_other_shell);
+        self.nested(script, at, is_other_shell);
     }
 
     /// Adds a script within this one, for a shell of its own.
     fn in_subshell(&mut self, script: &str, at: usize) {
-        self.nested(script, at, self.shell, true);
+        self.nested(script, at, true);
     }
 
-    fn nested(&mut self, script: &str, at: usize, dialect: ShellDialect, is_other_shell: bool) {
+    fn nested(&mut self, script: &str, at: usize, is_other_shell: bool) {
         let position = ScriptPosition {
             at: self.position.at + at,
             depth: self.position.depth + 1,
             is_other_shell,
-            dialect,
+            dialect: ShellDialect::Posix,
             ..self.position
         };
         let is_too_deep = position.depth > MAX_SCRIPTS;
@@ -451,6 +448,6 @@ const NUMBERS: [&str; 9] = [
 struct Input {
     /// The text of a here-document or here-string.
     text: Option<String>,
-    /// Whether something else is there: a pipe or a file.
+    /// True if something else is there: a pipe or a file.
     is_other: bool,
 }

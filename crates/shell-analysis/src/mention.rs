@@ -3,7 +3,7 @@
 use super::base;
 use std::collections::BTreeSet;
 
-/// Whether a text has the words of a prefix in their order. Other words may stand between; options
+/// Returns true if a text has the words of a prefix in their order. Other words may stand between; options
 /// count wherever they stand behind the first word, and letters as a set, in either case: `rm -rf`
 /// is mentioned by `rm -f -R x` and by `rm --recursive --force x`.
 pub fn mentions(prefix: &str, text: &str) -> bool {
@@ -51,7 +51,7 @@ pub(super) fn mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str>) 
     is_behind && following.peek().is_none() && options.iter().all(has_option)
 }
 
-/// Whether a word stands behind letters of options without a blank: `-Oevil`.
+/// Returns true if a word stands behind letters of options without a blank: `-Oevil`.
 fn is_attached(part: &str, word: &str) -> bool {
     let cluster = part.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     cluster.is_some_and(|cluster| cluster.len() > word.len() && cluster.ends_with(word))

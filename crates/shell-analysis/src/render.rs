@@ -6,19 +6,18 @@
 //! command ends in `;` or `&`.
 
 use super::plain::{
-    Argument, Arithmetic, Assignment, Command, Item, Joint, Operand, Piece, Pipeline, Plain,
-    Redirect, Script, Stage, Subscript, Target, Test, Token, Value, Variable, Word,
+    Argument, Assignment, Command, Item, Joint, Operand, Piece, Pipeline, Plain, Redirect, Script,
+    Stage, Target, Test, Value, Variable, Word,
 };
-use std::fmt::Write;
 
-/// What is written for bash.
+/// A printer of what is given to bash.
 struct Printer<'a> {
     documents: &'a [Word],
     out: String,
 }
 
 impl Plain {
-    /// The line as it is given to bash.
+    /// Prints the line as it is given to bash.
     pub(super) fn text(&self) -> String {
         let mut printer = Printer::new(&self.documents);
         printer.script(&self.script);
@@ -26,14 +25,14 @@ impl Plain {
     }
 }
 
-/// One word as it is printed.
+/// Prints a word.
 pub(super) fn text_of_word(word: &Word) -> String {
     let mut printer = Printer::new(&[]);
     printer.word(word);
     printer.out
 }
 
-/// One command as it is printed.
+/// Prints a command.
 pub(super) fn text_of_stage(stage: &Stage, documents: &[Word]) -> String {
     let mut printer = Printer::new(documents);
     printer.stage(stage);
@@ -46,7 +45,7 @@ fn text_of_assignment(assignment: &Assignment) -> String {
     printer.out
 }
 
-/// A word or a list as it is printed.
+/// Prints a word or a list.
 pub(super) fn text_of_argument(argument: &Argument) -> String {
     match argument {
         Argument::Word(word) => text_of_word(word),
@@ -54,29 +53,9 @@ pub(super) fn text_of_argument(argument: &Argument) -> String {
     }
 }
 
-/// A text in single quotes. Where a control character is in it, those and all that is not ASCII are
-/// spelt: where bash reads texts by the charset of a locale, a backslash behind such a byte may be
-/// half of a character.
+/// Returns a text in single quotes.
 fn quoted(text: &str) -> String {
-    let is_odd = |c: char| c.is_ascii_control() && c != '\n' && c != '\t';
-    if !text.contains(is_odd) {
-        return format!("'{}'", text.replace('\'', r"'\''"));
-    }
-    let mut out = "$'".to_owned();
-    for c in text.chars() {
-        if is_odd(c) || !c.is_ascii() {
-            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                let _ = write!(out, "\\x{byte:02x}");
-            }
-        } else {
-            if matches!(c, '\\' | '\'') {
-                out.push('\\');
-            }
-            out.push(c);
-        }
-    }
-    out.push('\'');
-    out
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn is_beyond_ascii(piece: &Piece) -> bool {
@@ -124,11 +103,9 @@ impl<'a> Printer<'a> {
         if pipeline.is_negated {
             self.push("! ");
         }
-        let mut pipe = "";
-        for stage in &pipeline.stages {
-            self.push(pipe);
+        for (i, stage) in pipeline.stages.iter().enumerate() {
+            self.push(if i > 0 { " | " } else { "" });
             self.stage(stage);
-            pipe = if stage.pipes_errors { " |& " } else { " | " };
         }
     }
 
@@ -200,15 +177,6 @@ impl<'a> Printer<'a> {
                 self.push("; ");
                 self.do_group(body);
             }
-            Command::Count { parts, body } => {
-                self.push("for ((");
-                for (i, part) in parts.iter().enumerate() {
-                    self.push(if i > 0 { "; " } else { " " });
-                    self.arithmetic(part);
-                }
-                self.push(" )); ");
-                self.do_group(body);
-            }
             Command::Case { word, arms } => {
                 self.push("case ");
                 self.word(word);
@@ -220,8 +188,7 @@ impl<'a> Printer<'a> {
                     }
                     self.push(") ");
                     self.script(&arm.body);
-                    self.push(" ");
-                    self.push(arm.end);
+                    self.push(" ;;");
                 }
                 self.push(" esac");
             }
@@ -234,11 +201,6 @@ impl<'a> Printer<'a> {
                 self.push("[[ ");
                 self.test(test);
                 self.push(" ]]");
-            }
-            Command::Arithmetic(arithmetic) => {
-                self.push("(( ");
-                self.arithmetic(arithmetic);
-                self.push(" ))");
             }
         }
     }
@@ -268,9 +230,6 @@ impl<'a> Printer<'a> {
 
     fn assignment(&mut self, assignment: &Assignment) {
         self.push(&assignment.name);
-        if let Some(subscript) = &assignment.subscript {
-            self.subscript(subscript);
-        }
         self.push(if assignment.appends { "+=" } else { "=" });
         match &assignment.value {
             Value::Word(word) => self.word(word),
@@ -358,7 +317,7 @@ impl<'a> Printer<'a> {
             }
             Piece::Arithmetic(arithmetic) => {
                 self.push("$(( ");
-                self.arithmetic(arithmetic);
+                self.push(arithmetic);
                 self.push(" ))");
             }
             Piece::Process { mark, script } => {
@@ -370,7 +329,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Commands in the parentheses of a substitution. One redirection alone stands for what the
+    /// Prints commands in the parentheses of a substitution. One redirection alone stands for what the
     /// file holds.
     fn substituted(&mut self, script: &Script) {
         self.push(" ");
@@ -399,12 +358,11 @@ impl<'a> Printer<'a> {
         if variable.is_length {
             self.push("#");
         }
-        if variable.is_indirect {
-            self.push("!");
-        }
         self.push(&variable.name);
         if let Some(subscript) = &variable.subscript {
-            self.subscript(subscript);
+            self.push("[");
+            self.push(subscript);
+            self.push("]");
         }
         if let Some((operator, operands)) = &variable.operation {
             self.push(operator);
@@ -416,32 +374,6 @@ impl<'a> Printer<'a> {
             }
         }
         self.push("}");
-    }
-
-    fn subscript(&mut self, subscript: &Subscript) {
-        self.push("[");
-        match subscript {
-            Subscript::All(c) => self.out.push(*c),
-            Subscript::Number(text) | Subscript::Name(text) => self.push(text),
-            Subscript::Value(name) => {
-                self.push("$");
-                self.push(name);
-            }
-        }
-        self.push("]");
-    }
-
-    fn arithmetic(&mut self, arithmetic: &Arithmetic) {
-        for (i, token) in arithmetic.tokens.iter().enumerate() {
-            if i > 0 {
-                self.push(" ");
-            }
-            match token {
-                Token::Number(text) | Token::Name(text) => self.push(text),
-                Token::Operator(text) => self.push(text),
-                Token::Variable(variable) => self.variable(variable),
-            }
-        }
     }
 
     fn test(&mut self, test: &Test) {
@@ -473,11 +405,6 @@ impl<'a> Printer<'a> {
                 self.push(operator);
                 self.push(" ");
                 self.word(right);
-            }
-            Test::Matches(left, pattern) => {
-                self.word(left);
-                self.push(" =~ ");
-                self.push(pattern);
             }
             Test::Word(word) => self.word(word),
         }

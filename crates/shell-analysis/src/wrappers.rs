@@ -1,8 +1,9 @@
-//! Commands that run other commands: where in their words those stand.
+//! Commands that run other commands.
 //!
 //! A dozen wrappers are followed. Other programs that are there to run programs (`RUNNERS`) make a
 //! line unresolved. What a program of any other name does with its words is not looked into.
 
+use super::builtins::OPTIONS;
 use super::options::{Grammar, Parsed, parse};
 use super::words::{Word, is_among};
 use super::{Input, Walk, base};
@@ -23,12 +24,12 @@ const READ_BY_BASH: &str = "\
     CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTFILE HOME IFS INPUTRC OLDPWD POSIXLY_CORRECT \
     PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD SHELLOPTS";
 
-/// Whether bash reads or finds something else by a variable.
+/// Returns true if bash reads or finds something else by a variable.
 pub(super) fn is_read_by_bash(name: &str) -> bool {
     name.starts_with("BASH") || is_among(name, READ_BY_BASH)
 }
 
-/// Whether no program starts others by a variable. Names in lower case are a script's own, but for
+/// Returns true if no program starts others by a variable. Names in lower case are a script's own, but for
 /// those of proxies and of the package managers of Node.js.
 fn is_harmless(name: &str) -> bool {
     let is_own = |name: &str| {
@@ -41,7 +42,7 @@ fn is_harmless(name: &str) -> bool {
     is_among(name, HARMLESS_VARIABLES) || name.starts_with("LC_") || is_own(name)
 }
 
-/// Adds what an assignment means. A variable by which programs may start others is a command of its
+/// Adds the meaning of an assignment. A variable by which programs may start others is a command of its
 /// own, `PATH=`, which no rule that allows a program allows.
 pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text: &str) {
     if is_read_by_bash(name) {
@@ -53,29 +54,34 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
     }
 }
 
-/// Whether a program is known to run others, or to be a shell.
+/// Returns true if a program is known to run others, or to be a shell.
 pub(super) fn is_known(name: &str) -> bool {
     let program = program(name);
     wrapper_named(program).is_some()
         || is_among(program, RUNNERS)
         || SHELLS.contains(&program)
-        || matches!(program, "fd" | "fdfind" | "find" | "git" | "perf" | "ssh")
+        || matches!(program, "fd" | "fdfind" | "find" | "git")
 }
 
-/// A command that runs its arguments, and how it takes them.
+/// A command that runs its arguments, with the grammar of its options.
 struct Wrapper {
     name: &'static str,
     grammar: Grammar,
 }
 
 const fn wrapper(name: &'static str, short: &'static str, long: &'static str) -> Wrapper {
-    let grammar = Grammar::leading(short, long);
+    let grammar = Grammar {
+        short,
+        long,
+        operands: 0,
+        assignments: false,
+    };
     Wrapper { name, grammar }
 }
 
 impl Wrapper {
-    const fn with_operands(mut self, operands: usize) -> Self {
-        self.grammar.operands = operands;
+    const fn with_operand(mut self) -> Self {
+        self.grammar.operands = 1;
         self
     }
 
@@ -85,7 +91,7 @@ impl Wrapper {
     }
 }
 
-/// Where versions differ, all of their options: what one does not know, it refuses.
+/// The wrappers that are followed. Where versions differ, all of their options: what one does not know, it refuses.
 const WRAPPERS: [Wrapper; 12] = [
     wrapper(
         "env",
@@ -116,7 +122,7 @@ const WRAPPERS: [Wrapper; 12] = [
         "fk:ps:v",
         "foreground kill-after= preserve-status signal= verbose",
     )
-    .with_operands(1),
+    .with_operand(),
     wrapper("stdbuf", "i:o:e:", "input= output= error="),
     wrapper(
         "xargs",
@@ -135,17 +141,9 @@ const WRAPPERS: [Wrapper; 12] = [
 const RUNNERS: &str = "\
     bwrap busybox caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session \
     doas dumb-init eatmydata entr fakeroot faketime firejail flock i386 ifne ionice ld.so \
-    linux32 linux64 ltrace memusage nsenter numactl parallel pkexec prlimit proot proxychains4 \
-    runuser script setarch setpriv strace su systemd-inhibit systemd-run taskset tini torsocks \
+    linux32 linux64 ltrace memusage nsenter numactl parallel perf pkexec prlimit proot \
+    proxychains4 runuser script setarch setpriv ssh strace su systemd-inhibit systemd-run taskset tini torsocks \
     toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run xonsh";
-
-const SSH: Grammar = Grammar {
-    operands: 1,
-    ..Grammar::leading(
-        "1246AaB:b:CD:E:e:F:fGgI:i:J:KkL:l:Mm:NnO:o:P:p:Q:qR:S:sTtVvW:w:XxYy",
-        "",
-    )
-};
 
 /// Options of many programs whose value is a command.
 const RUN_BY_OPTION: &str = "\
@@ -173,13 +171,13 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, input: &I
     resolve_command(walk, words, call);
 }
 
-/// A command as it was found.
+/// The circumstances of a command.
 #[derive(Clone, Copy)]
 struct Call<'c> {
     text: &'c str,
     input: &'c Input,
     at: usize,
-    /// Whether a function of this name is passed over.
+    /// True if a function of this name is passed over.
     is_direct: bool,
     /// The number of wrappers around it.
     depth: usize,
@@ -188,10 +186,10 @@ struct Call<'c> {
 fn resolve_command(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
     let Call {
         text,
-        input,
         at,
         is_direct,
         depth,
+        ..
     } = call;
     let Some(first) = words.first() else { return };
     let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
@@ -226,15 +224,7 @@ fn resolve_command(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
         }
         "find" => resolve_find(walk, rest, call),
         "git" if git_runs_others(rest) => walk.unresolved(text),
-        "ssh" if is_remote_or_proxied(rest, input) => walk.unresolved(text),
         "fd" | "fdfind" if rest.iter().any(starts_programs) => walk.unresolved(text),
-        "perf"
-            if !rest
-                .first()
-                .is_some_and(|w| is_one_of(w, &["report", "list", "script"])) =>
-        {
-            walk.unresolved(text);
-        }
         "unset" => walk.analysis.forgets_functions = true,
         name if is_among(name, RUNNERS) && !asks_for_help(rest) => walk.unresolved(text),
         name => {
@@ -267,7 +257,7 @@ fn is_one_of(word: &Word, values: &[&str]) -> bool {
         .is_some_and(|value| values.contains(&value))
 }
 
-/// Whether a word of `fd` may be an option by which it starts programs.
+/// Returns true if a word of `fd` may be an option by which it starts programs.
 fn starts_programs(word: &Word) -> bool {
     let is_long = |name: &str| {
         name.len() > 2 && "--exec-batch".starts_with(name.split('=').next().unwrap_or_default())
@@ -280,7 +270,7 @@ fn starts_programs(word: &Word) -> bool {
     }
 }
 
-/// Whether a word is an option whose value is a command. Some programs take the beginnings of
+/// Returns true if a word is an option whose value is a command. Some programs take the beginnings of
 /// names, too.
 fn names_program(program: &str, word: &Word) -> bool {
     let known = word.if_empty.as_str();
@@ -306,7 +296,7 @@ fn names_program(program: &str, word: &Word) -> bool {
         || name.len() > 2 && shortened.iter().any(|option| option.starts_with(name))
 }
 
-/// Whether a program only tells how it is used.
+/// Returns true if a program only tells how it is used.
 fn asks_for_help(rest: &[Word]) -> bool {
     let is_help =
         |word: &Word| matches!(word.value.as_deref(), Some("--help" | "--version" | "-V"));
@@ -317,7 +307,7 @@ fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|w| w.name == name)
 }
 
-/// The name by which a program is known here.
+/// Returns the name by which a program is known here.
 fn program(name: &str) -> &str {
     let name = base(name);
     match name {
@@ -329,7 +319,7 @@ fn program(name: &str) -> &str {
     }
 }
 
-/// The shell of a name that may have a version, or say that it is restricted.
+/// Returns the shell of a name that may have a version, or say that it is restricted.
 fn shell_named(name: &str) -> Option<&str> {
     let name = name.strip_suffix("-static").unwrap_or(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -339,7 +329,7 @@ fn shell_named(name: &str) -> Option<&str> {
         .or_else(|| name.strip_prefix('r').filter(of_all))
 }
 
-/// Whether names may stand for others by `alias`.
+/// Returns true if names may stand for others by `alias`.
 fn expands_aliases(walk: &Walk<'_>) -> bool {
     // Shells other than bash do so in scripts too.
     walk.position.is_other_shell
@@ -348,21 +338,7 @@ fn expands_aliases(walk: &Walk<'_>) -> bool {
             .any(|s| walk.source.contains(s))
 }
 
-/// Takes words apart, and says where that is not sure.
-fn take_apart<'w>(
-    walk: &mut Walk<'_>,
-    rest: &'w [Word],
-    grammar: &Grammar,
-    text: &str,
-) -> Parsed<'w> {
-    let parsed = parse(rest, grammar);
-    if parsed.is_unsure {
-        walk.unresolved(text);
-    }
-    parsed
-}
-
-/// Whether a program runs a text that is among its words, so that what is put into the text
+/// Returns true if a program runs a text that is among its words, so that what is put into the text
 /// becomes a part of a script.
 fn runs_scripts(first: &Word) -> bool {
     let runs = |name: &str| is_known(name) || name == "eval";
@@ -383,7 +359,7 @@ fn with_files(words: &[Word]) -> Vec<Word> {
     words.iter().enumerate().map(with_file).collect()
 }
 
-/// Whether a word that is not known may be `-exec` with a command behind it. One word in quotes
+/// Returns true if a word that is not known may be `-exec` with a command behind it. One word in quotes
 /// does no harm before an option or at the end: what follows it is not a command then.
 fn may_hide_actions(rest: &[Word]) -> bool {
     rest.iter().enumerate().any(|(i, word)| {
@@ -418,21 +394,7 @@ fn resolve_find(walk: &mut Walk<'_>, rest: &[Word], call: Call<'_>) {
     }
 }
 
-/// Whether `ssh` runs a command there, or one here to get there.
-fn is_remote_or_proxied(rest: &[Word], input: &Input) -> bool {
-    let parsed = parse(rest, &SSH);
-    let here = ["proxycommand", "localcommand", "knownhostscommand"];
-    let runs_here = |w: &Word| {
-        let text = w.value.as_ref().unwrap_or(&w.text).to_lowercase();
-        here.iter().any(|name| text.contains(name))
-    };
-    !parsed.rest.is_empty()
-        || parsed.is_unsure
-        || input.text.is_some()
-        || rest.iter().any(runs_here)
-}
-
-/// A command with the words that `xargs` takes from its input.
+/// Returns a command with the words that `xargs` takes from its input.
 fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
     let mut words = parsed.rest.to_vec();
     let marks = ["I", "i", "J", "replace"];
@@ -446,23 +408,18 @@ fn with_input(parsed: &Parsed<'_>) -> Vec<Word> {
             word.value = word.value.take().filter(|value| !is_input(value));
         }
     } else if !words.is_empty() {
-        words.push(Word {
-            value: None,
-            known: String::new(),
-            if_empty: String::new(),
-            text: INPUT.to_owned(),
-            written: INPUT.to_owned(),
-            is_quoted: false,
-            is_number: false,
-            is_single: false,
-            is_expanded: false,
-        });
+        words.push(Word::unknown(INPUT.to_owned(), INPUT.to_owned()));
     }
     words
 }
 
 fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], call: Call<'_>) {
-    let parsed = take_apart(walk, rest, &wrapper.grammar, call.text);
+    let parsed = parse(rest, &wrapper.grammar);
+    // What `env -S` splits has escapes of its own.
+    let is_split = wrapper.name == "env" && parsed.has(&["S", "split-string"]);
+    if parsed.is_unsure || is_split {
+        walk.unresolved(call.text);
+    }
     for assignment in &parsed.assignments {
         let name = assignment.known.split('=').next().unwrap_or_default();
         let value = assignment
@@ -472,9 +429,6 @@ fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], call: Call
         assign(walk, name, value.map(|(_, value)| value), &assignment.text);
     }
     match (wrapper.name, parsed.rest) {
-        ("env", _) if parsed.has(&["S", "split-string"]) => {
-            split_string(walk, rest, &parsed, call.at);
-        }
         ("xargs", _) => run(walk, &with_input(&parsed), call),
         // These only say where a command is.
         ("command", _) if parsed.has(&["v", "V"]) => {}
@@ -508,7 +462,7 @@ fn run_text(walk: &mut Walk<'_>, words: &[Word], at: usize) {
     }
 }
 
-/// The first word as a script, for this shell or for another.
+/// Adds the first word as a script, for this shell or for another.
 fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     let first = words.iter().find(|w| w.value.as_deref() != Some("--"));
     match first.map(|w| (w, w.value.as_deref())) {
@@ -519,14 +473,10 @@ fn run_first(walk: &mut Walk<'_>, words: &[Word], at: usize, is_ours: bool) {
     }
 }
 
-/// Long options of bash, which may have one dash.
-const OF_BASH: &str = "\
-    debug debugger dump-po-strings dump-strings help init-file login noediting noprofile norc \
-    posix pretty-print protected rcfile restricted verbose";
-
+/// Adds what a shell runs.
 fn run_shell(walk: &mut Walk<'_>, shell: &str, rest: &[Word], call: Call<'_>) {
-    let Some(dialect) = super::meaning::dialect_of(shell) else {
-        // Other shells have words of their own that run others.
+    // Other shells have words of their own that run others (`noglob`, `and`, `repeat`).
+    if !is_among(shell, "bash rbash sh dash ash hush posh") {
         let is_file = |word: &Word| !word.known.is_empty() && !word.known.starts_with(['-', '+']);
         match rest {
             [file, ..] if is_file(file) => run_script_or_input(walk, rest, call),
@@ -534,70 +484,49 @@ fn run_shell(walk: &mut Walk<'_>, shell: &str, rest: &[Word], call: Call<'_>) {
             _ => walk.unresolved(call.text),
         }
         return;
-    };
-    let before = std::mem::replace(&mut walk.shell, dialect);
-    run_arguments(walk, rest, call, false);
-    let has_setting = |w: &Word| w.known.starts_with(['-', '+']) && w.known.contains(['o', 'O']);
-    if rest.iter().any(has_setting) {
-        run_arguments(walk, rest, call, true);
     }
-    walk.shell = before;
-}
-
-/// Adds what a shell does with its arguments. The name of a setting is `attached` to its letter in
-/// some shells, in others it is the next word.
-fn run_arguments(walk: &mut Walk<'_>, rest: &[Word], call: Call<'_>, attached: bool) {
     let mut words = rest;
-    let mut takes_line = false;
-    let mut reads_input = false;
-    let mut has_letters = false;
-    while let Some(word) = words.first() {
-        let Some(value) = word.value.as_deref() else {
-            break;
-        };
+    let (mut takes_line, mut reads_input) = (false, false);
+    while let [word, rest @ ..] = words {
         // A list in braces may hold the script too.
         if word.text.starts_with('{') && word.is_expanded {
             walk.unresolved(call.text);
         }
-        let is_long = value.starts_with("--")
-            || (!has_letters && is_among(value.trim_start_matches('-'), OF_BASH));
-        words = match value {
-            "-" | "--" => {
-                words = &words[1..];
-                break;
-            }
-            long if is_long && long.starts_with('-') => {
-                let takes_file = long.ends_with("rcfile") || long.ends_with("init-file");
-                if takes_file {
-                    walk.unresolved(call.text);
-                }
-                let taken = usize::from(takes_file || long == "--emulate");
-                words.get(1 + taken..).unwrap_or_default()
-            }
-            flags if flags.starts_with(['-', '+']) => {
-                has_letters = true;
-                let letters = &flags[1..];
-                let (own, name) = match letters.split_once(['o', 'O']) {
-                    Some((own, name)) if attached => (own, Some(name)),
-                    _ => (letters, None),
-                };
-                takes_line |= flags.starts_with('-') && own.contains('c');
-                reads_input |= own.contains('s');
-                let taken = match name {
-                    Some(name) => usize::from(name.is_empty()),
-                    None => letters.matches(['o', 'O']).count(),
-                };
-                words.get(1 + taken..).unwrap_or_default()
-            }
-            _ => break,
+        let Some(value) = word.value.as_deref() else {
+            break;
         };
+        let Some(flags) = value.strip_prefix('-') else {
+            if value.starts_with('+') {
+                walk.unresolved(call.text);
+            }
+            break;
+        };
+        words = rest;
+        if matches!(flags, "" | "-") {
+            break;
+        }
+        if is_among(flags, "-help -login -noprofile -norc -posix -version") {
+            continue;
+        }
+        let setting = flags.strip_suffix('o');
+        if setting.is_some() {
+            let name = words.first().and_then(|word| word.value.as_deref());
+            if !name.is_some_and(|name| is_among(name, OPTIONS)) {
+                walk.unresolved(call.text);
+            }
+            words = words.get(1..).unwrap_or_default();
+        }
+        let letters = setting.unwrap_or(flags);
+        if !letters.bytes().all(|b| b"ceilsuvx".contains(&b)) {
+            walk.unresolved(call.text);
+        }
+        takes_line |= letters.contains('c');
+        reads_input |= letters.contains('s');
     }
-    if takes_line {
-        run_first(walk, words, call.at, false);
-    } else if reads_input {
-        run_script_or_input(walk, &[], call);
-    } else {
-        run_script_or_input(walk, words, call);
+    match (takes_line, reads_input) {
+        (true, _) => run_first(walk, words, call.at, false),
+        (_, true) => run_script_or_input(walk, &[], call),
+        _ => run_script_or_input(walk, words, call),
     }
 }
 
@@ -627,38 +556,13 @@ fn run_script_or_input(walk: &mut Walk<'_>, words: &[Word], call: Call<'_>) {
     }
 }
 
-/// Adds the command of `env -S`: the value is split into words and goes on with the rest.
-fn split_string(walk: &mut Walk<'_>, rest: &[Word], parsed: &Parsed<'_>, at: usize) {
-    let is_split = |name: &str| matches!(name, "S" | "split-string");
-    let Some(split) = parsed.options.iter().find(|o| is_split(o.name)) else {
-        return;
-    };
-    let value = split.value.as_ref().and_then(|w| w.value.as_deref());
-    // Its escapes are others than a shell's.
-    let Some(value) = value.filter(|value| !value.contains('\\')) else {
-        return walk.unresolved(&joined(rest));
-    };
-    let mut script = format!("env {value}");
-    for word in rest.get(split.next..).unwrap_or_default() {
-        match &word.value {
-            Some(value) => {
-                script.push_str(" '");
-                script.push_str(&value.replace('\'', r"'\''"));
-                script.push('\'');
-            }
-            None => script.push_str(" $1"),
-        }
-    }
-    walk.in_subshell(&script, at);
-}
-
 /// Settings of git's that name no program and no address; with a full stop all of a section.
 const PLAIN_SETTINGS: &str = "\
     advice. color. commit.gpgsign=false core.abbrev core.autocrlf core.filemode core.pager=cat \
     core.quotepath diff.renames fetch.prune i18n. init.defaultbranch log.showsignature=false \
     protocol.version safe.directory user.";
 
-/// Whether `git` may run other programs than its own.
+/// Returns true if `git` may run other programs than its own.
 fn git_runs_others(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     let command = loop {

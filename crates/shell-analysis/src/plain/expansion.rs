@@ -1,30 +1,21 @@
 //! `${…}`, subscripts and arithmetic.
 
 use super::lists::Reader;
-use super::{
-    Arithmetic, Operand, Piece, ShellDialect, Subscript, Token, Variable, is_name_byte,
-    is_name_start,
-};
-
-const OPERATORS: [&str; 35] = [
-    "<<=", ">>=", "**", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=",
-    "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "<", ">", "=", "!", "&", "|", "^",
-    "~", "?",
-];
+use super::{Operand, Piece, ShellDialect, Variable, is_name_start};
 
 /// Operators of `${…}`, longer ones first.
-const EXPANSIONS: [&str; 22] = [
-    ":-", ":=", ":+", ":?", "##", "%%", "//", "/#", "/%", "^^", ",,", "-", "=", "+", "?", "#", "%",
-    "/", "^", ",", ":", "@",
+const EXPANSIONS: [&str; 16] = [
+    ":-", ":=", ":+", ":?", "##", "%%", "//", "-", "=", "+", "?", "#", "%", "/", ":", "@",
 ];
 
 impl Reader<'_> {
-    /// The rest of `${…}`.
+    /// Parses the rest of `${…}`.
     pub(super) fn braces(&mut self, is_quoted: bool) -> Option<Variable> {
         let is_length = self.starts_with("#") && self.raw(1) != Some(b'}');
-        let is_indirect = !self.is_posix() && self.starts_with("!") && self.raw(1) != Some(b'}');
-        if is_length || is_indirect {
+        if is_length {
             self.at += 1;
+        } else if self.starts_with("!") && self.raw(1) != Some(b'}') {
+            return None;
         }
         let name = match self.peek()? {
             byte if is_name_start(byte) => self.name()?,
@@ -37,7 +28,7 @@ impl Reader<'_> {
                 digits
             }
             byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')
-                if !is_indirect && (!is_length || matches!(byte, b'@' | b'*')) =>
+                if !is_length || matches!(byte, b'@' | b'*') =>
             {
                 self.at += 1;
                 char::from(byte).to_string()
@@ -56,14 +47,12 @@ impl Reader<'_> {
             name,
             subscript,
             is_length,
-            is_indirect,
             operation: None,
         };
         if self.take("}") {
-            // A list's keys, in other words.
-            return (!is_indirect || variable.subscript.is_none()).then_some(variable);
+            return Some(variable);
         }
-        if is_length || is_indirect {
+        if is_length {
             return None;
         }
         let operator = EXPANSIONS
@@ -89,7 +78,7 @@ impl Reader<'_> {
         Some(variable)
     }
 
-    /// What follows the operator in `${…}`, with the brace that ends it.
+    /// Parses what follows the operator in `${…}`, with the brace that ends it.
     fn operands(&mut self, is_quoted: bool) -> Option<Vec<Operand>> {
         let mut operands: Vec<Operand> = Vec::new();
         loop {
@@ -156,93 +145,40 @@ impl Reader<'_> {
         }
     }
 
-    /// The rest of `[…]`.
-    pub(super) fn subscript(&mut self) -> Option<Subscript> {
-        let subscript = match self.peek()? {
-            byte @ (b'@' | b'*') => {
-                self.at += 1;
-                Subscript::All(char::from(byte))
-            }
-            b'$' => {
-                self.at += 1;
-                Subscript::Value(self.name()?)
-            }
-            byte if is_name_start(byte) => Subscript::Name(self.name()?),
-            byte => {
-                let mut number = String::new();
-                if byte == b'-' {
-                    number.push('-');
-                    self.at += 1;
-                }
-                while let Some(byte @ b'0'..=b'9') = self.peek() {
-                    number.push(char::from(byte));
-                    self.at += 1;
-                }
-                if !number.ends_with(|c: char| c.is_ascii_digit()) || number.len() > 9 {
-                    return None;
-                }
-                Subscript::Number(number)
-            }
-        };
-        self.take("]").then_some(subscript)
+    /// Parses the rest of `[…]`: `@`, `*` or a number.
+    fn subscript(&mut self) -> Option<String> {
+        let rest = &self.text[self.at..self.end];
+        let (subscript, _) = rest.split_once(']')?;
+        let digits = subscript.strip_prefix('-').unwrap_or(subscript);
+        let is_number =
+            (1..9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        (is_number || matches!(subscript, "@" | "*")).then(|| {
+            self.at += subscript.len() + 1;
+            subscript.to_owned()
+        })
     }
 
-    /// Arithmetic up to `end`, which is taken.
-    pub(super) fn arithmetic(&mut self, end: &str) -> Option<Arithmetic> {
-        let mut tokens = Vec::new();
+    /// Parses the rest of `$((…))`: numbers and operators only, because the value of a variable would be
+    /// evaluated.
+    pub(super) fn arithmetic(&mut self) -> Option<String> {
+        let mut text = String::new();
         let mut open = 0_usize;
         loop {
             let byte = self.peek()?;
             self.budget.take(usize::from(byte != b' '), 0)?;
-            match byte {
-                b' ' | b'\t' => self.at += 1,
-                b'\n' if self.pending.is_empty() && !self.is_waited_for => self.at += 1,
-                _ if open == 0 && self.take(end) => return Some(Arithmetic { tokens }),
-                b'(' => {
-                    open += 1;
-                    self.at += 1;
-                    tokens.push(Token::Operator("("));
-                }
-                b')' => {
-                    open = open.checked_sub(1)?;
-                    self.at += 1;
-                    tokens.push(Token::Operator(")"));
-                }
-                b':' | b',' => {
-                    self.at += 1;
-                    tokens.push(Token::Operator(if byte == b':' { ":" } else { "," }));
-                }
-                b'0'..=b'9' => {
-                    let rest = &self.text.as_bytes()[self.at..self.end];
-                    let length = rest.iter().take_while(|b| is_name_byte(**b)).count();
-                    let number = &self.text[self.at..self.at + length];
-                    let is_number = number
-                        .bytes()
-                        .all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X'));
-                    if !is_number || length > 18 {
-                        return None;
-                    }
-                    self.at += length;
-                    tokens.push(Token::Number(number.to_owned()));
-                }
-                b'$' => {
-                    let Piece::Variable(variable) = self.expansion(true)? else {
-                        return None;
-                    };
-                    tokens.push(Token::Variable(variable));
-                }
-                byte if is_name_start(byte) => {
-                    tokens.push(Token::Name(self.name()?));
-                    // What a subscript evaluates is not known.
-                    if self.peek() == Some(b'[') {
-                        return None;
-                    }
-                }
-                _ => {
-                    let operator = OPERATORS.into_iter().find(|operator| self.take(operator))?;
-                    tokens.push(Token::Operator(operator));
-                }
+            if open == 0 && self.take("))") {
+                return Some(text.trim().to_owned());
             }
+            match byte {
+                b'(' => open += 1,
+                b')' => open = open.checked_sub(1)?,
+                b' ' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&'
+                | b'|' | b'^' | b'~' | b'?' | b':' => {}
+                digit if digit.is_ascii_digit() => {}
+                _ => return None,
+            }
+            self.at += 1;
+            text.push(char::from(byte));
         }
     }
 }

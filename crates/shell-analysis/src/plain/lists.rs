@@ -16,9 +16,9 @@ pub(super) struct Pending {
 
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
-    /// Where the text begins in the line.
+    /// The position of the text in the line.
     pub(super) base: usize,
-    /// What is read ends here.
+    /// The end of what is read.
     pub(super) end: usize,
     pub(super) at: usize,
     pub(super) dialect: ShellDialect,
@@ -26,7 +26,7 @@ pub(super) struct Reader<'a> {
     pub(super) budget: &'a Budget,
     pub(super) documents: Vec<Option<Word>>,
     pub(super) pending: Vec<Pending>,
-    /// A document of the text around this one has not begun yet.
+    /// True where a document of the text around this one has not begun yet.
     pub(super) is_waited_for: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         (at < self.end).then(|| self.text.as_bytes()[at])
     }
 
-    /// The next byte, past lines that are joined.
+    /// Returns the next byte, past lines that are joined.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while self.dialect == ShellDialect::Printed
             && self.raw(0) == Some(b'\\')
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         self.dialect == ShellDialect::Posix
     }
 
-    /// Past blanks and a comment.
+    /// Skips blanks and a comment.
     pub(super) fn blanks(&mut self) -> Option<()> {
         loop {
             match self.peek() {
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The end of a line, and the documents that begin behind it.
+    /// Takes the end of a line, and the documents that begin behind it.
     pub(super) fn newline(&mut self) -> Option<()> {
         self.at += 1;
         if self.is_waited_for {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a document holds, without the last line feed; no piece for nothing.
+    /// Parses the text of a document, without the last line feed; no piece for nothing.
     pub(super) fn document_text(&self, body: &str, is_quoted: bool) -> Option<Word> {
         let Some(body) = body.strip_suffix('\n') else {
             return Some(Word::default());
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A list of commands up to one of these words, or to what ends every list.
+    /// Parses a list of commands up to one of these words, or to what ends every list.
     pub(super) fn script(&mut self, ends: &[&str]) -> Option<Script> {
         self.enter()?;
         let mut items = Vec::new();
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         Some(Script { items })
     }
 
-    /// A list that must not be empty.
+    /// Parses a list that must not be empty.
     pub(super) fn body(&mut self, ends: &[&str]) -> Option<Script> {
         self.script(ends).filter(|script| !script.items.is_empty())
     }
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether this word is next, whole and not quoted.
+    /// Returns true if this word is next, whole and not quoted.
     pub(super) fn is_at_word(&mut self, word: &str) -> bool {
         self.starts_with(word) && {
             let next = self.text.as_bytes().get(self.at + word.len());
@@ -324,11 +324,7 @@ impl<'a> Reader<'a> {
                 break;
             }
             if self.raw(0) == Some(b'&') {
-                if self.is_posix() {
-                    return None;
-                }
-                self.at += 1;
-                stages.last_mut()?.pipes_errors = true;
+                return None;
             }
             self.lines()?;
             stages.push(self.stage()?);
@@ -358,21 +354,13 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Some(Stage {
-            command,
-            redirects,
-            pipes_errors: false,
-        })
+        Some(Stage { command, redirects })
     }
 
     pub(super) fn command(&mut self) -> Option<(Command, Vec<Redirect>)> {
         let compound = |command| Some((command, Vec::new()));
         if self.starts_with("((") {
-            if self.is_posix() {
-                return None;
-            }
-            self.at += 2;
-            return compound(Command::Arithmetic(self.arithmetic("))")?));
+            return None;
         }
         if self.take("(") {
             let script = self.nested(b')')?;
@@ -408,18 +396,6 @@ impl<'a> Reader<'a> {
             self.lines()?;
             self.expect_word("]]")?;
             return compound(Command::Test(test));
-        }
-        if !self.is_posix() && self.take_word("function") {
-            self.blanks()?;
-            let name = self.function_name()?;
-            self.blanks()?;
-            if self.take("(") {
-                self.blanks()?;
-                if !self.take(")") {
-                    return None;
-                }
-            }
-            return compound(self.function(name)?);
         }
         let start = self.at;
         if let Some(name) = self.function_name() {
@@ -498,21 +474,6 @@ impl<'a> Reader<'a> {
 
     pub(super) fn for_loop(&mut self) -> Option<Command> {
         self.blanks()?;
-        if self.starts_with("((") {
-            if self.is_posix() {
-                return None;
-            }
-            self.at += 2;
-            let parts = [
-                self.arithmetic(";")?,
-                self.arithmetic(";")?,
-                self.arithmetic("))")?,
-            ];
-            self.blanks()?;
-            let _ = self.take(";");
-            let body = self.do_group()?;
-            return Some(Command::Count { parts, body });
-        }
         let variable = self.name()?;
         self.lines()?;
         let mut words = None;
@@ -566,16 +527,8 @@ impl<'a> Reader<'a> {
                 return None;
             }
             let body = self.script(&["esac"])?;
-            let end = [";;&", ";;", ";&"].into_iter().find(|end| self.take(end));
-            if end.is_some_and(|end| end != ";;") && self.is_posix() {
-                return None;
-            }
-            arms.push(Arm {
-                patterns,
-                body,
-                end: end.unwrap_or(";;"),
-            });
-            if end.is_none() {
+            arms.push(Arm { patterns, body });
+            if !self.take(";;") {
                 self.expect_word("esac")?;
                 return Some(Command::Case { word, arms });
             }
@@ -618,7 +571,7 @@ impl<'a> Reader<'a> {
         Some((command, redirects))
     }
 
-    /// The next assignment or word of a simple command.
+    /// Parses the next assignment or word of a simple command.
     pub(super) fn part(
         &mut self,
         assignments: &mut Vec<Assignment>,

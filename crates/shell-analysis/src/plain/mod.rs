@@ -26,17 +26,16 @@ pub(super) const RESERVED: [&str; 22] = [
     "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
 ];
 
-/// How a text is going to be read.
+/// The reader of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShellDialect {
-    /// The text is printed again for bash.
+    /// Bash, for which the text is printed again.
     Printed,
-    /// Bash reads it as it is.
-    Bash,
-    /// Some shell with the grammar of POSIX reads it as it is.
+    /// A shell with the grammar of POSIX, which reads it as it is.
     Posix,
 }
 
+/// A list of commands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Script {
     pub(super) items: Vec<Item>,
@@ -50,12 +49,14 @@ pub(super) struct Item {
     pub(super) is_background: bool,
 }
 
+/// The operator between two pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     And,
     Or,
 }
 
+/// Commands that are joined by `|`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pipeline {
     pub(super) is_negated: bool,
@@ -64,21 +65,21 @@ pub(super) struct Pipeline {
     pub(super) stages: Vec<Stage>,
 }
 
+/// A command with its redirections.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stage {
     pub(super) command: Command,
     pub(super) redirects: Vec<Redirect>,
-    /// Whether `|&` follows.
-    pub(super) pipes_errors: bool,
 }
 
+/// A simple or compound command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     Simple {
         assignments: Vec<Assignment>,
         words: Vec<Argument>,
         at: usize,
-        /// As it is written, without redirections before and behind it.
+        /// The source text, without redirections before and behind it.
         text: String,
     },
     Subshell(Script),
@@ -97,10 +98,6 @@ pub(super) enum Command {
         words: Option<Vec<Word>>,
         body: Script,
     },
-    Count {
-        parts: [Arithmetic; 3],
-        body: Script,
-    },
     Case {
         word: Word,
         arms: Vec<Arm>,
@@ -111,14 +108,13 @@ pub(super) enum Command {
         at: usize,
     },
     Test(Test),
-    Arithmetic(Arithmetic),
 }
 
+/// A list of commands of `case`, with its patterns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arm {
     pub(super) patterns: Vec<Word>,
     pub(super) body: Script,
-    pub(super) end: &'static str,
 }
 
 /// A word of a command, or a list of words that a declaration assigns: `local a=(…)`.
@@ -128,20 +124,22 @@ pub(super) enum Argument {
     List(Assignment),
 }
 
+/// `NAME=` with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) name: String,
-    pub(super) subscript: Option<Subscript>,
     pub(super) appends: bool,
     pub(super) value: Value,
 }
 
+/// A value that is assigned.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Word(Word),
     List(Vec<Word>),
 }
 
+/// A redirection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Redirect {
     pub(super) descriptor: Option<String>,
@@ -149,6 +147,7 @@ pub(super) struct Redirect {
     pub(super) target: Target,
 }
 
+/// The file or text of a redirection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
     Word(Word),
@@ -156,13 +155,15 @@ pub(super) enum Target {
     Document(usize),
 }
 
+/// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
-    /// As it is written.
+    /// The text as it is written.
     pub(super) text: String,
 }
 
+/// A part of a word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece {
     /// Not quoted, of characters that stand for themselves, for patterns, for lists in braces or
@@ -174,31 +175,24 @@ pub(super) enum Piece {
     Double(Vec<Piece>),
     Variable(Variable),
     Substitution(Script),
-    Arithmetic(Arithmetic),
+    /// Numbers and operators.
+    Arithmetic(String),
     Process {
         mark: char,
         script: Script,
     },
 }
 
+/// `$name` or `${…}`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
-    pub(super) subscript: Option<Subscript>,
+    /// The text between brackets: `@`, `*` or a number.
+    pub(super) subscript: Option<String>,
+    /// True for `${#name}`.
     pub(super) is_length: bool,
-    /// The variable is another one, whose name this one holds.
-    pub(super) is_indirect: bool,
+    /// An operator with what follows it.
     pub(super) operation: Option<(&'static str, Vec<Operand>)>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Subscript {
-    /// `@` or `*`.
-    All(char),
-    Number(String),
-    Name(String),
-    /// `$name`, which is not the same as the key `name`.
-    Value(String),
 }
 
 /// A part of what follows the operator in `${…}`.
@@ -209,20 +203,7 @@ pub(super) enum Operand {
     Piece(Piece),
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Arithmetic {
-    pub(super) tokens: Vec<Token>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
-    Number(String),
-    Name(String),
-    Variable(Variable),
-    Operator(&'static str),
-}
-
-/// What is in `[[ … ]]`.
+/// An expression in `[[ … ]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
     Either(Box<Test>, &'static str, Box<Test>),
@@ -230,7 +211,6 @@ pub(super) enum Test {
     Group(Box<Test>),
     Unary(String, Word),
     Binary(Word, String, Word),
-    Matches(Word, String),
     Word(Word),
 }
 
@@ -238,7 +218,7 @@ pub(super) enum Test {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plain {
     pub(super) script: Script,
-    /// What the here-documents hold.
+    /// The texts of the here-documents.
     pub(super) documents: Vec<Word>,
 }
 
@@ -304,7 +284,7 @@ impl fmt::Display for NotPlain {
     }
 }
 
-/// Takes a text apart.
+/// Parses a text.
 ///
 /// # Errors
 ///
@@ -339,7 +319,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a text is a variable's name.
+/// Returns true if a text is a variable's name.
 pub(super) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(is_name_start) && text.bytes().all(is_name_byte)
 }
@@ -350,14 +330,13 @@ impl Variable {
             name: name.to_owned(),
             subscript: None,
             is_length: false,
-            is_indirect: false,
             operation: None,
         }
     }
 }
 
 impl Word {
-    /// The text, where the word is all bare.
+    /// Returns the text, where the word is all bare.
     pub(super) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Bare(text)] => Some(text),
@@ -365,7 +344,7 @@ impl Word {
         }
     }
 
-    /// Whether a character is in it, quoted or not.
+    /// Returns true if a character is in it, quoted or not.
     fn has(&self, c: char) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Bare(text) | Piece::Quoted(text) => text.contains(c),
@@ -377,7 +356,7 @@ impl Word {
         self.bare().is_some_and(|text| texts.contains(&text))
     }
 
-    /// Whether it begins with what stands for a directory that commands choose: `~+`, `~-`, `~1`.
+    /// Returns true if it begins with what stands for a directory that commands choose: `~+`, `~-`, `~1`.
     fn begins_with_a_place(&self) -> bool {
         let Some(Piece::Bare(text)) = self.pieces.first() else {
             return false;
@@ -386,7 +365,7 @@ impl Word {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
     }
 
-    /// What the word is without quotes, where nothing is substituted. Patterns and lists in
+    /// Returns the word without quotes, where nothing is substituted. Patterns and lists in
     /// braces stand for themselves.
     pub(super) fn literal(&self) -> Option<String> {
         if self.begins_with_a_place() {

@@ -13,6 +13,7 @@ const BINARY: [&str; 14] = [
 ];
 
 impl Reader<'_> {
+    /// Parses an expression of `||`.
     pub(super) fn either(&mut self) -> Option<Test> {
         let depth = self.depth;
         self.enter()?;
@@ -30,7 +31,8 @@ impl Reader<'_> {
         Some(left)
     }
 
-    pub(super) fn both(&mut self) -> Option<Test> {
+    /// Parses an expression of `&&`.
+    fn both(&mut self) -> Option<Test> {
         let depth = self.depth;
         let mut left = self.term()?;
         loop {
@@ -44,7 +46,8 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn term(&mut self) -> Option<Test> {
+    /// Parses an operand of these.
+    fn term(&mut self) -> Option<Test> {
         self.lines()?;
         if self.take_word("!") {
             self.enter()?;
@@ -69,53 +72,11 @@ impl Reader<'_> {
                 return None;
             }
         }
-        if self.take_word("=~") {
-            self.blanks()?;
-            return Some(Test::Matches(first, self.pattern()?));
-        }
         if let Some(operator) = BINARY.into_iter().find(|operator| self.take_word(operator)) {
             self.blanks()?;
             let second = self.word()?;
             return Some(Test::Binary(first, operator.to_owned(), second));
         }
         Some(Test::Word(first))
-    }
-
-    /// A regular expression in `[[ … ]]`, which is printed as it was written.
-    pub(super) fn pattern(&mut self) -> Option<String> {
-        let mut text = String::new();
-        let mut open = 0_usize;
-        loop {
-            let byte = self.raw(0)?;
-            match byte {
-                b' ' | b'\t' | b'\n' if open == 0 => break,
-                b'(' => open += 1,
-                b')' => open = open.checked_sub(1)?,
-                b'\\' => {
-                    let next = self.raw(1)?;
-                    if !next.is_ascii_punctuation() && !next.is_ascii_alphanumeric() || next == b'`'
-                    {
-                        return None;
-                    }
-                    text.push('\\');
-                    self.at += 1;
-                    text.push(char::from(next));
-                    self.at += 1;
-                    continue;
-                }
-                b'$' => {
-                    if !matches!(self.raw(1), Some(b' ' | b')' | b'|')) {
-                        return None;
-                    }
-                }
-                byte if byte.is_ascii_alphanumeric() => {}
-                b'.' | b'_' | b'-' | b'+' | b'*' | b'?' | b'^' | b'[' | b']' | b'{' | b'}'
-                | b'|' | b'/' | b':' | b',' | b'@' | b'=' | b'%' => {}
-                _ => return None,
-            }
-            text.push(char::from(byte));
-            self.at += 1;
-        }
-        (open == 0 && !text.is_empty()).then_some(text)
     }
 }

@@ -5,10 +5,9 @@ use super::{
     Assignment, Piece, Redirect, Script, ShellDialect, Target, Value, Variable, Word, is_name_byte,
     is_name_start,
 };
-use crate::words::ansi_c;
 
 impl Reader<'_> {
-    /// `NAME=`, `NAME+=` or `NAME[…]=` and what follows; nothing is taken where it is none.
+    /// Parses `NAME=` or `NAME+=` and what follows; takes nothing where it is none.
     #[expect(clippy::option_option, reason = "refused, or another word")]
     pub(super) fn assignment(&mut self) -> Option<Option<Assignment>> {
         let start = self.at;
@@ -16,22 +15,12 @@ impl Reader<'_> {
             self.at = start;
             return Some(None);
         };
-        let mut subscript = None;
         if self.peek() == Some(b'[') {
-            // A pattern such as `a[bc]`, unless an equals sign follows.
-            self.at += 1;
-            let inner = self.subscript();
-            let is_assigned = self.starts_with("=") || self.starts_with("+=");
-            match inner {
-                Some(inner) if is_assigned && !self.is_posix() => subscript = Some(inner),
-                // What a subscript evaluates is not known; without an equals sign it is a pattern.
-                _ => {
-                    self.at = start;
-                    let word = self.word()?;
-                    self.at = start;
-                    return (!word.has('=')).then_some(None);
-                }
-            }
+            // A pattern such as `a[bc]`: what a subscript evaluates is not known.
+            self.at = start;
+            let word = self.word()?;
+            self.at = start;
+            return (!word.has('=')).then_some(None);
         }
         let appends = self.take("+=");
         if !appends && !self.take("=") {
@@ -49,7 +38,7 @@ impl Reader<'_> {
             return None;
         }
         let value = if self.peek() == Some(b'(') {
-            if self.is_posix() || subscript.is_some() {
+            if self.is_posix() {
                 return None;
             }
             self.at += 1;
@@ -59,13 +48,12 @@ impl Reader<'_> {
         };
         Some(Some(Assignment {
             name,
-            subscript,
             appends,
             value,
         }))
     }
 
-    /// The rest of `(…)` in an assignment.
+    /// Parses the rest of `(…)` in an assignment.
     pub(super) fn list(&mut self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
         loop {
@@ -256,13 +244,13 @@ impl Reader<'_> {
         Some(Word { pieces, text })
     }
 
-    /// Where a document waits for its line to end, quotes must not go on to the next.
+    /// Refuses quotes that go on to the next line where a document waits for this one to end.
     pub(super) fn refuse_lines_before_documents(&self, text: &str) -> Option<()> {
         let waits = self.is_waited_for || !self.pending.is_empty();
         (!waits || !text.contains('\n')).then_some(())
     }
 
-    /// The text of `"…"`, or of a document where nothing ends it.
+    /// Parses the text of `"…"`, or of a document where nothing ends it.
     pub(super) fn double(&mut self, end: Option<u8>) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         loop {
@@ -313,7 +301,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a dollar sign or a backtick begins.
+    /// Parses what a dollar sign or a backtick begins.
     pub(super) fn expansion(&mut self, is_quoted: bool) -> Option<Piece> {
         self.enter()?;
         let piece = self.expanded(is_quoted)?;
@@ -329,7 +317,7 @@ impl Reader<'_> {
         match self.peek() {
             Some(b'(') if self.starts_with("((") => {
                 self.at += 2;
-                Some(Piece::Arithmetic(self.arithmetic("))")?))
+                Some(Piece::Arithmetic(self.arithmetic()?))
             }
             Some(b'(') => {
                 self.at += 1;
@@ -340,25 +328,7 @@ impl Reader<'_> {
                 Some(Piece::Variable(self.braces(is_quoted)?))
             }
             Some(b'[') => None,
-            Some(b'\'') if !is_quoted => {
-                if self.dialect != ShellDialect::Printed {
-                    return None;
-                }
-                self.at += 1;
-                let start = self.at;
-                loop {
-                    match self.raw(0)? {
-                        b'\'' => break,
-                        b'\\' => self.at += 2,
-                        _ => self.at += 1,
-                    }
-                }
-                let text = self.text.get(start..self.at)?;
-                self.refuse_lines_before_documents(text)?;
-                self.at += 1;
-                Some(Piece::Quoted(ansi_c(text)?))
-            }
-            Some(b'"') if !is_quoted => None,
+            Some(b'"' | b'\'') if !is_quoted => None,
             Some(byte) if is_name_start(byte) => {
                 Some(Piece::Variable(Variable::new(&self.name()?)))
             }
@@ -372,7 +342,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of commands in parentheses whose first is taken.
+    /// Parses a list of commands in parentheses whose first is taken.
     pub(super) fn nested(&mut self, end: u8) -> Option<Script> {
         let pending = std::mem::take(&mut self.pending);
         let was_waited_for = self.is_waited_for;
@@ -414,7 +384,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether shells may read pieces in different ways where they stand as they are.
+/// Returns true if shells may read pieces in different ways where they stand as they are.
 fn has_differences(pieces: &[Piece], is_posix: bool) -> bool {
     pieces.iter().enumerate().any(|(i, piece)| match piece {
         Piece::Bare(text) => {
