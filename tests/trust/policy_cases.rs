@@ -174,6 +174,7 @@ fn nothing_is_laxer_than_in_gemini_cli_but_what_its_page_allows() {
 fn readme_tells_how_many_decisions_are_compared() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = fs::read_to_string(path).expect("the README");
+    let readme: Vec<&str> = readme.split_whitespace().collect();
     let count = format!("{} decisions are compared", corpus().len());
-    assert!(readme.contains(&count), "{count}");
+    assert!(readme.join(" ").contains(&count), "{count}");
 }
