@@ -46,16 +46,16 @@ pub struct PolicyOptions {
     pub policy: Vec<String>,
 }
 
-/// How a call is made.
+/// The options of a call.
 #[derive(Clone, Copy, Default)]
 pub struct CallOptions<'a> {
-    /// Whether arguments are refused that the tool does not know.
+    /// True if arguments are refused that the tool does not know.
     pub is_strict: bool,
-    /// Whether to say what the call would do, without doing it.
+    /// True if to say what the call would do, without doing it.
     pub is_explained: bool,
-    /// Whether names of arguments may be those that another API's limits have made of them.
+    /// True if names of arguments may be those that another API's limits have made of them.
     pub is_foreign: bool,
-    /// Who is asked where rules want it.
+    /// The prompt for a person where rules want one.
     pub person: Option<&'a SharedPrompt>,
     /// What the tool's MCP server had said of it when the caller judged the call, where the caller
     /// went by that. The call is not made where the server says something else.
@@ -74,7 +74,7 @@ impl fmt::Debug for CallOptions<'_> {
     }
 }
 
-/// The same signals, and the time that one call may take from now on.
+/// Adds the time that one call may take from now on.
 #[must_use]
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     // What is not a number is refused where a session is opened.
@@ -148,7 +148,7 @@ impl Session {
         })
     }
 
-    /// The same without the MCP servers of the settings.
+    /// Opens a session without the MCP servers of the settings.
     ///
     /// # Errors
     ///
@@ -175,18 +175,18 @@ impl Session {
         Ok(self)
     }
 
-    /// What the tools work with.
+    /// Returns the environment of the tools.
     pub fn tool_env(&self) -> &ToolEnv {
         &self.tool_env
     }
 
-    /// What keeps the old contents of files that tools change; `None` where the settings switch it
+    /// Returns the journal of files that tools change; `None` where the settings switch it
     /// off, or there is no home directory.
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_deref()
     }
 
-    /// What is wrong with settings and rules, and what of the project is left out; for a person.
+    /// Lists the problems of settings and rules, and what of the project is left out; for a person.
     pub fn problems(&self) -> Vec<String> {
         let ToolEnv {
             workspace,
@@ -207,7 +207,7 @@ impl Session {
         problems
     }
 
-    /// What MCP servers have been found wanting in since this was last asked; for a person.
+    /// Lists the faults of MCP servers since this was last asked; for a person.
     pub fn take_notes(&self) -> Vec<String> {
         let mcp = self.mcp.get().and_then(Option::as_ref);
         mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
@@ -229,7 +229,7 @@ impl Session {
         self.shown_among(tools.unwrap_or_default(), can_ask)
     }
 
-    /// The same as far as it is known, without asking a server.
+    /// Lists the tools of servers as far as they are known, without asking a server.
     pub fn known_of_servers(&self, can_ask: bool) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.known());
         self.shown_among(tools.unwrap_or_default(), can_ask)
@@ -244,13 +244,13 @@ impl Session {
         tools
     }
 
-    /// Whether an MCP server has said that it has other tools than those last shown.
+    /// Returns true if an MCP server has said that it has other tools than those last shown.
     pub fn servers_have_changed(&self) -> bool {
         let mcp = self.mcp.get().and_then(Option::as_ref);
         mcp.is_some_and(|mcp| mcp.has_changed())
     }
 
-    /// Whether a tool of ours has this name, and not one of an MCP server.
+    /// Returns true if a tool of ours has this name, and not one of an MCP server.
     pub fn is_registered(&self, name: &str) -> bool {
         self.registry.get(name).is_some()
     }
@@ -285,7 +285,7 @@ impl Session {
         self.mcp.get_or_init(open).as_ref()
     }
 
-    /// Whether a call of this name leaves the world as it was, or fails at once.
+    /// Returns true if a call of this name leaves the world as it was, or fails at once.
     pub fn only_reads(&self, name: &str) -> bool {
         match self.registry.get(name) {
             Some(tool) => tool.info().is_read_only,
@@ -423,7 +423,7 @@ impl Session {
             .with_hint("A new session judges its calls by that."))
     }
 
-    /// What a call would do, and what the policy says of it.
+    /// Explains what a call would do, and what the policy says of it.
     fn explain(
         &self,
         registry: &ToolRegistry,

@@ -72,7 +72,7 @@ fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Ve
     }
 }
 
-/// Whether the tool only looks at what is here, or searches the web.
+/// Returns true if the tool only looks at what is here, or searches the web.
 fn only_looks(call: &PolicyCall<'_>) -> bool {
     matches!(call.kind, Kind::Read | Kind::Search) && call.server.is_none()
 }
@@ -82,7 +82,7 @@ fn says_it_only_reads(call: &PolicyCall<'_>) -> bool {
     call.server.is_some() && hint == Some(&serde_json::Value::Bool(true))
 }
 
-/// Whether a plan can be made with the tool.
+/// Returns true if a plan can be made with the tool.
 pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
     only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
         || call.kind == Kind::Fetch
@@ -150,7 +150,7 @@ fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
     )
 }
 
-/// Where a line of shell can't be understood, or more than a rule says is needed.
+/// The verdict on a line of shell that can't be understood, or that needs more than a rule allows.
 pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdict {
     ask(name, interactive, 10, rule)
 }
@@ -191,7 +191,7 @@ pub(super) fn guard_build_files(
 
 /// Returns the path of the file that an edit opens: links are followed, also one that leads to a file that is not there.
 fn opened(path: &str, root: &Path) -> String {
-    /// As many links as Linux follows.
+    /// The number of links that Linux follows.
     const MAX_LINKS: usize = 40;
     let mut path = root.join(path.trim());
     for _ in 0..MAX_LINKS {

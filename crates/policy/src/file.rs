@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// What a file says.
+/// The rules of a file, and what is wrong with it.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rules: Vec<Rule>,
@@ -104,7 +104,7 @@ struct Reader<'a> {
     faults: Vec<String>,
 }
 
-/// What a rule says, key by key.
+/// The keys of a rule.
 #[derive(Default)]
 struct Keys {
     tools: Vec<String>,
@@ -496,7 +496,7 @@ fn first_word(regex: &str) -> Option<String> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether each `|` is in a group.
+/// Returns true if each `|` is in a group.
 fn is_within_group(regex: &str) -> bool {
     let mut depth = 0_usize;
     let mut chars = regex.chars();

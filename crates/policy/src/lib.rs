@@ -93,7 +93,7 @@ pub enum Tier {
     Admin,
 }
 
-/// What becomes of a call.
+/// A decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -106,7 +106,7 @@ pub enum Decision {
 }
 
 impl Tier {
-    /// As it is shown.
+    /// Returns the name that is shown.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Default => "default",
@@ -119,7 +119,7 @@ impl Tier {
 }
 
 impl Decision {
-    /// As policy files have it.
+    /// Returns the name in policy files.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
@@ -136,17 +136,17 @@ pub struct PolicyCall<'a> {
     pub name: &'a str,
     /// The tool's other names.
     pub aliases: &'a [&'a str],
-    /// Where it comes from an MCP server.
+    /// The tool on its MCP server, if it comes from one.
     pub server: Option<ServerTool<'a>>,
     /// The arguments.
     pub args: &'a Map<String, Value>,
     /// Other names of arguments, and what they are called in the declaration.
     pub renamed: &'a [(&'a str, &'a str)],
-    /// What an MCP server says of the tool.
+    /// The annotations of the tool by its MCP server.
     pub annotations: Option<&'a Map<String, Value>>,
-    /// What the tool does to the world.
+    /// The kind of the tool: what it does to the world.
     pub kind: Kind,
-    /// Whether it is one of our own tools, and not only called like one.
+    /// True if it is one of our own tools, and not only called like one.
     pub is_built_in: bool,
 }
 
@@ -183,10 +183,10 @@ impl<'a> ServerTool<'a> {
     }
 }
 
-/// What the rules say of a call.
+/// The verdict of the rules on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What becomes of it.
+    /// The decision.
     pub decision: Decision,
     /// The rule that decided.
     pub rule: Decider,
@@ -208,13 +208,13 @@ pub struct Decider {
     pub tier: Tier,
     /// The priority within the tier.
     pub priority: u16,
-    /// Whether no file, setting or person has said anything: the built-in rules decided.
+    /// True if no file, setting or person has said anything: the built-in rules decided.
     #[serde(skip)]
     pub is_default: bool,
 }
 
 impl Verdict {
-    /// As `--explain` prints it.
+    /// Returns the verdict as `--explain` prints it.
     pub fn to_json(&self) -> Value {
         let mut value = json!(self.rule);
         value["decision"] = json!(self.decision);
@@ -241,7 +241,7 @@ pub struct Policy {
     rules: Vec<Rule>,
     /// Files that could not be read: every call could be one that they deny.
     broken: Vec<Broken>,
-    /// What is wrong with files and rules.
+    /// The problems of files and rules.
     pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
     pub files: Vec<PolicyFile>,
@@ -260,11 +260,11 @@ pub struct Policy {
 /// A policy file that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
     /// Whose it is.
     pub tier: Tier,
-    /// How many of its rules count.
+    /// The number of its rules that count.
     pub rules: usize,
 }
 
@@ -382,12 +382,12 @@ impl Policy {
         self.broken.first().map(|broken| broken.reason.clone())
     }
 
-    /// Whether a rule goes by what an MCP server says of its tools.
+    /// Returns true if a rule goes by what an MCP server says of its tools.
     pub fn heeds_annotations(&self) -> bool {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
     }
 
-    /// Whether a person's yes can only be for the call that they are asked about:
+    /// Returns true if a person's yes can only be for the call that they are asked about:
     /// `security.disableAlwaysAllow` says so.
     pub fn keeps_no_answers(&self) -> bool {
         self.keeps_no_answers
@@ -442,7 +442,7 @@ impl Policy {
         }
     }
 
-    /// What holds where no rule fits.
+    /// Returns the verdict where no rule fits.
     fn by_default(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         defaults::verdict(call, mode, interactive, self.edits_are_agreed)
     }
@@ -487,7 +487,7 @@ impl Policy {
         )
     }
 
-    /// Whether a tool is there at all: not where each of its calls is denied.
+    /// Returns true if a tool is there at all: not where each of its calls is denied.
     pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
         let mode = self.mode_of(mode);
         for rule in &self.rules {
@@ -557,13 +557,13 @@ impl Policy {
         self.sort();
     }
 
-    /// Where the project is.
+    /// Returns the project's directory.
     fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// What a person has agreed to for a session.
+/// An answer of a person for a session.
 #[derive(Debug, Clone, Copy)]
 pub enum SessionGrant<'a> {
     /// Commands of these programs.
@@ -582,7 +582,7 @@ pub enum SessionGrant<'a> {
 }
 
 impl SessionGrant<'_> {
-    /// As a person who is asked reads it.
+    /// Returns the words of the question for a person.
     pub fn words(self) -> &'static str {
         match self {
             SessionGrant::Programs { .. } => "these programs",
@@ -613,7 +613,7 @@ impl Rule {
     }
 }
 
-/// What a rule says of a call.
+/// Returns the verdict of a rule on a call.
 fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
     let mut reason = match decision {
         Decision::Allow => String::new(),

@@ -30,26 +30,26 @@ pub struct Rule {
     pub(super) allows_redirection: bool,
     /// The rule is for calls of subagents, of which there are none here.
     pub(super) is_for_subagent: bool,
-    /// What a model is told.
+    /// The message for the model.
     pub(super) message: Option<String>,
     pub(super) source: Source,
 }
 
-/// Where a rule is.
+/// The place of a rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     pub(super) file: Option<PathBuf>,
     /// Counted from one within the file.
     pub(super) number: Option<usize>,
     pub(super) text: String,
-    /// What is wrong with the rule, which counts for more calls than are meant then.
+    /// The faults of the rule, which then counts for more calls than are meant.
     pub(super) faults: Option<String>,
     /// The rule is an answer that a person gave before, kept by Gemini CLI in the user's
     /// `auto-saved.toml`.
     pub(super) is_kept_answer: bool,
 }
 
-/// What the arguments must be like.
+/// A condition on the arguments.
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
     /// Anything.
@@ -68,7 +68,7 @@ pub(super) struct Pattern {
     pub(super) about: PatternTarget,
 }
 
-/// What a pattern speaks of.
+/// The text that a pattern is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PatternTarget {
     /// Any arguments.
@@ -101,7 +101,7 @@ impl Entry {
     }
 }
 
-/// What a rule is held against: a call, and for a shell's also one command of its line.
+/// The subject of a rule: a call, and for a shell's also one command of its line.
 #[derive(Clone, Copy)]
 pub(super) struct RuleSubject<'a> {
     pub(super) call: &'a PolicyCall<'a>,
@@ -111,7 +111,7 @@ pub(super) struct RuleSubject<'a> {
     pub(super) command: Option<&'a Command>,
     /// The command is one of several things that a line runs.
     pub(super) is_part: bool,
-    /// What it runs can't be known.
+    /// True if what it runs can't be known.
     pub(super) is_unknown: bool,
     /// The arguments as text, in all spellings of their names.
     pub(super) texts: &'a [String],
@@ -120,14 +120,14 @@ pub(super) struct RuleSubject<'a> {
 }
 
 impl Rule {
-    /// Whether the rule is for calls in this mode, with or without a user to ask.
+    /// Returns true if the rule is for calls in this mode, with or without a user to ask.
     pub(super) fn is_active(&self, mode: Mode, interactive: bool) -> bool {
         (self.modes.is_empty() || self.modes.contains(&mode))
             && self.interactive.is_none_or(|wanted| wanted == interactive)
             && !self.is_for_subagent
     }
 
-    /// Whether the rule is for the call's tool.
+    /// Returns true if the rule is for the call's tool.
     pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         let server = match (&self.server, call.server) {
             (None, _) => true,
@@ -183,7 +183,7 @@ impl Rule {
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
     }
 
-    /// Whether the call's arguments are as the rule wants them. A rule that allows wants to be
+    /// Returns true if the call's arguments are as the rule wants them. A rule that allows wants to be
     /// sure; one that restricts is for whatever may be meant.
     pub(super) fn matches(&self, subject: &RuleSubject<'_>) -> bool {
         let is_sure = self.decision == Decision::Allow;
@@ -197,19 +197,19 @@ impl Rule {
         }
     }
 
-    /// Whether the rule is for commands that begin with a prefix.
+    /// Returns true if the rule is for commands that begin with a prefix.
     pub(super) fn is_by_prefix(&self) -> bool {
         matches!(self.condition, Condition::Prefixes(_))
     }
 
-    /// Whether the rule looks at arguments.
+    /// Returns true if the rule looks at arguments.
     pub(super) fn is_conditional(&self) -> bool {
         !matches!(self.condition, Condition::None)
     }
 }
 
 impl Entry {
-    /// Whether the entry is for the tool, whatever its arguments.
+    /// Returns true if the entry is for the tool, whatever its arguments.
     pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         self.tool == call.name || call.aliases.contains(&&*self.tool)
     }
@@ -223,7 +223,7 @@ impl Entry {
     }
 }
 
-/// Whether a command begins with a prefix. Words count where they are known, text where the
+/// Returns true if a command begins with a prefix. Words count where they are known, text where the
 /// subject is a line of several commands, each of which is looked at as well.
 fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
     let Some(line) = subject.line else {
@@ -250,7 +250,7 @@ fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
     }
 }
 
-/// Whether the subject's text begins with the prefix letter by letter, and a word ends there: what
+/// Returns true if the subject's text begins with the prefix letter by letter, and a word ends there: what
 /// is written in another way Gemini CLI's rules don't allow either.
 fn is_written(prefix: &str, subject: &RuleSubject<'_>) -> bool {
     let line = subject.line.unwrap_or_default();
@@ -307,7 +307,7 @@ impl Pattern {
     }
 }
 
-/// Whether a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's; `is_like`
+/// Returns true if a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's; `is_like`
 /// is for tools with a `*` in the middle.
 fn names_qualified(
     pattern: &str,
@@ -329,7 +329,7 @@ fn names_qualified(
         .any(|rest| tool_is(rest) || is_like(rest))
 }
 
-/// Whether a name has a `*` that Gemini CLI's rules don't know.
+/// Returns true if a name has a `*` that Gemini CLI's rules don't know.
 pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     if !name.contains('*') || name == "*" {
         return false;
@@ -353,7 +353,7 @@ pub(super) fn sanitized(name: &str) -> String {
         .collect()
 }
 
-/// Whether a text is like a pattern, in which `*` stands for anything.
+/// Returns true if a text is like a pattern, in which `*` stands for anything.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {

@@ -91,7 +91,7 @@ const READER_OPTIONS: [&str; 38] = [
     "--words",
 ];
 
-/// What makes `find` do more than look.
+/// The actions of `find` that do more than look.
 const FIND_ACTS: [&str; 9] = [
     "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir",
 ];
@@ -204,7 +204,7 @@ const BRANCH_LISTS: [&str; 10] = [
     "-vv",
 ];
 
-/// Whether the line is one command that only looks at what is in the workspace.
+/// Returns true if the line is one command that only looks at what is in the workspace.
 pub(super) fn is_known_safe(
     line: &str,
     analysis: &Analysis,
@@ -256,7 +256,7 @@ pub(super) fn is_known_safe(
 }
 
 impl Reader {
-    /// Whether the arguments are options that are known to do no harm, and files of the workspace.
+    /// Returns true if the arguments are options that are known to do no harm, and files of the workspace.
     fn only_reads(&self, args: &[&str], root: &Path) -> bool {
         let mut files = 0;
         args.iter().all(|arg| {
@@ -274,7 +274,7 @@ impl Reader {
     }
 }
 
-/// Whether these are known letters, with nothing but a number behind them.
+/// Returns true if these are known letters, with nothing but a number behind them.
 fn is_cluster(letters: &str, known: &str) -> bool {
     let behind = letters.trim_start_matches(|c| known.contains(c));
     behind.is_empty() || is_number(behind)
@@ -321,7 +321,7 @@ fn is_safe_git(args: &[&str], root: &Path) -> bool {
     }
 }
 
-/// Whether a path leads out of the workspace, as the kernel resolves it: a link before `..` counts.
+/// Returns true if a path leads out of the workspace, as the kernel resolves it: a link before `..` counts.
 fn leaves(path: &str, root: &Path) -> bool {
     let Ok(own) = std::fs::canonicalize(root) else {
         return true;
@@ -341,7 +341,7 @@ fn leaves(path: &str, root: &Path) -> bool {
     is_home || !there.is_some_and(|there| there.starts_with(&own))
 }
 
-/// Whether a command deletes without asking, makes symbolic links, or lets `find` or `rg` run
+/// Returns true if a command deletes without asking, makes symbolic links, or lets `find` or `rg` run
 /// and delete things.
 pub(super) fn is_dangerous(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();

@@ -6,7 +6,7 @@ use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_config::settings::{Scope, Settings};
 use std::path::PathBuf;
 
-/// What the lists of the settings and of the command line come to.
+/// The lists of the settings and of the command line.
 pub(super) struct Lists<'a> {
     pub(super) settings: &'a Settings,
     /// `--allowed-tools`.
@@ -146,7 +146,7 @@ impl List {
     }
 }
 
-/// Whether an entry of `--allowed-tools` is about one of these tools; for each of them any call.
+/// Returns true if an entry of `--allowed-tools` is about one of these tools; for each of them any call.
 pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<'a>>) -> bool {
     let list = List {
         name: "",

@@ -47,7 +47,7 @@ pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
     line.flatten().filter(|line| !line.is_empty())
 }
 
-/// Whether the tool of this name runs lines of shell, of which each command is judged.
+/// Returns true if the tool of this name runs lines of shell, of which each command is judged.
 pub fn is_shell(tool: &str) -> bool {
     SHELL.contains(&tool)
 }
@@ -137,7 +137,7 @@ impl Policy {
         self.apply_safe_list(call, line, analysis, mode, verdict)
     }
 
-    /// Whether what a line holds can make a difference.
+    /// Returns true if what a line holds can make a difference.
     fn looks_into_lines(&self, mode: Mode) -> bool {
         !self.rules.is_empty() || mode != Mode::Yolo
     }

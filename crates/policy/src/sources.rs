@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of a policy file that are read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What a command line adds.
+/// The rules that a command line adds.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
     /// `--policy`: files and directories in the place of `~/.gemini/policies`.

@@ -107,7 +107,7 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .map_err(|e| e.to_string().lines().last().unwrap_or_default().to_owned())
 }
 
-/// Whether Gemini CLI refuses an expression because a search could take for ever: something is
+/// Returns true if Gemini CLI refuses an expression because a search could take for ever: something is
 /// repeated that has a repetition in it.
 pub(super) fn is_refused(pattern: &str) -> bool {
     let nested = compile(r"\([^)]*[*+?{].*\)[*+?{]");
@@ -187,7 +187,7 @@ fn escape(next: char, in_class: bool, out: &mut String) {
     }
 }
 
-/// Whether what follows a brace makes it a count.
+/// Returns true if what follows a brace makes it a count.
 fn counts(rest: &str) -> bool {
     rest.split_once('}').is_some_and(|(inner, _)| {
         inner.starts_with(|c: char| c.is_ascii_digit())

@@ -27,10 +27,10 @@ pub trait GatedCall {
     /// The call as rules see it.
     fn call(&self) -> PolicyCall<'_>;
 
-    /// Whether a person can be asked.
+    /// Returns true if a person can be asked.
     fn can_ask(&self) -> bool;
 
-    /// What cancels the call, also while a person is asked.
+    /// Returns the cancellation of the call, also while a person is asked.
     fn cancel(&self) -> &Cancellation;
 
     /// What the call would do, and what a person must agree to. It is only asked for where one can
@@ -63,10 +63,10 @@ pub struct Changed {
     pub removed: u64,
 }
 
-/// How a call has passed.
+/// The way in which a call has passed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Whether a person has said yes to this very call.
+    /// True if a person has said yes to this very call.
     pub is_by_person: bool,
     /// The line of shell as it was understood, which is what runs: no person has seen the line
     /// itself.
@@ -82,7 +82,7 @@ pub enum Refusal<E> {
     NotAsked(Verdict),
     /// The person says no. `stops` is whether nothing else goes on either.
     No {
-        /// Whether the person wants nothing more to happen.
+        /// True if the person wants nothing more to happen.
         stops: bool,
     },
     /// The call can't be shown whole, so no person can agree to it; why, for the model.
@@ -123,24 +123,24 @@ impl Gate {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether rules may have a person asked: where the host asks, one can be.
+    /// Returns true if rules may have a person asked: where the host asks, one can be.
     fn is_interactive(&self, can_ask: bool) -> bool {
         self.asks.is_none() || can_ask
     }
 
-    /// What the rules say of a call; `can_ask` is whether a person can be asked.
+    /// Returns the verdict of the rules on a call; `can_ask` is true if a person can be asked.
     pub fn verdict(&self, call: &PolicyCall<'_>, can_ask: bool) -> Verdict {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().check(call, self.mode, is_interactive)
     }
 
-    /// Whether a model is told of a tool; `can_ask` is whether a person can be asked.
+    /// Returns true if a model is told of a tool; `can_ask` is whether a person can be asked.
     pub fn shows(&self, call: &PolicyCall<'_>, can_ask: bool) -> bool {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().shows(call, self.mode, is_interactive)
     }
 
-    /// Whether verdicts go by what MCP servers say of their tools.
+    /// Returns true if verdicts go by what MCP servers say of their tools.
     pub fn heeds_annotations(&self) -> bool {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
@@ -150,7 +150,7 @@ impl Gate {
         self.policy().obstacle()
     }
 
-    /// What is wrong with the rules.
+    /// Returns the problems of the rules.
     pub fn problems(&self) -> Vec<String> {
         let policy = self.policy();
         policy.problems.iter().map(Diagnostic::text).collect()
@@ -244,7 +244,7 @@ impl Gate {
     }
 }
 
-/// What the rules make of a call.
+/// The outcome of the rules for a call.
 enum ByRules {
     Passes(Passed),
     Asks(Verdict),

@@ -5,20 +5,20 @@ use gemini_tools_core::tool::{ConfirmationDetails, Location};
 use gemini_tools_policy::{self as policy, SessionGrant};
 use serde_json::{Map, Value};
 
-/// What a call would do.
+/// An explanation of what a call would do.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
     /// In words.
     pub description: String,
     /// The paths that it would touch.
     pub locations: Vec<Location>,
-    /// What a person must agree to; `None` where the tool has nothing to ask about.
+    /// The request for a person's consent; `None` where the tool has nothing to ask about.
     pub confirmation: Option<ConfirmationDetails>,
-    /// Whether a yes can only be for this call: no other answer is offered then.
+    /// True if a yes can only be for this call: no other answer is offered then.
     pub is_for_once: bool,
 }
 
-/// What a person answers.
+/// An answer of a person.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Yes, this time.
@@ -70,14 +70,14 @@ impl Reply {
     }
 }
 
-/// What a person is asked.
+/// A question for a person.
 #[derive(Debug, Clone, Copy)]
 pub struct ApprovalQuestion<'a> {
     /// The tool's name, as the call has it.
     pub name: &'a str,
     /// The arguments.
     pub args: &'a Map<String, Value>,
-    /// What the call would do.
+    /// The explanation of the call.
     pub explanation: &'a Explanation,
 }
 

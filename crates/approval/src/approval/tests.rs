@@ -21,7 +21,7 @@ struct Asked {
     questions: usize,
     /// How often it was explained.
     explanations: usize,
-    /// Whether the call is cancelled while the person is asked.
+    /// True if the call is cancelled while the person is asked.
     ends_meanwhile: bool,
 }
 

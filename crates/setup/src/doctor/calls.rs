@@ -22,7 +22,7 @@ const UNKNOWN_TOOL: &str = "gemini_tools_doctor_asks_for_no_tool";
 /// Larger than a pipe, in bytes: a program that does not read it all is found out.
 const LARGE_INPUT_BYTES: usize = 1024 * 1024;
 
-/// How long host and model wait for nothing at all.
+/// The time that host and model wait for nothing at all.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A call that the user asked for may do something.
@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// A start that is felt, with each call.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// One that takes longer is not made again: all together must stay bearable.
+/// The time from which on a call is not made again: all together must stay bearable.
 const RETRY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Gemini CLI 0.61 adds this to the arguments of every tool that it shows to a model, and hands
@@ -168,7 +168,7 @@ pub(super) fn check(
     }
 }
 
-/// As Gemini CLI judges a call.
+/// Judges a call as Gemini CLI does.
 fn succeeds(seen: &ProgramRun) -> bool {
     seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
 }
@@ -277,7 +277,7 @@ fn in_short(seen: &ProgramRun) -> String {
     )
 }
 
-/// What is true of any call.
+/// Checks what is true of any call.
 fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
     if seen.ending == Err(StopReason::Unwatched) {
         report.error(

@@ -13,16 +13,16 @@ use std::time::Duration;
 /// After this Gemini CLI's users think that it hangs.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// The same for a program that seems to be made for calls.
+/// The time for a program that seems to be made for calls.
 const SUSPECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// One that takes longer is not started again: all together must stay bearable.
+/// The time from which on a program is not started again: all together must stay bearable.
 const RETRY_WITHIN: Duration = Duration::from_secs(3);
 
 /// A start that takes longer is felt.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How long pipes may be held.
+/// The time that pipes may be held.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Gemini CLI refuses more, in bytes.
@@ -30,7 +30,7 @@ const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
 
-/// What the command has printed, where that can be used.
+/// The output of the command, where that can be used.
 pub(super) struct Found {
     pub(super) declarations: Vec<u8>,
 }
@@ -171,12 +171,12 @@ fn shell_syntax(line: &str) -> Option<Explanation> {
     ))
 }
 
-/// How the next character of a command line is quoted.
+/// The quoting of the next character of a command line.
 #[derive(Default)]
 struct Quoting {
     /// The quote that is open.
     open: Option<char>,
-    /// Whether a backslash is before it.
+    /// True if a backslash is before it.
     is_escaped: bool,
 }
 
@@ -197,10 +197,10 @@ impl Quoting {
     }
 }
 
-/// What is between blanks, as it is written.
+/// A word between blanks, as it is written.
 struct Piece<'a> {
     text: &'a str,
-    /// Whether something in it is an operator, a pattern or a comment to npm's shell-quote.
+    /// True if something in it is an operator, a pattern or a comment to npm's shell-quote.
     is_syntax: bool,
 }
 
@@ -245,7 +245,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether what came of it can be read on; what is wrong is told.
+/// Returns true if what came of it can be read on; what is wrong is told.
 fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
     let stderr = excerpt(&seen.stderr);
     let said_on_stderr = if stderr.is_empty() {

@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As the package of Gemini CLI says, in 0.8.2 and in 0.61.0.
+/// The oldest version of Node.js by the package of Gemini CLI, in 0.8.2 and in 0.61.0.
 const OLDEST_NODE: u32 = 20;
 
-/// How long it may take to say which one it is.
+/// The time that a program has to tell its version.
 const NODE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Tells what there is, and what of it is at fault.
@@ -47,7 +47,7 @@ pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorRe
 /// The Gemini CLI that is on the `PATH`.
 pub(super) struct InstalledHost {
     path: PathBuf,
-    /// As its package has it, if that is found.
+    /// The version of its package, if that is found.
     version: Option<String>,
 }
 
@@ -92,7 +92,7 @@ fn host(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// What Gemini CLI runs on.
+/// The runtime of Gemini CLI.
 fn node(root: &Path, report: &mut DoctorReport) {
     let why = "Gemini CLI runs on it.";
     let help = "Install node 20 or newer.";
@@ -162,7 +162,7 @@ fn check_siblings(report: &mut DoctorReport) {
     }
 }
 
-/// Whether the kernel can keep commands within limits, where that is wanted.
+/// Returns true if the kernel can keep commands within limits, where that is wanted.
 fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
         mode: Mode::ReadOnly,

@@ -44,39 +44,39 @@ pub struct Try {
     pub args: Map<String, Value>,
 }
 
-/// What is looked at besides.
+/// The checks that are made besides.
 #[derive(Debug, Clone, Default)]
 pub struct Extent {
     /// Calls to be made.
     pub tries: Vec<Try>,
-    /// Whether MCP servers of which nothing is kept are started and asked.
+    /// True if MCP servers of which nothing is kept are started and asked.
     pub asks_servers: bool,
 }
 
-/// What there is, and what is wrong with it.
+/// The facts and the findings.
 #[derive(Debug, Default, Serialize)]
 pub struct DoctorReport {
-    /// What was looked at.
+    /// The facts.
     pub facts: Vec<Fact>,
-    /// What is wrong, errors first.
+    /// The findings, errors first.
     pub findings: Vec<Diagnostic>,
 }
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fact {
-    /// What the fact is about, for people and programs.
+    /// The subject of the fact, for people and programs.
     pub name: &'static str,
-    /// What it is, in words.
+    /// The fact in words.
     pub text: String,
-    /// What became of it.
+    /// The state.
     pub state: State,
-    /// How long it took, in milliseconds, if that is what the fact is about.
+    /// The time that it took, in milliseconds, if that is what the fact is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
 }
 
-/// What became of a thing that was looked at.
+/// The state of a thing that was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -137,13 +137,13 @@ impl DoctorReport {
             .push(found.advise(explanation.why, explanation.help));
     }
 
-    /// Whether something can't work.
+    /// Returns true if something can't work.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Error)
     }
 }
 
-/// What is said of a finding.
+/// The explanation of a finding.
 struct Explanation {
     what: String,
     why: &'static str,
@@ -158,7 +158,7 @@ fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) 
     }
 }
 
-/// What to do to have what an untrusted project brings.
+/// The advice for what an untrusted project brings.
 fn trust_remedy(setup: &Setup<'_>) -> String {
     let brings_nothing =
         |home| active_content(home, setup.root).is_ok_and(|brings| brings.is_empty());
@@ -171,7 +171,7 @@ fn trust_remedy(setup: &Setup<'_>) -> String {
     }
 }
 
-/// What is checked.
+/// The subject of all checks.
 struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
@@ -292,7 +292,7 @@ struct Commands {
     /// With the values of variables.
     discovery: String,
     call: String,
-    /// As they are written, for people: what a variable holds may be a secret.
+    /// The command as it is written, for people: what a variable holds may be a secret.
     discovery_text: String,
     call_text: String,
 }
@@ -323,7 +323,7 @@ impl Commands {
         declared.names
     }
 
-    /// Whether they are these executables.
+    /// Returns true if they are these executables.
     fn are_ours(&self, root: &Path) -> bool {
         let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
         first.is_some_and(|first| is_this_installation(&first, root))

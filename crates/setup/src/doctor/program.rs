@@ -80,7 +80,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Ex
     Ok(path)
 }
 
-/// What is wrong with the first line of a script.
+/// A fault of the first line of a script.
 fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Explanation)> {
     let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
     let text = String::from_utf8_lossy(line).into_owned();

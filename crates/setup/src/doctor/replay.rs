@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long is waited.
+/// The time that is waited.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
     /// For the program.

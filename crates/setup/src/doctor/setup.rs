@@ -78,7 +78,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     })
 }
 
-/// What of the settings files there is, and the keys in them that look like those of the commands.
+/// The settings files that there are, and the keys in them that look like those of the commands.
 #[derive(Default)]
 struct SettingsFiles {
     read: Vec<String>,
@@ -284,7 +284,7 @@ fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut Do
     );
 }
 
-/// Whether Gemini CLI trusts the folder too: our own record is not known to it.
+/// Returns true if Gemini CLI trusts the folder too: our own record is not known to it.
 fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, setup.root);
@@ -351,7 +351,7 @@ impl Pair {
         self.discovery.is_some() || self.call.is_some()
     }
 
-    /// Who names the first of them.
+    /// The file that names the first of them.
     fn file(&self) -> &str {
         let first = self.discovery.as_ref().or(self.call.as_ref());
         first.map_or("settings.json", |named| &named.file)

@@ -41,7 +41,7 @@ pub(super) fn by_name(commands: &Commands, root: &Path, report: &mut DoctorRepor
     true
 }
 
-/// Whether the call command has answered with declarations.
+/// Returns true if the call command has answered with declarations.
 pub(super) fn declares(probe: &Result<Probe, NotProbed>) -> bool {
     let Ok(probe) = probe else {
         return false;

@@ -9,7 +9,7 @@ pub(crate) const OUTPUT: &str = "GEMINI_TOOLS_OUTPUT";
 /// The line that has Gemini CLI get text.
 pub(super) const HOST_FORM: &str = "GEMINI_TOOLS_OUTPUT=host";
 
-/// What is to be put behind a text so that it ends with `line`, with the ends of lines that it has.
+/// Returns what has to follow a text so that it ends with `line`, with the ends of lines that it has.
 pub(super) fn appended(text: &str, line: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let start = if text.is_empty() || text.ends_with('\n') {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// After this the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// What is put into the editor.
+/// The text for the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Proposal {
     /// A name that tells the editor what it is.
@@ -30,18 +30,18 @@ enum Form {
     Arguments,
 }
 
-/// What came of an edit.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Edited {
     /// Another call.
     Changed(Reply),
-    /// The same call; why, for the person.
+    /// The call is unchanged, for this reason.
     Same(&'static str),
     /// The text is not a call; why, for the person.
     Broken(String),
 }
 
-/// How many lines a person has added and removed.
+/// Counts the lines that a person has added and removed.
 pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     let old: Vec<&str> = proposed.split_inclusive('\n').collect();
     let new: Vec<&str> = edited.split_inclusive('\n').collect();
@@ -56,7 +56,7 @@ pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     })
 }
 
-/// What can be changed of a call.
+/// The part of a call that can be changed.
 pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
     if let Some(ConfirmationDetails::Edit {
         file_name,

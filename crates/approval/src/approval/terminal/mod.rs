@@ -36,7 +36,7 @@ pub struct TerminalPrompt {
     signals: Option<Arc<Signals>>,
 }
 
-/// What a key means while a call is shown.
+/// The meaning of a key while a call is shown.
 #[derive(Debug, Clone)]
 enum Choice {
     Answer(Reply, &'static str),
@@ -45,7 +45,7 @@ enum Choice {
     Help,
 }
 
-/// What a key means after an edit that is not a call.
+/// The meaning of a key after an edit that is not a call.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Again,

@@ -39,11 +39,11 @@ const MAX_BLANKS: usize = 80;
 /// Maximum blank lines shown in a row; more are shown by their number.
 const MAX_BLANK_LINES: usize = 10;
 
-/// What is shown, as it grows.
+/// The text that is shown, as it grows.
 pub(super) struct PromptPage {
     /// For the terminal.
     pub(super) text: String,
-    /// Whether something was left out.
+    /// True if something was left out.
     pub(super) is_cut: bool,
     colours: bool,
     whole: bool,
@@ -125,7 +125,7 @@ impl PromptPage {
         });
     }
 
-    /// What is shown below the name of the tool. What runs comes first, so that no words about
+    /// Shows what is below the name of the tool. What runs comes first, so that no words about
     /// it push it away.
     fn body(&mut self, question: &ApprovalQuestion<'_>) {
         let confirmation = question.explanation.confirmation.as_ref();
@@ -239,7 +239,7 @@ pub(super) fn escape_controls(text: &str, colours: bool) -> String {
     out
 }
 
-/// Whether a character takes place and shows nothing.
+/// Returns true if a character takes place and shows nothing.
 fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
 }
@@ -277,18 +277,18 @@ pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) 
     page
 }
 
-/// What a yes to all like it means; `None` where it would mean nothing.
+/// Describes a yes to all calls like this one; `None` where it would mean nothing.
 pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     let agreed = Reply::Always.agreed(question.name, question.explanation);
     agreed.map(SessionGrant::words)
 }
 
-/// Whether a yes to all calls of the tool is offered besides.
+/// Returns true if a yes to all calls of the tool is offered besides.
 fn offers_tool(question: &ApprovalQuestion<'_>) -> bool {
     !question.explanation.is_for_once && always(question) != Some("this tool")
 }
 
-/// Whether a yes to all tools of an MCP server is offered.
+/// Returns true if a yes to all tools of an MCP server is offered.
 pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
         question.explanation.confirmation,

@@ -6,7 +6,7 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::tty::WAIT;
 use std::io;
 
-/// What a person has pressed.
+/// A key that a person has pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressed<T> {
     /// A key that means something.
