@@ -176,7 +176,7 @@ impl Journal {
         if size > self.limits.max_bytes / LARGE_PART {
             self.prune_soon();
         }
-        // With another name, the content would be changed by whoever knows that.
+        // With another name, the content would be changed by any program that knows that.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         let mount = place::mount(change.dir);
         if is_alone && !change.must_copy && mount.is_some() && mount == place::mount(&**dir) {

@@ -75,7 +75,7 @@ pub struct Change {
     pub real: PathBuf,
     /// The text now; `None` where there is no file.
     pub before: Option<String>,
-    /// The text afterwards; `None` where there is to be no file.
+    /// The text afterwards; `None` where it is removed.
     pub after: Option<String>,
     /// The purpose.
     pub purpose: Purpose,

@@ -86,7 +86,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Reads the commands of a settings file; none where it is no JSON.
+    /// Reads the commands of a settings file; none if it is not JSON.
     pub(super) fn read(settings: &str) -> Self {
         let Ok(value) = jsonc(settings) else {
             return Self::default();
