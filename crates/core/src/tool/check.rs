@@ -1,24 +1,26 @@
 //! Checking a value against a JSON Schema.
 //!
-//! All of draft 2020-12 that is about the value, and what older drafts wrote otherwise: tuples
-//! under `items`, `dependencies`. `format` and what a text holds are left to the tool, and so is
-//! what can't be checked: a pattern that is not a regular expression here, a reference that leads
-//! nowhere. A general validator compiles a schema before it checks once, which costs more than a
-//! whole small call: that is why this one is ours.
+//! The keywords that declarations of the Gemini API and of MCP servers have: types, values, bounds,
+//! members and elements, `anyOf`, `oneOf`, `allOf` and `not`, and references within the schema; also
+//! tuples as older drafts write them. Every other keyword is ignored, as JSON Schema asks of
+//! keywords that are not known: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and
+//! `$dynamicRef` are left to the tool. So is what can't be checked: a pattern that is not a regular
+//! expression here, a reference that leads nowhere. A general validator compiles a schema before it
+//! checks once, which costs more than a whole small call: that is why this one is ours.
 
-use super::equal::{digest, is_multiple, order, same};
+use super::equal::{is_multiple, order, same};
 use super::pattern::regex;
 use super::reference::find;
 use super::schema::describe;
 use crate::text::counted;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A schema that takes more steps for one value is left to the tool.
 const MAX_STEPS: usize = 1_000_000;
 
-/// And one that goes deeper.
+/// A schema that goes deeper is left to the tool.
 const MAX_DEPTH: usize = 400;
 
 /// Checks a value.
@@ -45,32 +47,24 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 struct Checker<'a> {
-    /// What references lead into.
+    /// The schema that references lead into.
     root: &'a Value,
-    /// In older drafts what is beside a reference does not count.
+    /// Set for older drafts, in which keywords beside a reference do not count.
     has_lone_references: bool,
-    /// Where the value is in the arguments.
+    /// The place of the value in the arguments.
     path: String,
     /// The references that the check is within, each with the value it is for.
     open: Vec<(*const Value, *const Value)>,
     depth: usize,
-    /// How many are left.
+    /// The number of steps that are left.
     steps: usize,
-    /// The patterns so far; `None` is not one.
+    /// The patterns so far; `None` for a text that is none.
     patterns: BTreeMap<&'a str, Option<fancy_regex::Regex>>,
-    /// What the references so far lead to.
+    /// The targets of the references so far.
     targets: HashMap<&'a str, Option<&'a Value>>,
 }
 
-/// What schemas of one value have looked at: names of an object, places of a list.
-#[derive(Default)]
-struct Evaluated {
-    is_all: bool,
-    names: BTreeSet<String>,
-    places: BTreeSet<usize>,
-}
-
-/// How an argument is called in a message.
+/// Returns the name of an argument for a message.
 fn name(path: &str) -> String {
     if path.is_empty() {
         "The arguments".to_owned()
@@ -79,8 +73,8 @@ fn name(path: &str) -> String {
     }
 }
 
-/// A part of a schema for a message.
-fn shown(schema: &Value) -> String {
+/// Returns a part of a schema for a message, cut where it is long.
+fn excerpt(schema: &Value) -> String {
     const MAX_CHARS: usize = 200;
     let text = schema.to_string();
     match text.char_indices().nth(MAX_CHARS) {
@@ -111,7 +105,7 @@ fn with_article(expected: &str) -> String {
     format!("{article} {expected}")
 }
 
-/// A count in a schema. Whole numbers may be written with a fraction of 0.
+/// Returns a count in a schema. Whole numbers may be written with a fraction of 0.
 fn count(schema: &Map<String, Value>, key: &str) -> Option<u64> {
     let number = schema.get(key)?;
     #[expect(
@@ -141,7 +135,13 @@ fn map<'s>(
         .flatten()
 }
 
-/// The schemas for the first places of a list, and that for all others.
+/// Returns the first element that is the same as one before it, as the two are written.
+fn repeated(items: &[Value]) -> Option<&Value> {
+    let mut seen = HashSet::new();
+    items.iter().find(|item| !seen.insert(item.to_string()))
+}
+
+/// Returns the schemas for the first places of a list, and the one for all others.
 fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
     match (schema.get("prefixItems"), schema.get("items")) {
         (Some(Value::Array(first)), rest) => (first, rest),
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
         name(&self.path)
     }
 
-    /// Checks what is within the value.
+    /// Checks a member or an element of the value.
     fn within(&mut self, step: &str, schema: &'a Value, value: &Value) -> Result<(), String> {
         let before = self.path.len();
         if !self.path.is_empty() && !step.starts_with('[') {
@@ -167,11 +167,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    fn fits(&mut self, schema: &'a Value, value: &Value) -> bool {
-        self.check(schema, value).is_ok()
-    }
-
-    /// Whether a text fits a pattern; `None` where that can't be told.
+    /// Returns true if a text fits a pattern; `None` if that can't be told.
     fn fits_pattern(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         let found = self
             .patterns
@@ -204,20 +200,18 @@ impl<'a> Checker<'a> {
         schema: &'a Map<String, Value>,
         value: &Value,
     ) -> Result<(), String> {
-        for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            if let Some(target) = schema.get(key) {
-                self.check_reference(target, value)?;
-                if self.has_lone_references {
-                    return Ok(());
-                }
+        if let Some(target) = schema.get("$ref") {
+            self.check_reference(target, value)?;
+            if self.has_lone_references {
+                return Ok(());
             }
         }
         self.check_type(schema, value)?;
         self.check_values(schema, value)?;
         self.check_combiners(schema, value)?;
         match value {
-            Value::Object(map) => self.check_map(schema, map, value),
-            Value::Array(items) => self.check_items(schema, items, value),
+            Value::Object(map) => self.check_map(schema, map),
+            Value::Array(items) => self.check_items(schema, items),
             Value::String(text) => self.check_text(schema, text),
             Value::Number(_) => self.check_bounds(schema, value),
             Value::Null | Value::Bool(_) => Ok(()),
@@ -230,26 +224,17 @@ impl<'a> Checker<'a> {
         *entry.or_insert_with(|| find(root, target))
     }
 
+    /// Checks a value against the schema that a reference leads to. A reference that the check of
+    /// this value is within already says nothing.
     fn check_reference(&mut self, target: &'a Value, value: &Value) -> Result<(), String> {
         let found = target.as_str().and_then(|target| self.find(target));
         let Some(found) = found else { return Ok(()) };
-        self.opened(found, value, |this| this.check(found, value))
-    }
-
-    /// Calls `f` unless it is called for the same schema and value already: such a loop says
-    /// nothing.
-    fn opened<T: Default>(
-        &mut self,
-        schema: &'a Value,
-        value: &Value,
-        f: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
-        let pair = (std::ptr::from_ref(schema), std::ptr::from_ref(value));
+        let pair = (std::ptr::from_ref(found), std::ptr::from_ref(value));
         if self.open.contains(&pair) {
-            return Ok(T::default());
+            return Ok(());
         }
         self.open.push(pair);
-        let result = f(self);
+        let result = self.check(found, value);
         self.open.pop();
         result
     }
@@ -324,20 +309,10 @@ impl<'a> Checker<'a> {
             }
         }
         if let Some(not) = schema.get("not")
-            && self.fits(not, value)
+            && self.check(not, value).is_ok()
         {
-            let not = shown(not);
+            let not = excerpt(not);
             return Err(format!("{} must not fit {not}.", self.name()));
-        }
-        if let Some(condition) = schema.get("if") {
-            let key = if self.fits(condition, value) {
-                "then"
-            } else {
-                "else"
-            };
-            if let Some(branch) = schema.get(key) {
-                self.check(branch, value)?;
-            }
         }
         Ok(())
     }
@@ -346,7 +321,6 @@ impl<'a> Checker<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         members: &Map<String, Value>,
-        value: &Value,
     ) -> Result<(), String> {
         self.check_count(
             schema,
@@ -354,62 +328,20 @@ impl<'a> Checker<'a> {
             members.len(),
             "property",
         )?;
-        self.check_required(list(schema, "required"), members, "")?;
-        for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
-            for (name, wanted) in map(schema, key).filter(|(name, _)| members.contains_key(*name)) {
-                match wanted {
-                    Value::Array(names) => {
-                        let why = format!(" where {name:?} is given");
-                        self.check_required(names, members, &why)?;
-                    }
-                    schema => self.check(schema, value)?,
-                }
-            }
+        let mut required = list(schema, "required").iter().filter_map(Value::as_str);
+        if let Some(key) = required.find(|key| !members.contains_key(*key)) {
+            let name = self.inner(key);
+            return Err(format!("\"{name}\" is missing; it is required."));
         }
-        self.check_properties(schema, members)?;
-        let Some(rest) = schema.get("unevaluatedProperties") else {
-            return Ok(());
-        };
-        let mut evaluated = Evaluated::default();
-        self.see(schema, value, &mut evaluated, true);
-        if evaluated.is_all {
-            return Ok(());
-        }
-        for (key, item) in members
-            .iter()
-            .filter(|(key, _)| !evaluated.names.contains(*key))
-        {
-            if rest == &Value::Bool(false) {
-                let name = name(&self.inner(key));
-                return Err(format!("{name} is not known."));
-            }
-            self.within(key, rest, item)?;
-        }
-        Ok(())
+        self.check_properties(schema, members)
     }
 
-    /// Where a member of the value is.
+    /// Returns the place of a member of the value.
     fn inner(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {
             format!("{}.{key}", self.path)
-        }
-    }
-
-    fn check_required(
-        &self,
-        names: &[Value],
-        members: &Map<String, Value>,
-        why: &str,
-    ) -> Result<(), String> {
-        let mut names = names.iter().filter_map(Value::as_str);
-        match names.find(|key| !members.contains_key(*key)) {
-            Some(key) => Err(format!(
-                "\"{}\" is missing; it is required{why}.",
-                self.inner(key)
-            )),
-            None => Ok(()),
         }
     }
 
@@ -466,11 +398,10 @@ impl<'a> Checker<'a> {
         &mut self,
         schema: &'a Map<String, Value>,
         items: &[Value],
-        value: &Value,
     ) -> Result<(), String> {
         self.check_count(schema, ["minItems", "maxItems"], items.len(), "element")?;
         if schema.get("uniqueItems") == Some(&Value::Bool(true))
-            && let Some(again) = self.repeated(items)
+            && let Some(again) = repeated(items)
         {
             return Err(format!(
                 "{} must not hold the same element twice, but {} is there again.",
@@ -492,69 +423,7 @@ impl<'a> Checker<'a> {
                 self.within(&format!("[{i}]"), schema, item)?;
             }
         }
-        self.check_contains(schema, items)?;
-        let Some(rest) = schema.get("unevaluatedItems") else {
-            return Ok(());
-        };
-        let mut evaluated = Evaluated::default();
-        self.see(schema, value, &mut evaluated, true);
-        if evaluated.is_all {
-            return Ok(());
-        }
-        for (i, item) in items.iter().enumerate() {
-            if !evaluated.places.contains(&i) {
-                self.within(&format!("[{i}]"), rest, item)?;
-            }
-        }
         Ok(())
-    }
-
-    /// The first element that is the same as one before it.
-    fn repeated<'v>(&mut self, items: &'v [Value]) -> Option<&'v Value> {
-        let mut evaluated: HashMap<u64, Vec<&Value>> = HashMap::new();
-        for item in items {
-            let alike = evaluated.entry(digest(item)).or_default();
-            self.steps = self.steps.saturating_sub(1 + alike.len());
-            if self.steps == 0 {
-                return None;
-            }
-            if alike.iter().any(|one| same(one, item)) {
-                return Some(item);
-            }
-            alike.push(item);
-        }
-        None
-    }
-
-    fn check_contains(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        items: &[Value],
-    ) -> Result<(), String> {
-        let Some(wanted) = schema.get("contains") else {
-            return Ok(());
-        };
-        let mut hits = 0;
-        for item in items {
-            hits += u64::from(self.fits(wanted, item));
-        }
-        let least = count(schema, "minContains").unwrap_or(1);
-        let most = count(schema, "maxContains").unwrap_or(u64::MAX);
-        let say = |bound: &str, number: u64| {
-            Err(format!(
-                "{} must hold {bound} {} that fit {}, not {hits}.",
-                self.name(),
-                counted(number, "element"),
-                shown(wanted)
-            ))
-        };
-        if hits < least {
-            say("at least", least)
-        } else if hits > most {
-            say("at most", most)
-        } else {
-            Ok(())
-        }
     }
 
     fn check_count(
@@ -647,97 +516,6 @@ impl<'a> Checker<'a> {
         }
         Ok(())
     }
-
-    /// Gathers what the schemas of a value have looked at. `is_own` leaves out the keywords that
-    /// are about the rest.
-    fn see(
-        &mut self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-        evaluated: &mut Evaluated,
-        is_own: bool,
-    ) {
-        self.steps = self.steps.saturating_sub(1);
-        if self.steps == 0 || evaluated.is_all {
-            return;
-        }
-        match value {
-            Value::Object(members) => {
-                evaluated.is_all |= schema.contains_key("additionalProperties")
-                    || !is_own && schema.contains_key("unevaluatedProperties");
-                let named = map(schema, "properties").map(|(key, _)| key);
-                evaluated.names.extend(named.cloned());
-                for (pattern, _) in map(schema, "patternProperties") {
-                    for key in members.keys() {
-                        if self.fits_pattern(pattern, key) != Some(false) {
-                            evaluated.names.insert(key.clone());
-                        }
-                    }
-                }
-            }
-            Value::Array(items) => {
-                let (first, rest) = tuple(schema);
-                evaluated.is_all |=
-                    rest.is_some() || !is_own && schema.contains_key("unevaluatedItems");
-                evaluated.places.extend(0..first.len());
-                if let Some(wanted) = schema.get("contains") {
-                    for (i, item) in items.iter().enumerate() {
-                        if self.fits(wanted, item) {
-                            evaluated.places.insert(i);
-                        }
-                    }
-                }
-            }
-            _ => return,
-        }
-        for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(target) = schema.get(key).and_then(Value::as_str) else {
-                continue;
-            };
-            let Some(found) = self.find(target) else {
-                // It may have looked at anything.
-                evaluated.is_all = true;
-                return;
-            };
-            let looked = self.opened(found, value, |this| {
-                this.evaluate_branch(found, value, evaluated);
-                Ok(())
-            });
-            drop(looked);
-        }
-        for branch in list(schema, "allOf") {
-            self.evaluate_branch(branch, value, evaluated);
-        }
-        for branch in list(schema, "anyOf").iter().chain(list(schema, "oneOf")) {
-            if self.fits(branch, value) {
-                self.evaluate_branch(branch, value, evaluated);
-            }
-        }
-        if let Some(condition) = schema.get("if") {
-            let key = if self.fits(condition, value) {
-                self.evaluate_branch(condition, value, evaluated);
-                "then"
-            } else {
-                "else"
-            };
-            if let Some(branch) = schema.get(key) {
-                self.evaluate_branch(branch, value, evaluated);
-            }
-        }
-        for key in ["dependentSchemas", "dependencies"] {
-            for (name, branch) in map(schema, key) {
-                if value.get(name).is_some() {
-                    self.evaluate_branch(branch, value, evaluated);
-                }
-            }
-        }
-    }
-
-    fn evaluate_branch(&mut self, schema: &'a Value, value: &Value, evaluated: &mut Evaluated) {
-        if let Some(schema) = schema.as_object() {
-            self.see(schema, value, evaluated, false);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -746,7 +524,7 @@ mod tests {
     use serde_json::{Value, json};
 
     /// Schemas, each with values that fit and values that don't.
-    fn cases() -> [(Value, Value, Value); 13] {
+    fn cases() -> [(Value, Value, Value); 8] {
         let text = json!({"type": "string"});
         [
             (
@@ -781,31 +559,6 @@ mod tests {
             ),
             (json!({"not": text}), json!([1, null]), json!(["a"])),
             (
-                json!({"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"maxProperties": 0}}),
-                json!([{"a": 1, "b": 1}, {}]),
-                json!([{"a": 1}, {"c": 1}]),
-            ),
-            (
-                json!({"contains": text, "minContains": 2, "maxContains": 3}),
-                json!([["a", 1, "b"]]),
-                json!([["a"], ["a", "b", "c", "d"]]),
-            ),
-            (
-                json!({"contains": text, "minContains": 0}),
-                json!([[]]),
-                json!([]),
-            ),
-            (
-                json!({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}}),
-                json!([{}, {"a": 1, "b": 1}, {"c": 1, "d": 1}]),
-                json!([{"a": 1}, {"c": 1}]),
-            ),
-            (
-                json!({"dependencies": {"a": ["b"], "c": {"required": ["d"]}}}),
-                json!([{"b": 1}]),
-                json!([{"a": 1}, {"c": 1}]),
-            ),
-            (
                 json!({"propertyNames": {"pattern": "^[a-z]+$"}}),
                 json!([{"ab": 1}]),
                 json!([{"A": 1}]),
@@ -813,25 +566,10 @@ mod tests {
         ]
     }
 
-    /// The cases about what other schemas leave, and about references.
-    fn more_cases() -> [(Value, Value, Value); 8] {
+    /// The cases about references.
+    fn more_cases() -> [(Value, Value, Value); 6] {
         let text = json!({"type": "string"});
         [
-            (
-                json!({"allOf": [{"properties": {"a": true}}], "properties": {"b": true}, "unevaluatedProperties": false}),
-                json!([{"a": 1, "b": 1}]),
-                json!([{"c": 1}]),
-            ),
-            (
-                json!({"anyOf": [{"required": ["a"], "properties": {"a": true}}, true], "unevaluatedProperties": text}),
-                json!([{"a": 1, "c": "x"}]),
-                json!([{"c": 1}]),
-            ),
-            (
-                json!({"prefixItems": [true], "contains": text, "unevaluatedItems": false}),
-                json!([[1, "a"]]),
-                json!([[1, "a", 2]]),
-            ),
             (
                 json!({"$defs": {"n": {"required": ["v"], "properties": {"c": {"items": {"$ref": "#/$defs/n"}}}}}, "$ref": "#/$defs/n"}),
                 json!([{"v": 1, "c": [{"v": 1, "c": []}]}]),
@@ -853,6 +591,13 @@ mod tests {
                 json!([{}]),
                 json!([{"a": 1}]),
             ),
+            // Keywords that are not known are ignored.
+            (
+                json!({"if": {"required": ["a"]}, "then": false, "contains": false, "dependentRequired": {"a": ["b"]},
+                    "unevaluatedProperties": false, "$dynamicRef": "#nowhere", "format": "date"}),
+                json!([{"a": 1}, [1], "b"]),
+                json!([]),
+            ),
             // What can't be checked is left to the tool.
             (
                 json!({"$ref": "#/nowhere", "patternProperties": {"(": text}, "pattern": "(", "additionalProperties": false}),
@@ -863,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_about_a_value_counts() {
+    fn every_keyword_that_declarations_have_counts_and_no_other() {
         for (schema, good, bad) in cases().into_iter().chain(more_cases()) {
             for value in good.as_array().expect("a list") {
                 assert_eq!(check(&schema, value), Ok(()), "{schema} {value}");
@@ -881,11 +626,6 @@ mod tests {
                 json!({"patternProperties": {"^x-": true}, "properties": {"a": true}, "additionalProperties": false}),
                 json!({"b": 1}),
                 "\"b\" is not known; what is known: a, ^x-.",
-            ),
-            (
-                json!({"properties": {"a": {"dependentRequired": {"b": ["c"]}}}}),
-                json!({"a": {"b": 1}}),
-                "\"a.c\" is missing; it is required where \"b\" is given.",
             ),
             (
                 json!({"properties": {"l": {"prefixItems": [{"type": "string"}]}}}),
@@ -911,18 +651,13 @@ mod tests {
     fn a_long_list_is_looked_through_once() {
         let unique = json!({"uniqueItems": true});
         let mut items: Vec<Value> = (0..300_000).map(Value::from).collect();
-        items.push(json!(299_999.0));
+        items.push(json!(299_999));
         let refused = check(&unique, &Value::from(items));
         let message = refused.expect_err("the last one is there twice");
         assert!(message.contains("299999"), "{message}");
         for (value, fits) in [
-            (
-                json!([9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64]),
-                true,
-            ),
             (json!([1, true, "1", [1], {"a": 1}, null, false, 0]), true),
-            (json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]), false),
-            (json!([0, -0.0]), false),
+            (json!([{"a": 1, "b": [2]}, {"a": 1, "b": [2]}]), false),
         ] {
             assert_eq!(check(&unique, &value).is_ok(), fits, "{value}");
         }
