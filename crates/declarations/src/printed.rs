@@ -35,7 +35,7 @@ pub fn check_list(text: &str) -> CheckedList {
         }
         Err(e) => {
             let e = JsonError::new(text.as_bytes(), &e);
-            let message = format!("The text is not valid JSON: {}.", e.what());
+            let message = format!("The text is not valid JSON: {}.", e.message());
             (message, e.place())
         }
     };

@@ -1,7 +1,6 @@
 //! Reading settings files, and the variables in them.
 
 use super::Scope;
-use gemini_tools_core::json::JsonError;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::files;
 use serde_json::Value;
@@ -48,6 +47,14 @@ pub(super) fn parse(
     }
 }
 
+/// Returns the place and the message of an error, for use in a sentence.
+fn fault(error: &jsonc_parser::errors::ParseError) -> String {
+    let mut message = error.kind().to_string();
+    message[..1].make_ascii_lowercase();
+    let (line, column) = (error.line_display(), error.column_display());
+    format!("line {line}, column {column}: {message}")
+}
+
 /// Reads JSON with comments and trailing commas; null where nothing else is there.
 ///
 /// # Errors
@@ -55,7 +62,7 @@ pub(super) fn parse(
 /// What is wrong, and at which line.
 pub fn jsonc(text: &str) -> Result<Value, String> {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
-        .map_err(|e| JsonError::with_comments(text, &e).to_string())
+        .map_err(|e| fault(&e))
 }
 
 /// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
@@ -82,8 +89,7 @@ pub fn strict_jsonc(text: &str) -> Result<Value, String> {
             "line 1, column 1: there is a byte order mark (BOM) before the text".to_owned(),
         );
     }
-    jsonc_parser::parse_to_serde_value(text, &STRICT)
-        .map_err(|e| JsonError::with_comments(text, &e).to_string())
+    jsonc_parser::parse_to_serde_value(text, &STRICT).map_err(|e| fault(&e))
 }
 
 /// Puts the values of variables into all texts: `$NAME`, `${NAME}` and `${NAME:-otherwise}`, as
