@@ -72,43 +72,43 @@
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
-#[cfg(feature = "shell")]
+#[cfg(feature = "session")]
 pub use gemini_tools_answers::{answer, output};
 #[cfg(feature = "session")]
 pub use gemini_tools_approval::{approval, session};
 #[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::builtin;
-#[cfg(any(feature = "shell", feature = "web"))]
+#[cfg(feature = "session")]
 pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
     colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
 };
-#[cfg(feature = "custom")]
+#[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
-#[cfg(any(feature = "custom", feature = "lint"))]
+#[cfg(feature = "session")]
 pub use gemini_tools_declarations::{self as declaration, ci, dialect};
 #[cfg(feature = "session")]
 pub use gemini_tools_journal as journal;
-#[cfg(feature = "mcp")]
+#[cfg(feature = "session")]
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve")]
 pub use gemini_tools_mcp_server as serve;
-#[cfg(feature = "web")]
+#[cfg(feature = "agent")]
 pub use gemini_tools_net::gemini_api as genai;
-#[cfg(feature = "web")]
+#[cfg(feature = "agent")]
 pub use gemini_tools_net::http_client as net;
 #[cfg(feature = "serve_tools")]
 pub use gemini_tools_network_helper as network_helper;
-#[cfg(any(feature = "mcp", feature = "web"))]
+#[cfg(feature = "session")]
 pub use gemini_tools_network_link::{self as network, Network};
-#[cfg(feature = "mcp")]
+#[cfg(feature = "session")]
 pub use gemini_tools_policy as policy;
-#[cfg(feature = "shell")]
+#[cfg(feature = "session")]
 pub use gemini_tools_process::{self as process, sandbox};
 #[cfg(feature = "get_tools")]
 pub use gemini_tools_setup::{doctor, init};
-#[cfg(feature = "shell")]
+#[cfg(feature = "session")]
 pub use gemini_tools_shell_analysis as commands;
 #[cfg(any(
     feature = "call_tool",
@@ -117,7 +117,7 @@ pub use gemini_tools_shell_analysis as commands;
     feature = "serve_tools"
 ))]
 pub mod start;
-#[cfg(feature = "web")]
+#[cfg(feature = "agent")]
 pub use gemini_tools_net::web;
 #[cfg(feature = "files")]
 pub use gemini_tools_workspace as workspace;

@@ -50,7 +50,7 @@ fn decide(ws: &Workspace, case: &Value) -> String {
     let args = call["args"].as_object().unwrap_or(&empty);
     let given = text("name");
     let bare = given.strip_prefix("discovered_tool_").unwrap_or(given);
-    let known = builtin::known(bare);
+    let known = builtin::find(bare);
     let server = call["server"].as_str().map(|name| ServerTool {
         name,
         tool: text("tool"),
@@ -58,12 +58,12 @@ fn decide(ws: &Workspace, case: &Value) -> String {
     let own = server.map(|s| format!("{}__{}", s.name, s.tool));
     let call_ = PolicyCall {
         name: own.as_deref().unwrap_or(known.map_or(bare, |k| k.name)),
-        aliases: known.map_or(&[], |k| k.aliases),
+        aliases: known.map_or(&[], |k| k.info.aliases),
         server,
         args,
-        renamed: known.map_or(&[], |k| k.renamed),
+        renamed: known.map_or(&[], |k| k.usage.renamed),
         annotations: call["annotations"].as_object(),
-        kind: known.map_or(Kind::Other, |k| k.kind),
+        kind: known.map_or(Kind::Other, |k| k.info.kind),
         is_built_in: server.is_none() && known.is_some(),
     };
     let mode = match case["mode"].as_str() {

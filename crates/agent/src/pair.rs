@@ -76,7 +76,7 @@ impl DiscoveredTool {
     pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
         // A stranger's tool may have the name of one of ours: its other names say nothing then,
         // but rules for either restrict it.
-        let known = builtin::known(&self.name).filter(|known| known.name == self.name);
+        let known = builtin::find_exactly(&self.name);
         let mcp = self.mcp.as_ref();
         let server = mcp.map(|mcp| ServerTool {
             name: &mcp.server,
@@ -87,8 +87,12 @@ impl DiscoveredTool {
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
-            renamed: known.map_or(&[], |known| known.renamed),
-            ..PolicyCall::of_tool(&self.name, known.map_or(&[], |known| known.aliases), args)
+            renamed: known.map_or(&[], |known| known.usage.renamed),
+            ..PolicyCall::of_tool(
+                &self.name,
+                known.map_or(&[], |known| known.info.aliases),
+                args,
+            )
         }
     }
 }
@@ -412,7 +416,7 @@ fn read_declarations(
         declaration::read(text, &mut Names::new(MAX_NAME_CHARS)).map_err(|e| e.to_string())?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
-        is_built_in: is_own && tool.mcp.is_none() && builtin::kind(&tool.name).is_some(),
+        is_built_in: is_own && tool.mcp.is_none() && builtin::find_exactly(&tool.name).is_some(),
         is_own,
         name: tool.name,
         original: tool.original,

@@ -1,4 +1,4 @@
-//! Writing to standard output, so that a host reads every character whole.
+//! Standard output: writing to it so that a host reads every character whole, and its width.
 //!
 //! Gemini CLI decodes each piece that it reads by itself: of a character that lies across the edge
 //! of two pieces it makes U+FFFD. So a long text that is not ASCII is written in pieces that end
@@ -72,6 +72,24 @@ pub fn keeps_characters(text: &[u8]) -> bool {
 /// Who reads a text that can be cut within a character; `None` for one that can't.
 fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
     (text.len() > AT_ONCE_BYTES && !text.is_ascii()).then(|| reader(stdout()))
+}
+
+/// The width where there is no terminal and no other is given.
+const USUAL_WIDTH: usize = 80;
+
+/// Returns the number of characters that a line has room for: `COLUMNS`, or those of the terminal
+/// on standard output.
+pub fn width() -> usize {
+    let chosen = std::env::var("COLUMNS").ok();
+    let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
+    let of_terminal = || {
+        let size = rustix::termios::tcgetwinsize(stdout()).ok()?;
+        Some(usize::from(size.ws_col))
+    };
+    chosen
+        .or_else(of_terminal)
+        .filter(|width| *width > 0)
+        .unwrap_or(USUAL_WIDTH)
 }
 
 fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {

@@ -567,10 +567,10 @@ fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'
         aliases: info.aliases,
         server,
         args,
-        renamed: builtin::known(tool.name()).map_or(&[], |known| known.renamed),
+        renamed: tool.usage().renamed,
         annotations: info.annotations,
         kind: info.kind,
         // No other tool of a session can have the name of one.
-        is_built_in: server.is_none() && builtin::kind(tool.name()).is_some(),
+        is_built_in: server.is_none() && builtin::find_exactly(tool.name()).is_some(),
     }
 }

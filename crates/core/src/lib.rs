@@ -38,18 +38,7 @@
 //!     fn description(&self) -> &str { "Gives the text in capitals." }
 //!     fn parameters(&self) -> &Schema { &self.0 }
 //!     fn info(&self) -> ToolInfo<'_> {
-//!         ToolInfo {
-//!             display_name: "Shout",
-//!             aliases: &[],
-//!             kind: Kind::Think,
-//!             is_read_only: false,
-//!             is_idempotent: true,
-//!             is_open_world: false,
-//!             can_update_output: false,
-//!             checks_arguments: false,
-//!             server: None,
-//!             annotations: None,
-//!         }
+//!         ToolInfo::new("Shout", Kind::Think).on_this_machine().idempotent()
 //!     }
 //!     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
 //!         #[derive(serde::Deserialize)]

@@ -428,18 +428,7 @@ mod tests {
             &self.schema
         }
         fn info(&self) -> ToolInfo<'_> {
-            ToolInfo {
-                display_name: self.name,
-                aliases: &[],
-                kind: Kind::Other,
-                is_read_only: false,
-                is_idempotent: false,
-                is_open_world: true,
-                can_update_output: false,
-                checks_arguments: false,
-                server: None,
-                annotations: None,
-            }
+            ToolInfo::new(self.name, Kind::Other)
         }
         fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
             Ok(Box::new(Call(self.name, self.next)))

@@ -101,25 +101,24 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// A text of several lines without what would command a terminal or deceive: that is escaped. A
-/// carriage return that belongs to the end of a line stays.
+/// Returns a text of several lines with everything escaped that would command a terminal or
+/// deceive. A carriage return that belongs to the end of a line stays.
 pub fn harmless_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = with_deceptive(text).peekable();
     while let Some((c, deceives)) = characters.next() {
-        let is_end = |next: Option<&(char, bool)>| next.is_some_and(|(next, _)| *next == '\n');
-        match c {
-            '\n' | '\t' => out.push(c),
-            '\r' if is_end(characters.peek()) => out.push(c),
-            c if deceives => out.extend(c.escape_unicode()),
-            c => out.push(c),
+        let ends_line = c == '\r' && matches!(characters.peek(), Some(('\n', _)));
+        if deceives && !ends_line && !matches!(c, '\n' | '\t') {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
         }
     }
     out
 }
 
-/// A document of JSON for a terminal: what would command it or deceive is escaped, which changes
-/// no value.
+/// Returns a document of JSON for a terminal: everything that would command it or deceive is
+/// escaped, which changes no value.
 pub fn json_for_terminal(json: &str) -> Cow<'_, str> {
     let is_odd = |c: char, deceives: bool| deceives && !c.is_ascii_control() || c == '\u{7f}';
     if !with_deceptive(json).any(|(c, deceives)| is_odd(c, deceives)) {
@@ -315,25 +314,6 @@ pub fn wrapped(text: &str, width: usize) -> String {
         }
     }
     out
-}
-
-/// The width where there is no terminal and no other is given.
-const USUAL_WIDTH: usize = 80;
-
-/// The characters that one line has room for: `COLUMNS`, or those of the terminal on standard
-/// output.
-pub fn width() -> usize {
-    let chosen = std::env::var("COLUMNS").ok();
-    let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
-    let of_terminal = || {
-        let stdout = rustix::stdio::stdout();
-        let size = rustix::termios::tcgetwinsize(stdout).ok()?;
-        Some(usize::from(size.ws_col))
-    };
-    chosen
-        .or_else(of_terminal)
-        .filter(|width| *width > 0)
-        .unwrap_or(USUAL_WIDTH)
 }
 
 #[cfg(test)]

@@ -62,16 +62,12 @@ impl Tool for CustomTool {
     fn info(&self) -> ToolInfo<'_> {
         let listed = &self.listed;
         ToolInfo {
-            display_name: &listed.display_name,
-            aliases: &[],
-            kind: listed.kind,
             is_read_only: listed.read_only,
             is_idempotent: listed.read_only,
             is_open_world: !listed.read_only || listed.kind == Kind::Fetch,
             can_update_output: listed.streaming,
             checks_arguments: true,
-            server: None,
-            annotations: None,
+            ..ToolInfo::new(&listed.display_name, listed.kind)
         }
     }
 

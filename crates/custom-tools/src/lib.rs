@@ -64,7 +64,7 @@ mod words;
 pub use lint::{Lint, lint_tools};
 
 use catalogue::{Listed, Scan};
-use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_config::settings::UNTRUSTED;
 use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -200,7 +200,7 @@ impl Custom {
             notes.extend(scan.faults.into_iter().map(|fault| fault.text));
             pairs.extend(scan.pairs);
             for tool in scan.tools {
-                if is_reserved(&tool.name) {
+                if builtin::find(&tool.name).is_some() {
                     notes.push(clash(&tool, "a built-in tool"));
                 } else if let Some(other) = names.get(&tool.name) {
                     if !files::are_same(
@@ -232,7 +232,7 @@ impl Custom {
         for (_, discovered) in self.discovered(files, refresh, tool_env) {
             notes.extend(pair::errors(&discovered));
             for tool in discovered.tools {
-                if is_reserved(&tool.name) {
+                if builtin::find(&tool.name).is_some() {
                     notes.push(clash(&tool, "a built-in tool"));
                 } else if taken.contains(&tool.name) {
                     notes.push(clash(&tool, "a tool with a file of its own"));

@@ -3,7 +3,7 @@
 use super::catalogue::definition;
 use super::manifest::{Action, Definition};
 use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, block, files, pair, position};
-use gemini_tools_builtin_tools::builtin::{ToolEnv, is_reserved};
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_config::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
@@ -366,7 +366,7 @@ impl Lint {
 
     /// Takes a name, or tells who has it; `place` says where the tool comes from.
     fn claim(&mut self, name: &str, owner: String, place: impl Fn(Diagnostic) -> Diagnostic) {
-        let other = if is_reserved(name) {
+        let other = if builtin::find(name).is_some() {
             Some("a built-in tool".to_owned())
         } else {
             self.names.get(name).cloned()

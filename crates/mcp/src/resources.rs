@@ -100,18 +100,9 @@ impl Tool for ResourceTool {
     }
 
     fn info(&self) -> ToolInfo<'_> {
-        let kind = self.spec.kind;
         ToolInfo {
-            display_name: self.spec.display_name,
-            aliases: &[],
-            kind,
-            is_read_only: kind.is_read_only(),
-            is_idempotent: kind.is_read_only(),
-            is_open_world: true,
-            can_update_output: false,
             checks_arguments: true,
-            server: None,
-            annotations: None,
+            ..ToolInfo::new(self.spec.display_name, self.spec.kind)
         }
     }
 

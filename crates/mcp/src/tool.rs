@@ -86,22 +86,17 @@ impl Tool for McpTool {
     }
 
     fn info(&self) -> ToolInfo<'_> {
+        // A server's own word counts only where the user trusts it.
+        let kind = if self.is_read_only {
+            Kind::Read
+        } else {
+            Kind::Other
+        };
         ToolInfo {
-            display_name: &self.display_name,
-            aliases: &[],
-            // A server's own word counts only where the user trusts it.
-            kind: if self.is_read_only {
-                Kind::Read
-            } else {
-                Kind::Other
-            },
-            is_read_only: self.is_read_only,
-            is_idempotent: self.is_read_only,
-            is_open_world: true,
             can_update_output: true,
-            checks_arguments: false,
             server: Some((&self.mcp.servers[self.server].name, &self.original)),
             annotations: self.annotations.as_ref(),
+            ..ToolInfo::new(&self.display_name, kind)
         }
     }
 

@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
                  \"mcp_*_TOOL\""
                     .to_owned()
             } else {
-                match builtin::known(tool).map(|known| known.name) {
+                match builtin::find(tool).map(|known| known.name) {
                     Some(name)
                         if name != tool
                             && keys.server.is_none()

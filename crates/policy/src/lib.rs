@@ -333,7 +333,7 @@ impl Policy {
                 if name.contains('*')
                     || is_of_server(name)
                     || HOST_TOOLS.contains(&bare)
-                    || builtin::known(bare).is_some()
+                    || builtin::find(bare).is_some()
                     || known.iter().any(|known| known == bare)
                 {
                     continue;

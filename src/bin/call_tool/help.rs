@@ -7,8 +7,9 @@ use crate::options::CallToolOptions;
 use crate::print::{Printed, Statuses, WIDEST, is_stdout_terminal, print, warn};
 use gemini_tools::builtin::summary;
 use gemini_tools::output::printed;
+use gemini_tools::output::width;
 use gemini_tools::session::Session;
-use gemini_tools::text::{first_sentence, shortened, visible, width};
+use gemini_tools::text::{first_sentence, shortened, visible};
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
 
 const SHOWN: Statuses = Statuses {

@@ -149,7 +149,7 @@ impl CallToolOptions {
     /// Returns `invalid_tool_params` for the context lines of a search with `--output lines`.
     pub(crate) fn check_form(&self, args: &Value) -> Result<(), ToolError> {
         let is_search =
-            builtin::known(&self.name).is_some_and(|known| known.name == "search_file_content");
+            builtin::find(&self.name).is_some_and(|known| known.name == "search_file_content");
         if self.form != Some(Form::Lines) || !is_search {
             return Ok(());
         }
@@ -316,7 +316,7 @@ fn of_grep(error: &clap::Error) -> Option<String> {
     let words: Vec<OsString> = args_os().collect();
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
     let is_search = names
-        .any(|name| builtin::known(name).is_some_and(|known| known.name == "search_file_content"));
+        .any(|name| builtin::find(name).is_some_and(|known| known.name == "search_file_content"));
     let option = option.split('=').next().unwrap_or_default();
     let (_, instead) = OF_GREP.iter().find(|(known, _)| *known == option)?;
     is_search.then(|| {
@@ -407,7 +407,7 @@ fn without_dashes(option: &str) -> String {
 /// Returns true if the called tool is a built-in one that knows this argument.
 fn is_argument_of_built_in(key: &str) -> bool {
     let mut names = args_os().skip(1).filter_map(|word| word.into_string().ok());
-    names.any(|name| builtin::knows_argument(&name, key))
+    names.any(|name| builtin::find(&name).is_some_and(|tool| tool.knows_argument(key)))
 }
 
 /// Returns true if an unusable command line asks for text.

@@ -1,7 +1,7 @@
 //! The only place that writes to the standard streams.
 
-use gemini_tools::output::{write_json, write_stdout, write_text};
-use gemini_tools::text::{json_for_terminal, width, wrapped};
+use gemini_tools::output::{width, write_json, write_stdout, write_text};
+use gemini_tools::text::{json_for_terminal, wrapped};
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -28,7 +28,8 @@ pub(crate) fn check_tool(
         return Ok(());
     }
     let runs = session.with_tool(&options.name, cx, |tool| {
-        let is_other = builtin::kind(tool.name()).is_some() && tool.name() != "run_shell_command";
+        let is_other =
+            builtin::find_exactly(tool.name()).is_some() && tool.name() != "run_shell_command";
         !is_other && tool.info().server.is_none()
     })?;
     if runs {

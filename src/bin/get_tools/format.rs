@@ -5,7 +5,8 @@ use crate::table::{Column, cut_table, table};
 use gemini_tools::builtin;
 use gemini_tools::colours::Look;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
-use gemini_tools::text::{visible, width};
+use gemini_tools::output::width;
+use gemini_tools::text::visible;
 use gemini_tools::tool::Kind;
 use serde_json::Value;
 use std::io::IsTerminal;
@@ -78,7 +79,8 @@ impl Format {
         let declared = || {
             list.iter().filter_map(|text| {
                 let mut declared: GeminiDeclaration = serde_json::from_str(text).ok()?;
-                declared.title = builtin::display_name(&declared.name).map(str::to_owned);
+                declared.title = builtin::find_exactly(&declared.name)
+                    .map(|tool| tool.info.display_name.to_owned());
                 Some(declared)
             })
         };

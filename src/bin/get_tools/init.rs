@@ -4,7 +4,7 @@ use crate::confirm::{choose, confirm};
 use crate::print::{print, warn};
 use crate::style::Style;
 use crate::table::at_width;
-use gemini_tools::builtin::{self, declarations};
+use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
 use gemini_tools::init::{self, Allow, Change, Lock, Purpose, SetupPlan, SetupScope, Wanted};
@@ -261,14 +261,10 @@ fn directory(root: &Path) -> Option<PathBuf> {
 
 /// Returns the built-in tools and the user's own by name, with what they do, but not the project's.
 fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
-    let mut tools = Vec::new();
-    declarations(
-        |name, _| {
-            tools.push((name.to_owned(), builtin::kind(name).unwrap_or(Kind::Other)));
-            false
-        },
-        false,
-    );
+    let built_in = builtin::TOOLS.iter();
+    let mut tools: Vec<_> = built_in
+        .map(|tool| (tool.name.to_owned(), tool.info.kind))
+        .collect();
     let nowhere = || {
         let message = "No command is run to set things up.";
         Err(ToolError::new(ErrorKind::ExecutionFailed, message))

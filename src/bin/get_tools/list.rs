@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::print::{print, warn};
-use gemini_tools::builtin::{self, ToolEnv, declarations};
+use gemini_tools::builtin::{self, ToolEnv};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
@@ -74,13 +74,11 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
     let with_kinds = options.kinds || !options.format.is_gemini();
-    let mut list = declarations(
-        |name, aliases| {
-            let kind = builtin::kind(name).unwrap_or(Kind::Other);
-            shown.keeps_ours(name, aliases, kind)
-        },
-        with_kinds,
-    );
+    let built_in = builtin::TOOLS.iter();
+    let mut list: Vec<String> = built_in
+        .filter(|tool| shown.keeps_ours(tool.name, tool.info.aliases, tool.info.kind))
+        .map(|tool| tool.declaration(with_kinds))
+        .collect();
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
         |name, kind| shown.keeps_ours(name, &[], kind),
         with_kinds,

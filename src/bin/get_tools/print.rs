@@ -1,7 +1,7 @@
 //! Printing to the standard streams.
 
-use gemini_tools::output::write_text;
-use gemini_tools::text::{width, wrapped};
+use gemini_tools::output::{width, write_text};
+use gemini_tools::text::wrapped;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 

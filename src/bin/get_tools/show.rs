@@ -1,8 +1,9 @@
 //! `get_tools show NAME`: help for one tool, as `call_tool NAME --help` prints it.
 
 use crate::print::{WIDEST, print, warn};
+use gemini_tools::output::width;
 use gemini_tools::session::{PolicyOptions, Session};
-use gemini_tools::text::{visible, width};
+use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ToolError, help};
 
 /// Prints the help for a tool.

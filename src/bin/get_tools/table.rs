@@ -2,7 +2,8 @@
 
 use crate::style::Style;
 use gemini_tools::colours::Look;
-use gemini_tools::text::{shortened, width};
+use gemini_tools::output::width;
+use gemini_tools::text::shortened;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A column: its heading, and a text for each row.

@@ -137,8 +137,7 @@ impl Setup {
             }
             let calls = pair.tools().iter().map(|tool| tool.to_call(&none));
             // The discovery command leaves out built-in tools that the settings exclude.
-            let is_known = is_about_one(&name, calls)
-                || builtin::known(&name).is_some_and(|known| known.name == name);
+            let is_known = is_about_one(&name, calls) || builtin::find_exactly(&name).is_some();
             let entry = visible(entry);
             if is_known {
                 if entry.contains('(') {

@@ -2,7 +2,7 @@
 //! another. How the place is found is theirs.
 
 use super::nearest::{NearMatch, nearest};
-use super::{Declaration, placeholder};
+use super::{BuiltinTool, placeholder};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
@@ -376,12 +376,12 @@ impl Edit {
         }))
     }
 
-    /// Writes what was planned, and tells what was done.
+    /// Writes what was planned, and returns the answer.
     pub(super) fn carry_out(
         &self,
         plan: Plan,
         target: Target,
-        declaration: &Declaration,
+        tool: &BuiltinTool,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let tier = match &plan {
@@ -394,7 +394,7 @@ impl Edit {
             None
         };
         cx.cancel.check()?;
-        let origin = super::origin(declaration, cx);
+        let origin = super::origin(tool, cx);
         let target = target.kept(&self.workspace, &self.place, origin);
         let result = match plan {
             Plan::Create => {

@@ -1,11 +1,11 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{Declaration, Spec, ToolEnv, ignored_note, more_links, node_modules_note};
+use super::{BuiltinTool, ToolEnv, ignored_note, more_links, node_modules_note};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, Places, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
@@ -23,10 +23,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 /// Files changed within this time are ordered by it; older ones by name.
-pub(super) const RECENT_SECS: i64 = 24 * 60 * 60;
+const RECENT_SECS: i64 = 24 * 60 * 60;
 
 /// Maximum bytes that the paths of one call may take.
-pub(super) const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a path takes besides itself.
 const HIT_BYTES: usize = 64;
@@ -34,26 +34,40 @@ const HIT_BYTES: usize = 64;
 /// Directories that are never searched, as in Gemini CLI.
 pub(super) const NEVER: &[&[u8]] = &[b".git"];
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "glob",
     summary: "Finds paths by pattern, the newest first",
     description: "Finds files of the project by a glob pattern, such as 'src/**/*.ts' or \
         '**/*.{md,txt}', and gives their absolute paths: those changed within a day first, the \
         newest at the top, then the others by name. '*.ts' looks at the top directory only. \
         Hidden files count; ignored ones are left out and counted.",
-    schema: include_str!("declarations/glob.json"),
-    aliases: &["GlobTool"],
-    kind: Kind::Search,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("dir_path", "path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "FindFiles",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("FindFiles", Kind::Search)
+        .on_this_machine()
+        .with_aliases(&["GlobTool"]),
+    usage: Usage {
+        renamed: &[("dir_path", "path")],
+        limits: &[
+            (
+                "the age of files that count as recent, and stand first",
+                Limit::Hours(RECENT_SECS as u64 / 3600),
+            ),
+            ("paths of matching files", Limit::Bytes(MAX_BYTES as u64)),
+        ],
+        examples: &[
+            "call_tool glob '**/*.rs'",
+            "call_tool glob '*.md' path=docs",
+        ],
+        errors: &[
+            (ErrorKind::SearchPathNotFound, "`path` does not exist"),
+            (ErrorKind::SearchPathNotADirectory, "`path` is a file"),
+            (
+                ErrorKind::PathNotInWorkspace,
+                "`path` is outside, or the pattern leads out of it with `..`",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 

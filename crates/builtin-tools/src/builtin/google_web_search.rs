@@ -1,8 +1,9 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
-use super::{Declaration, Spec, ToolEnv};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_network_link::Network;
 use gemini_tools_network_link::wire::WebTask;
@@ -13,26 +14,29 @@ use std::sync::Arc;
 /// Maximum characters of a query in a description.
 const SHOWN_CHARS: usize = 100;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "google_web_search",
     summary: "Answers with sources, by Google's search",
     description: "Searches the web with Google and answers the query from what was found, with \
         numbered sources. Use it for what may have changed since your training, or what you do \
         not know; use web_fetch to read a page whose address is known. Needs a credential for the \
         Gemini API.",
-    schema: include_str!("declarations/google_web_search.json"),
-    aliases: &["WebSearchTool"],
-    kind: Kind::Search,
-    is_idempotent: true,
-    is_open_world: true,
-    renamed: &[],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "GoogleSearch",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("GoogleSearch", Kind::Search).with_aliases(&["WebSearchTool"]),
+    usage: Usage {
+        examples: &[
+            "call_tool google_web_search 'release notes of Rust'",
+            "echo '{\"query\":\"release notes of Rust\"}' | call_tool google_web_search",
+        ],
+        errors: &[
+            (
+                ErrorKind::WebSearchFailed,
+                "there is no credential, or the API fails",
+            ),
+            (ErrorKind::InvalidToolParams, "`query` is blank"),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 

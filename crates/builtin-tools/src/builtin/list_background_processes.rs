@@ -1,8 +1,9 @@
 //! `list_background_processes`: what commands have left running, and how it ended.
 
-use super::{Declaration, Spec, ToolEnv};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, Kind, Location, Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, Kind, Limit, Location, Schema, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::jobs::{Job, Jobs, seconds};
@@ -11,32 +12,40 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::time::SystemTime;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "list_background_processes",
     summary: "Lists what commands have left running",
     description: "Lists the processes that commands of run_shell_command have left in the \
         background in this project: process id, state (running, or how it ended), age and command.",
-    schema: include_str!("declarations/list_background_processes.json"),
-    aliases: &["ListBackgroundProcessesTool"],
-    kind: Kind::Read,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "List Background Processes",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("List Background Processes", Kind::Read)
+        .on_this_machine()
+        .with_aliases(&["ListBackgroundProcessesTool"]),
+    usage: Usage {
+        limits: &[
+            (
+                "processes that have ended, the last ones",
+                Limit::Count(MAX_ENDED as u64),
+            ),
+            (
+                "a command line that is shown",
+                Limit::Characters(MAX_COMMAND_CHARS),
+            ),
+        ],
+        examples: &[
+            "call_tool list_background_processes",
+            "call_tool list_background_processes --output text",
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
 /// Jobs that have ended are shown up to this many.
-pub(super) const MAX_ENDED: usize = 20;
+const MAX_ENDED: usize = 20;
 
 /// Maximum characters of a command that are shown.
-pub(super) const MAX_COMMAND_CHARS: usize = 200;
+const MAX_COMMAND_CHARS: usize = 200;
 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

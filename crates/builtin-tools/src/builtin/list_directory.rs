@@ -1,12 +1,12 @@
 //! `list_directory`: the entries of one directory.
 
-use super::{Declaration, Spec, ToolEnv, ignored_note};
+use super::{BuiltinTool, ToolEnv, ignored_note};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Location, Places, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, Places, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::pattern::PatternSet;
@@ -17,25 +17,33 @@ use std::cmp::Ordering;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "list_directory",
     summary: "Lists directories first, then files",
     description: "Lists the names of the files and directories that a directory of the project \
         holds: directories first, marked [DIR], then files, each by name. Entries that .gitignore \
         or .geminiignore name are left out and counted; 'ignore' leaves out more.",
-    schema: include_str!("declarations/list_directory.json"),
-    aliases: &["LSTool"],
-    kind: Kind::Read,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("dir_path", "path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "ReadFolder",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("ReadFolder", Kind::Read)
+        .on_this_machine()
+        .with_aliases(&["LSTool"]),
+    usage: Usage {
+        renamed: &[("dir_path", "path")],
+        limits: &[(
+            "names of entries",
+            Limit::Bytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64),
+        )],
+        examples: &[
+            "call_tool list_directory src",
+            "call_tool list_directory . ignore:='[\"*.lock\"]'",
+        ],
+        errors: &[
+            (ErrorKind::FileNotFound, "there is no such directory"),
+            (ErrorKind::PathIsNotADirectory, "`path` is a file"),
+            (ErrorKind::PathNotInWorkspace, "`path` is outside"),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 

@@ -55,7 +55,7 @@ impl MemoryHost {
         &HOSTS[0]
     }
 
-    #[cfg(feature = "settings")]
+    #[cfg(feature = "full")]
     pub(super) fn all() -> impl Iterator<Item = &'static Self> {
         HOSTS.iter()
     }

@@ -4,196 +4,15 @@
 //! `UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages` writes it anew. The errors are those of
 //! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
 
-use super::{
-    ALL, READ_LIMIT_CHARS, Spec, glob, list_background_processes, read_background_output,
-    read_file, read_many_files, run_shell_command, save_memory, search, search_file_content,
-    smart_edit, web_fetch, words::words, write_file,
-};
+use super::{BuiltinTool, TOOLS, web_fetch};
 use gemini_tools_core::tool::{kind_of_parameter, parameters};
-use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What is generated ends with this line.
 const MARK: &str =
     "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages up to here. -->";
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", grouped(bytes / (1024 * 1024)))
-}
-
-fn characters(count: usize) -> String {
-    format!("{} characters", grouped(count as u64))
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{} s", grouped(time.as_secs()))
-}
-
-/// What is limited, and to how much, first of the tools for files. The limit of every answer is
-/// on the page about all tools.
-fn limits(name: &str) -> Vec<(&'static str, String)> {
-    let media = ("media", mebibytes(MAX_MEDIA_BYTES));
-    let text = ("the text of an answer", characters(READ_LIMIT_CHARS));
-    let line = ("a line that is shown", characters(read_file::LINE_CHARS));
-    match name {
-        "glob" => vec![
-            (
-                "files that count as recent, and stand first",
-                format!("changed within {} hours", glob::RECENT_SECS / 3600),
-            ),
-            ("paths of matching files", mebibytes(glob::MAX_BYTES as u64)),
-        ],
-        "list_directory" => vec![(
-            "names of entries",
-            mebibytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64),
-        )],
-        "replace" => vec![(
-            "places that one call replaces",
-            grouped(gemini_tools_workspace::edit::MAX_PLACES as u64),
-        )],
-        "read_file" => vec![
-            (
-                "lines, where `limit` is missing",
-                grouped(read_file::DEFAULT_LINES),
-            ),
-            line,
-            text,
-            media,
-            (
-                "a file whose lines are counted without `count_lines`",
-                mebibytes(read_file::COUNT_BYTES),
-            ),
-        ],
-        "read_many_files" => vec![
-            ("lines of each file", grouped(read_file::DEFAULT_LINES)),
-            line,
-            text,
-            ("media, all together", media.1),
-            (
-                "files that are looked at, in the order of their paths",
-                grouped(read_many_files::MAX_FILES as u64),
-            ),
-            (
-                "skipped files that are named",
-                read_many_files::NAMED_SKIPS.to_string(),
-            ),
-        ],
-        "search_file_content" => vec![
-            (
-                "matching lines, where `total_max_matches` is missing",
-                grouped(search_file_content::MAX_MATCHES),
-            ),
-            (
-                "lines that are shown, with 64 bytes for each",
-                mebibytes(search_file_content::MAX_BYTES as u64),
-            ),
-            (
-                "lines of `context`, `before` and `after`",
-                grouped(search_file_content::MAX_CONTEXT_LINES),
-            ),
-            (
-                "an expression, in bytes",
-                grouped(search::MAX_PATTERN_BYTES as u64),
-            ),
-            (
-                "the same in characters, repetitions written out",
-                grouped(search::MAX_CHARS),
-            ),
-            (
-                "the program of an expression",
-                mebibytes(search::PROGRAM_BYTES as u64),
-            ),
-        ],
-        "smart_edit" => vec![(
-            "a file that is sent to a model, where edit matching ends",
-            characters(smart_edit::MODEL_CHARS),
-        )],
-        "write_file" => vec![(
-            "a present file that is compared with the new content",
-            mebibytes(write_file::DIFF_BYTES),
-        )],
-        _ => limits_elsewhere(name),
-    }
-}
-
-/// The limits of the tools for commands, memory and the web.
-fn limits_elsewhere(name: &str) -> Vec<(&'static str, String)> {
-    match name {
-        "list_background_processes" => vec![
-            (
-                "processes that have ended",
-                format!("the last {}", list_background_processes::MAX_ENDED),
-            ),
-            (
-                "a command line that is shown",
-                characters(list_background_processes::MAX_COMMAND_CHARS),
-            ),
-        ],
-        "read_background_output" => vec![
-            (
-                "lines, where `lines` is missing",
-                read_background_output::DEFAULT_LINES.to_string(),
-            ),
-            (
-                "the wait for `pattern`, where `wait` is missing",
-                seconds(read_background_output::DEFAULT_WAIT),
-            ),
-            (
-                "a line that is shown",
-                characters(read_background_output::MAX_LINE_CHARS),
-            ),
-        ],
-        "run_shell_command" => vec![
-            (
-                "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
-                seconds(run_shell_command::DEFAULT_TIMEOUT),
-            ),
-            (
-                "the longest `timeout`",
-                seconds(run_shell_command::MAX_TIMEOUT),
-            ),
-            (
-                "output with `--output text`",
-                characters(run_shell_command::UNLIMITED_CHARS),
-            ),
-        ],
-        "save_memory" => vec![
-            ("a fact", characters(save_memory::MAX_FACT_CHARS)),
-            ("the file", mebibytes(save_memory::MAX_FILE_BYTES)),
-        ],
-        "web_fetch" => vec![
-            ("addresses", web_fetch::MAX_ADDRESSES.to_string()),
-            (
-                "pages at the same time",
-                gemini_tools_net::web::AT_ONCE.to_string(),
-            ),
-            (
-                "bytes of all pages",
-                mebibytes(gemini_tools_net::web::ALL_BYTES as u64),
-            ),
-            (
-                "characters of pages for a model",
-                grouped(gemini_tools_net::web::MODEL_CHARS as u64),
-            ),
-        ],
-        _ => Vec::new(),
-    }
-}
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
@@ -211,8 +30,8 @@ fn section(page: &mut String, heading: &str, table_head: &str, rows: &[String]) 
     ));
 }
 
-fn kind_of(spec: &Spec) -> String {
-    let kind = serde_json::json!(spec.declaration.kind);
+fn kind_of(tool: &BuiltinTool) -> String {
+    let kind = serde_json::json!(tool.info.kind);
     kind.as_str().unwrap_or_default().to_owned()
 }
 
@@ -220,29 +39,26 @@ fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
 
-/// All of a tool's page that comes from the code.
-fn page(spec: &Spec) -> String {
-    let declaration = spec.declaration;
-    let name = declaration.name;
-    let mut page = format!("# {name}\n\n{}\n", cell(declaration.description));
-    let names: Vec<String> = declaration
-        .aliases
-        .iter()
-        .map(|a| format!("`{a}`"))
-        .collect();
+/// Returns all of a tool's page that comes from the code.
+fn page(tool: &BuiltinTool) -> String {
+    let BuiltinTool {
+        name, info, usage, ..
+    } = tool;
+    let mut page = format!("# {name}\n\n{}\n", cell(tool.description));
+    let names: Vec<String> = info.aliases.iter().map(|a| format!("`{a}`")).collect();
     page.push_str(&format!(
         "\n| | |\n|---|---|\n| Kind | {} |\n| Name for people | {} |\n| Other names | {} |\n\
          | The same call once more changes nothing further | {} |\n\
          | May reach beyond this machine | {} |\n\
          | Tells output while it runs | {} |\n",
-        kind_of(spec),
-        spec.display_name,
+        kind_of(tool),
+        info.display_name,
         names.join(", "),
-        yes(declaration.is_idempotent),
-        yes(declaration.is_open_world),
-        yes(spec.can_update_output),
+        yes(info.is_idempotent),
+        yes(info.is_open_world),
+        yes(info.can_update_output),
     ));
-    let schema: Value = serde_json::from_str(declaration.schema).expect("a schema is JSON");
+    let schema: Value = serde_json::from_str(tool.schema()).expect("a schema is JSON");
     let rows = parameters(&schema).into_iter().map(|parameter| {
         format!(
             "| `{}` | {} | {} | {} |",
@@ -266,11 +82,11 @@ fn page(spec: &Spec) -> String {
     if rows.is_empty() {
         page.push_str("\n## Parameters\n\nNone.\n");
     }
-    let renamed = declaration.renamed.iter().map(|(other, name)| {
+    let renamed = usage.renamed.iter().map(|(other, name)| {
         let kind = kind_of_parameter(&schema["properties"][*name]);
         format!("| `{other}` | {kind} | The same as `{name}`. |")
     });
-    let more = spec.undeclared.iter().map(|more| {
+    let more = usage.undeclared.iter().map(|more| {
         format!(
             "| `{}` | {} | {} |",
             more.name,
@@ -285,19 +101,18 @@ fn page(spec: &Spec) -> String {
         "| Argument | Type | Meaning |",
         &rows,
     );
-    let rows: Vec<String> = limits(name)
-        .iter()
-        .map(|(what, limit)| format!("| {what} | {limit} |"))
+    let limits = usage.limits.iter();
+    let rows: Vec<String> = limits
+        .map(|(thing, limit)| format!("| {thing} | {limit} |"))
         .collect();
     section(&mut page, "Limits", "| What | Limit |", &rows);
-    let words = words(name);
-    let errors = words.errors.iter().map(|(kind, when)| {
+    let errors = usage.errors.iter().map(|(kind, when)| {
         let kind = serde_json::json!(kind);
         format!("| `{}` | {when} |", kind.as_str().unwrap_or_default())
     });
     let rows: Vec<String> = errors.collect();
     section(&mut page, "Errors", "| `errorType` | When |", &rows);
-    let examples = words.examples.join("\n");
+    let examples = usage.examples.join("\n");
     page.push_str(&format!(
         "\n## Calls\n\n`call_tool {name} --help` prints what this page says so far.\n\n\
          ```sh\n{examples}\n```\n\n{MARK}\n"
@@ -305,13 +120,13 @@ fn page(spec: &Spec) -> String {
     page
 }
 
-/// The page about all tools: their table.
-fn overview(specs: &[&Spec]) -> String {
+/// Returns the table of all tools.
+fn overview() -> String {
     let mut page =
         "# The tools\n\n| Tool | Kind | Required | Optional |\n|---|---|---|---|\n".to_owned();
-    for spec in specs {
-        let name = spec.declaration.name;
-        let schema: Value = serde_json::from_str(spec.declaration.schema).expect("a schema");
+    for tool in TOOLS {
+        let name = tool.name;
+        let schema: Value = serde_json::from_str(tool.schema()).expect("a schema");
         let required: Vec<&str> = schema["required"]
             .as_array()
             .into_iter()
@@ -330,7 +145,7 @@ fn overview(specs: &[&Spec]) -> String {
         };
         page.push_str(&format!(
             "| [`{name}`]({name}.md) | {} | {} | {} |\n",
-            kind_of(spec),
+            kind_of(tool),
             shown(&required),
             shown(&optional)
         ));
@@ -372,38 +187,47 @@ fn hold(file: &str, generated: &str) {
 
 #[test]
 fn tool_pages_are_current() {
-    for spec in ALL {
-        let file = format!("docs/tools/{}.md", spec.declaration.name);
-        hold(&file, &page(spec));
+    for tool in TOOLS {
+        hold(&format!("docs/tools/{}.md", tool.name), &page(tool));
     }
-    hold("docs/tools/index.md", &overview(ALL));
+    hold("docs/tools/index.md", &overview());
 }
 
 #[test]
 fn every_error_of_tool_pages_has_a_case_that_provokes_it() {
     let cases = cases();
-    for spec in ALL {
-        let name = spec.declaration.name;
+    for tool in TOOLS {
+        let name = tool.name;
         let provoked = cases.iter().filter(|case| case["tool"] == name);
         let provoked: Vec<Value> = provoked.map(|case| case["type"].clone()).collect();
-        let errors = words(name).errors.iter();
+        let errors = tool.usage.errors.iter();
         let said: Vec<Value> = errors.map(|(kind, _)| serde_json::json!(kind)).collect();
         assert_eq!(said, provoked, "{name}");
-        assert_eq!(
-            said.is_empty(),
-            name == "list_background_processes",
-            "{name}"
-        );
+        let has_none = name == "list_background_processes";
+        assert_eq!(said.is_empty(), has_none, "{name}");
     }
     for case in cases {
-        let is_known = ALL.iter().any(|spec| case["tool"] == spec.declaration.name);
+        let is_known = TOOLS.iter().any(|tool| case["tool"] == tool.name);
         assert!(is_known, "{case}");
     }
 }
 
 #[test]
 fn every_tool_has_two_examples() {
-    for spec in ALL {
-        assert_eq!(words(spec.declaration.name).examples.len(), 2);
+    for tool in TOOLS {
+        assert_eq!(tool.usage.examples.len(), 2, "{}", tool.name);
     }
+}
+
+#[test]
+fn the_limits_of_web_fetch_are_those_of_what_fetches() {
+    assert_eq!(
+        web_fetch::PAGES_AT_ONCE,
+        gemini_tools_net::web::AT_ONCE as u64
+    );
+    assert_eq!(
+        web_fetch::PAGES_BYTES,
+        gemini_tools_net::web::ALL_BYTES as u64
+    );
+    assert_eq!(web_fetch::PAGES_CHARS, gemini_tools_net::web::MODEL_CHARS);
 }

@@ -3,10 +3,10 @@
 use super::list_background_processes::state;
 use super::search::bounded;
 use super::stop_background_process::{find, process_id};
-use super::{Declaration, Spec, ToolEnv, undeclared};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
 };
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
@@ -22,40 +22,59 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_background_output",
     summary: "Reads a background process's output",
     description: "Reads what a process that run_shell_command has left in the background has \
         printed so far: the last 'lines' lines, or 'lines' lines from 'offset'. With 'wait' it \
         waits so many seconds at most until the process ends, or until a line matches 'pattern' \
         (for example that a server is ready).",
-    schema: include_str!("declarations/read_background_output.json"),
-    aliases: &["ReadBackgroundOutputTool"],
-    kind: Kind::Read,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("limit", "lines")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Read Background Output",
-    can_update_output: false,
-    undeclared: &[undeclared::DELAY_MS],
+    info: ToolInfo::new("Read Background Output", Kind::Read)
+        .on_this_machine()
+        .with_aliases(&["ReadBackgroundOutputTool"]),
+    usage: Usage {
+        renamed: &[("limit", "lines")],
+        undeclared: &[Undeclared::new(
+            "delay_ms",
+            "number",
+            "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.",
+        )],
+        limits: &[
+            (
+                "lines, where `lines` is missing",
+                Limit::Count(DEFAULT_LINES),
+            ),
+            (
+                "the wait for `pattern`, where `wait` is missing",
+                Limit::Seconds(DEFAULT_WAIT.as_secs()),
+            ),
+            ("a line that is shown", Limit::Characters(MAX_LINE_CHARS)),
+        ],
+        examples: &[
+            "call_tool read_background_output 4711 lines=20",
+            "call_tool read_background_output 4711 pattern='listening on' wait=30",
+        ],
+        errors: &[(
+            ErrorKind::InvalidToolParams,
+            "`pid` is not a background process of this project",
+        )],
+        ..Usage::NONE
+    },
     build,
 };
 
 /// How many lines are shown where the call does not say.
-pub(super) const DEFAULT_LINES: u64 = 100;
+const DEFAULT_LINES: u64 = 100;
 
 /// How long a pattern is waited for where the call does not say.
-pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// How often new output is looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Maximum characters of a line that are shown.
-pub(super) const MAX_LINE_CHARS: usize = 2000;
+const MAX_LINE_CHARS: usize = 2000;
 
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;

@@ -1,11 +1,11 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv, undeclared};
+use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use base64::Engine;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
-    ToolError, ToolInvocation, ToolResult,
+    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location,
+    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
@@ -23,7 +23,7 @@ pub(super) const DEFAULT_LINES: u64 = 2_000;
 pub(super) const LINE_CHARS: usize = 2_000;
 
 /// Up to this size all lines of a file are counted without being asked.
-pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Maximum bytes of a large file that are searched for its first character beyond ASCII.
 const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
@@ -31,7 +31,8 @@ const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
 /// Bytes before that character, which help to recognise its encoding.
 const CONTEXT_BYTES: usize = 1024;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_file",
     summary: "Reads a text file, an image, a PDF or audio",
     description: "Reads one file of the project. Text comes back as it is, 2,000 lines at most \
@@ -39,23 +40,64 @@ pub(super) const DECLARATION: Declaration = Declaration {
         answer says which lines it shows and the 'offset' to go on with. Files of any size can be \
         read that way. Images, PDFs, audio and video come back as data (up to 20 MB). UTF-8, \
         UTF-16 and older encodings are decoded.",
-    schema: include_str!("declarations/read_file.json"),
-    aliases: &["ReadFileTool"],
-    kind: Kind::Read,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "ReadFile",
-    can_update_output: false,
-    undeclared: &[
-        undeclared::START_LINE,
-        undeclared::END_LINE,
-        undeclared::COUNT_LINES,
-    ],
+    info: ToolInfo::new("ReadFile", Kind::Read)
+        .on_this_machine()
+        .with_aliases(&["ReadFileTool"]),
+    usage: Usage {
+        renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
+        undeclared: &[
+            Undeclared::new("start_line", "number", "The first line, counted from 1."),
+            Undeclared::new(
+                "end_line",
+                "number",
+                "The last line, counted from 1, inclusive.",
+            ),
+            Undeclared::new(
+                "count_lines",
+                "boolean",
+                "Whether all lines are counted, also those of a very large file.",
+            ),
+        ],
+        limits: &[
+            (
+                "lines, where `limit` is missing",
+                Limit::Count(DEFAULT_LINES),
+            ),
+            ("a line that is shown", Limit::Characters(LINE_CHARS)),
+            ("the text of an answer", Limit::Characters(READ_LIMIT_CHARS)),
+            ("media", Limit::Bytes(MAX_MEDIA_BYTES)),
+            (
+                "a file whose lines are counted without `count_lines`",
+                Limit::Bytes(COUNT_BYTES),
+            ),
+        ],
+        examples: &[
+            "call_tool read_file README.md limit=20",
+            "call_tool read_file src/main.rs start_line=2 end_line=3",
+        ],
+        errors: &[
+            (ErrorKind::FileNotFound, "there is no such file"),
+            (
+                ErrorKind::PathNotInWorkspace,
+                "the path, or a link on it, leads outside",
+            ),
+            (ErrorKind::TargetIsDirectory, "it is a directory"),
+            (
+                ErrorKind::PermissionDenied,
+                "`.geminiignore` excludes it, or the system denies access",
+            ),
+            (
+                ErrorKind::FileTooLarge,
+                "it is not text, and larger than the limit for media",
+            ),
+            (
+                ErrorKind::ReadContentFailure,
+                "it is a device, FIFO or socket, or reading fails",
+            ),
+            (ErrorKind::InvalidToolParams, "`offset` is beyond the end"),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
@@ -142,7 +184,7 @@ fn readable(
             workspace.check_gemini_ignore(&place)?;
             Ok((Arc::clone(workspace), place))
         }
-        #[cfg(feature = "shell")]
+        #[cfg(feature = "full")]
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
             let wider = workspace.with_overflow(path).ok_or(e)?;
             let place = wider.locate(path)?;

@@ -5,12 +5,12 @@ use super::list_directory::FilteringOptions;
 use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
 };
-use super::{Declaration, READ_LIMIT_CHARS, Spec, ToolEnv};
+use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::text::{line_name, visible};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, PartOrText, Schema,
-    ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::lines::WindowRequest;
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name};
@@ -37,15 +37,16 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 ];
 
 /// Files that one call looks at, the first in the order of their paths.
-pub(super) const MAX_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// Skipped files that data list.
 const LISTED_SKIPS: usize = 1_000;
 
 /// Skipped files that an answer names.
-pub(super) const NAMED_SKIPS: usize = 50;
+const NAMED_SKIPS: usize = 50;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_many_files",
     summary: "Reads files, directories and globs",
     description: "Reads several files of the project at once: 'paths' takes files, directories \
@@ -53,19 +54,34 @@ pub(super) const DECLARATION: Declaration = Declaration {
         path, ordered by path. Build output, dependencies, binaries and ignored files are left \
         out by default. Images, PDFs, audio and video come only when asked for by name or \
         extension.",
-    schema: include_str!("declarations/read_many_files.json"),
-    aliases: &["ReadManyFilesTool"],
-    kind: Kind::Read,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "ReadManyFiles",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("ReadManyFiles", Kind::Read)
+        .on_this_machine()
+        .with_aliases(&["ReadManyFilesTool"]),
+    usage: Usage {
+        limits: &[
+            ("lines of each file", Limit::Count(DEFAULT_LINES)),
+            ("a line that is shown", Limit::Characters(LINE_CHARS)),
+            ("the text of an answer", Limit::Characters(READ_LIMIT_CHARS)),
+            ("media, all together", Limit::Bytes(MAX_MEDIA_BYTES)),
+            (
+                "files that are looked at, in the order of their paths",
+                Limit::Count(MAX_FILES as u64),
+            ),
+            (
+                "skipped files that are named",
+                Limit::Count(NAMED_SKIPS as u64),
+            ),
+        ],
+        examples: &[
+            "call_tool read_many_files README.md 'src/**/*.rs'",
+            "call_tool read_many_files docs exclude:='[\"**/*.svg\"]'",
+        ],
+        errors: &[(
+            ErrorKind::InvalidToolParams,
+            "`paths` is empty, or has an empty string in it",
+        )],
+        ..Usage::NONE
+    },
     build,
 };
 

@@ -1,17 +1,18 @@
 //! `replace`: an exact text in one file, for another.
 
 use super::edit::{Before, Edit, Plan, line_list};
-use super::{Declaration, Spec, ToolEnv, undeclared};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Undeclared, Usage,
 };
 use gemini_tools_workspace::edit::Occurrences;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "replace",
     summary: "Replaces an exact text with another",
     description: "Replaces an exact text in one file of the project. 'old_string' must be the \
@@ -20,19 +21,64 @@ pub(super) const DECLARATION: Declaration = Declaration {
         how often otherwise. An empty 'old_string' creates a new file. All bytes outside of the \
         text stay as they are; on a mismatch nothing is changed and the answer says what is near. \
         Read the file first.",
-    schema: include_str!("declarations/replace.json"),
-    aliases: &["EditTool", "edit"],
-    kind: Kind::Edit,
-    is_idempotent: false,
-    is_open_world: false,
-    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Edit",
-    can_update_output: false,
-    undeclared: &[undeclared::ALLOW_MULTIPLE, undeclared::INSTRUCTION],
+    info: ToolInfo::new("Edit", Kind::Edit)
+        .on_this_machine()
+        .with_aliases(&["EditTool", "edit"]),
+    usage: Usage {
+        renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        undeclared: &[
+            Undeclared::new(
+                "allow_multiple",
+                "boolean",
+                "Replaces all occurrences, however many there are.",
+            ),
+            Undeclared::new(
+                "instruction",
+                "string",
+                "Ignored; Gemini CLI 0.61 sends one.",
+            ),
+        ],
+        limits: &[(
+            "places that one call replaces",
+            Limit::Count(gemini_tools_workspace::edit::MAX_PLACES as u64),
+        )],
+        examples: &[
+            "call_tool replace file_path=README.md old_string=one new_string=two --explain",
+            "call_tool replace file_path=README.md old_string=one new_string=two expected_replacements=1",
+        ],
+        errors: &[
+            (
+                ErrorKind::FileNotFound,
+                "there is no such file, and `old_string` is not empty",
+            ),
+            (
+                ErrorKind::EditNoOccurrenceFound,
+                "`old_string` is not in the file",
+            ),
+            (
+                ErrorKind::EditExpectedOccurrenceMismatch,
+                "`old_string` occurs more or less often than expected",
+            ),
+            (
+                ErrorKind::EditNoChange,
+                "`old_string` and `new_string` are the same",
+            ),
+            (
+                ErrorKind::AttemptToCreateExistingFile,
+                "`old_string` is empty, and the file exists",
+            ),
+            (ErrorKind::TargetIsDirectory, "it is a directory"),
+            (
+                ErrorKind::PathNotInWorkspace,
+                "the path, or a link on it, leads outside",
+            ),
+            (
+                ErrorKind::InvalidToolParams,
+                "`new_string` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
@@ -135,6 +181,6 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
         let plan = self.plan(&target, cx)?;
-        self.edit.carry_out(plan, target, &DECLARATION, cx)
+        self.edit.carry_out(plan, target, &TOOL, cx)
     }
 }

@@ -1,11 +1,12 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
 use super::confinement::sandbox;
-use super::{Declaration, Spec, ToolEnv, undeclared};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_answers::kept_answers;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
-    ResultError, Schema, ToolError, ToolInvocation, ToolResult, seconds_of,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, LiveOutput, Location,
+    ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
+    seconds_of,
 };
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
@@ -25,7 +26,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "run_shell_command",
     summary: "Runs a line of bash",
     description: "Runs a command with bash -c in the project's root or in 'directory', without a \
@@ -34,27 +36,57 @@ pub(super) const DECLARATION: Declaration = Declaration {
         Group PGID; kill -- -PGID ends what is left of the group. It is ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
         watchers with is_background: then it answers at once, and read_background_output, \
         list_background_processes and stop_background_process go on with them.",
-    schema: include_str!("declarations/run_shell_command.json"),
-    aliases: &["ShellTool"],
-    kind: Kind::Execute,
-    is_idempotent: false,
-    is_open_world: true,
-    renamed: &[("dir_path", "directory")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Shell",
-    can_update_output: true,
-    undeclared: &[undeclared::DELAY_MS],
+    info: ToolInfo::new("Shell", Kind::Execute)
+        .with_live_output()
+        .with_aliases(&["ShellTool"]),
+    usage: Usage {
+        renamed: &[("dir_path", "directory")],
+        undeclared: &[Undeclared::new(
+            "delay_ms",
+            "number",
+            "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.",
+        )],
+        limits: &[
+            (
+                "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
+                Limit::Seconds(DEFAULT_TIMEOUT.as_secs()),
+            ),
+            (
+                "the longest `timeout`",
+                Limit::Seconds(MAX_TIMEOUT.as_secs()),
+            ),
+            (
+                "output with `--output text`",
+                Limit::Characters(UNLIMITED_CHARS),
+            ),
+        ],
+        examples: &[
+            "call_tool run_shell_command 'make test' timeout=600 --propagate-status",
+            "call_tool run_shell_command 'sleep 60' is_background=true",
+        ],
+        errors: &[
+            (
+                ErrorKind::Timeout,
+                "the time limit is reached; every process that the command started is ended",
+            ),
+            (ErrorKind::FileNotFound, "`directory` does not exist"),
+            (ErrorKind::PathIsNotADirectory, "`directory` is a file"),
+            (ErrorKind::PathNotInWorkspace, "`directory` is outside"),
+            (
+                ErrorKind::InvalidToolParams,
+                "`command` is blank, `timeout` out of range, or `directory` the name of several roots",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
 /// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest time limit.
-pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How long a command that is to stay in the background is supervised first: long enough to see
 /// that it could not even start.
@@ -64,7 +96,7 @@ const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 const MAX_BACKGROUND_DELAY: Duration = Duration::from_secs(10);
 
 /// The most characters of output where the caller does not limit the answer.
-pub(super) const UNLIMITED_CHARS: usize = 1_000_000;
+const UNLIMITED_CHARS: usize = 1_000_000;
 
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -231,7 +263,7 @@ impl ToolInvocation for Call {
         };
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
-            kept_answers::new_file(workspace, DECLARATION.name)
+            kept_answers::new_file(workspace, TOOL.name)
         });
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;

@@ -7,12 +7,12 @@
 use super::fact::Fact;
 use super::memory::insertion;
 use super::memory_hosts::MemoryHost;
-use super::{Declaration, Spec, ToolEnv};
-#[cfg(feature = "settings")]
+use super::{BuiltinTool, ToolEnv};
+#[cfg(feature = "full")]
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Location, Schema,
-    ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Limit, Location,
+    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
@@ -27,10 +27,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A longer fact is a text that belongs elsewhere.
-pub(super) const MAX_FACT_CHARS: usize = 10_000;
+const MAX_FACT_CHARS: usize = 10_000;
 
 /// A larger file is not a memory: all of it goes into every session.
-pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Maximum characters of a fact that the answer repeats.
 const SHOWN_CHARS: usize = 300;
@@ -38,26 +38,30 @@ const SHOWN_CHARS: usize = 300;
 /// Between two attempts, when another process was faster.
 const PAUSE: Duration = Duration::from_millis(1);
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "save_memory",
     summary: "Adds one line to ~/.gemini/GEMINI.md",
     description: "Remembers one fact for all later sessions, in the user's own memory file. Use it \
         when the user asks to remember something, or states a lasting preference or a fact about \
         themselves or their environment that later sessions need. Not for what matters in this \
         session only, nor for long texts. A fact that is known already is not added again.",
-    schema: include_str!("declarations/save_memory.json"),
-    aliases: &["MemoryTool"],
-    kind: Kind::Think,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Save Memory",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("Save Memory", Kind::Think)
+        .on_this_machine()
+        .idempotent()
+        .with_aliases(&["MemoryTool"]),
+    usage: Usage {
+        limits: &[
+            ("a fact", Limit::Characters(MAX_FACT_CHARS)),
+            ("the file", Limit::Bytes(MAX_FILE_BYTES)),
+        ],
+        examples: &[
+            "call_tool save_memory 'The tests need a database.'",
+            "echo '{\"fact\":\"The tests need a database.\"}' | call_tool save_memory",
+        ],
+        errors: &[(ErrorKind::InvalidToolParams, "`fact` is blank or too long")],
+        ..Usage::NONE
+    },
     build,
 };
 
@@ -94,9 +98,9 @@ fn build(
         ToolError::invalid("\"fact\" is blank.").with_hint("Say in a sentence what to remember.")
     })?;
     let workspace = &tool_env.workspace;
-    #[cfg(feature = "settings")]
+    #[cfg(feature = "full")]
     let name = tool_env.settings.context_file_name.as_deref();
-    #[cfg(not(feature = "settings"))]
+    #[cfg(not(feature = "full"))]
     let name = None;
     let host = tool_env.memory_host;
     let path =
@@ -110,7 +114,7 @@ fn build(
 }
 
 /// Returns the memory files of all hosts, by the home directory and the settings.
-#[cfg(feature = "settings")]
+#[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();
     MemoryHost::all()
@@ -229,7 +233,7 @@ impl Call {
                 return Ok((false, None));
             };
             let others = super::other_names(&plan.target);
-            let origin = super::origin(&DECLARATION, cx);
+            let origin = super::origin(&TOOL, cx);
             let target = plan
                 .target
                 .kept_for_user(&self.workspace, &plan.own, &plan.place, origin);

@@ -291,7 +291,7 @@ fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
 /// # Errors
 ///
 /// `invalid_tool_params`, with what is wrong.
-#[cfg(feature = "shell")]
+#[cfg(feature = "full")]
 pub(super) fn bounded(name: &str, pattern: &str) -> Result<RegexMatcher, ToolError> {
     check_length(name, pattern)?;
     if classes(pattern) > MAX_CLASSES {

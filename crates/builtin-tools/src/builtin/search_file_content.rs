@@ -2,12 +2,12 @@
 
 use super::glob::{NEVER, node_modules, require_directory};
 use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
-use super::{Declaration, Spec, ToolEnv, undeclared};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, FoundPlace, Kind, Location, Places, Schema,
-    ToolError, ToolInvocation, ToolResult,
+    Args, Cancellation, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location,
+    Places, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
@@ -21,11 +21,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matching lines that one call gives.
-pub(super) const MAX_MATCHES: u64 = 20_000;
+const MAX_MATCHES: u64 = 20_000;
 
 /// What the lines that one call gives may take, in bytes; beyond it the answer is cut as by the
 /// limit of matches.
-pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The same where only the names of files are given.
 const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
@@ -34,40 +34,110 @@ const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
 const MAX_BINARY: usize = 10_000;
 
 /// Lines beside a match that one call can ask for.
-pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
+const MAX_CONTEXT_LINES: u64 = 10_000;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "search_file_content",
     summary: "Finds lines by regular expression",
     description: "Searches the contents of the project's files for a regular expression, line by \
         line, without regard to case. Gives the matching lines with their numbers, grouped by \
         file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'; '!dist' leaves out \
         a file or directory. Hidden files are searched; binary and ignored ones are not.",
-    schema: include_str!("declarations/search_file_content.json"),
-    aliases: &["grep_search", "GrepTool", "RipGrepTool"],
-    kind: Kind::Search,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("dir_path", "path"), ("include_pattern", "include")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "SearchText",
-    can_update_output: false,
-    undeclared: &[
-        undeclared::EXCLUDE_PATTERN,
-        undeclared::NAMES_ONLY,
-        undeclared::COUNT,
-        undeclared::CASE_SENSITIVE,
-        undeclared::FIXED_STRINGS,
-        undeclared::CONTEXT,
-        undeclared::BEFORE,
-        undeclared::AFTER,
-        undeclared::NO_IGNORE,
-        undeclared::MAX_MATCHES_PER_FILE,
-        undeclared::TOTAL_MAX_MATCHES,
-    ],
+    info: ToolInfo::new("SearchText", Kind::Search)
+        .on_this_machine()
+        .with_aliases(&["grep_search", "GrepTool", "RipGrepTool"]),
+    usage: Usage {
+        renamed: &[("dir_path", "path"), ("include_pattern", "include")],
+        undeclared: &[
+            Undeclared::new(
+                "exclude_pattern",
+                "string",
+                "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
+            ),
+            Undeclared::new("names_only", "boolean", "Only names the files that match."),
+            Undeclared::new("count", "boolean", "Only counts the matches of each file."),
+            Undeclared::new(
+                "case_sensitive",
+                "boolean",
+                "Whether upper and lower case differ. Default: false.",
+            ),
+            Undeclared::new("fixed_strings", "boolean", "Takes the pattern literally."),
+            Undeclared::new(
+                "context",
+                "number",
+                "How many lines to show before and after each match.",
+            ),
+            Undeclared::new(
+                "before",
+                "number",
+                "How many lines to show before each match.",
+            ),
+            Undeclared::new(
+                "after",
+                "number",
+                "How many lines to show after each match.",
+            ),
+            Undeclared::new(
+                "no_ignore",
+                "boolean",
+                "Searches `node_modules` and what git's ignore files name, too.",
+            ),
+            Undeclared::new(
+                "max_matches_per_file",
+                "number",
+                "The most matching lines of one file.",
+            ),
+            Undeclared::new(
+                "total_max_matches",
+                "number",
+                "The most matching lines of the call.",
+            ),
+        ],
+        limits: &[
+            (
+                "matching lines, where `total_max_matches` is missing",
+                Limit::Count(MAX_MATCHES),
+            ),
+            (
+                "lines that are shown, with 64 bytes for each",
+                Limit::Bytes(MAX_BYTES as u64),
+            ),
+            (
+                "lines of `context`, `before` and `after`",
+                Limit::Count(MAX_CONTEXT_LINES),
+            ),
+            (
+                "an expression, in bytes",
+                Limit::Count(super::search::MAX_PATTERN_BYTES as u64),
+            ),
+            (
+                "the same in characters, repetitions written out",
+                Limit::Count(super::search::MAX_CHARS),
+            ),
+            (
+                "the program of an expression",
+                Limit::Bytes(super::search::PROGRAM_BYTES as u64),
+            ),
+        ],
+        examples: &[
+            "call_tool search_file_content 'TODO|FIXME' include='*.rs' context=1",
+            "call_tool search_file_content 'main(' fixed_strings=true names_only=true",
+        ],
+        errors: &[
+            (
+                ErrorKind::InvalidToolParams,
+                "`pattern` is not a valid regular expression; the message shows where",
+            ),
+            (ErrorKind::SearchPathNotFound, "`path` does not exist"),
+            (ErrorKind::PathNotInWorkspace, "`path` is outside"),
+            (
+                ErrorKind::PermissionDenied,
+                "`path` is a file that `.geminiignore` excludes",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 

@@ -3,20 +3,17 @@
 //! [`crate::edit_match`] finds the place. Where it does not reach, a model may
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
-#[cfg(feature = "web")]
+#[cfg(feature = "full")]
 mod correction;
 
-#[cfg(all(test, feature = "shell", feature = "web"))]
-pub(super) use correction::MODEL_CHARS;
-
 use super::edit::{Before, Edit, Plan, Subject, line_list};
-use super::{Declaration, Spec, ToolEnv};
+use super::{BuiltinTool, ToolEnv};
 use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
-#[cfg(feature = "web")]
+#[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInvocation,
-    ToolResult,
+    Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::{Match, Replacement};
 use gemini_tools_workspace::lines::read_at;
@@ -31,7 +28,11 @@ const FAR_BYTES: u64 = 4096;
 /// Lines that a message lists.
 const LISTED_LINES: usize = 20;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Larger files are not sent to a model.
+const MODEL_CHARS: usize = 400_000;
+
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "smart_edit",
     summary: "Replaces a text, also if quoted inexactly",
     description: "Replaces one text in one file of the project, also where 'old_string' differs \
@@ -39,19 +40,51 @@ pub(super) const DECLARATION: Declaration = Declaration {
         that are only quoted as context. It must mean exactly one place; the answer says how it \
         was found and shows what changed. If it is not clear, nothing is changed. Use replace for \
         several places at once. Give some lines of context around the change.",
-    schema: include_str!("declarations/smart_edit.json"),
-    aliases: &["SmartEditTool"],
-    kind: Kind::Edit,
-    is_idempotent: false,
-    is_open_world: false,
-    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Smart Edit",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("Smart Edit", Kind::Edit)
+        .on_this_machine()
+        .with_aliases(&["SmartEditTool"]),
+    usage: Usage {
+        renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        limits: &[(
+            "a file that is sent to a model, where edit matching ends",
+            Limit::Characters(MODEL_CHARS),
+        )],
+        examples: &[
+            "call_tool smart_edit file_path=README.md old_string=one new_string=two instruction='Count on.' --explain",
+            "call_tool smart_edit file_path=README.md old_string=one new_string=two instruction='Count on.'",
+        ],
+        errors: &[
+            (
+                ErrorKind::FileNotFound,
+                "there is no such file, and `old_string` is not empty",
+            ),
+            (
+                ErrorKind::EditNoOccurrenceFound,
+                "no tier of edit matching finds `old_string`",
+            ),
+            (
+                ErrorKind::EditExpectedOccurrenceMismatch,
+                "`old_string` matches several places",
+            ),
+            (
+                ErrorKind::EditNoChange,
+                "`old_string` and `new_string` are the same",
+            ),
+            (
+                ErrorKind::AttemptToCreateExistingFile,
+                "`old_string` is empty, and the file exists",
+            ),
+            (
+                ErrorKind::PathNotInWorkspace,
+                "the path, or a link on it, leads outside",
+            ),
+            (
+                ErrorKind::InvalidToolParams,
+                "`new_string` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
@@ -63,7 +96,7 @@ pub(super) struct Params {
     /// What the change is for and where it belongs, in a sentence that can be understood
     /// without the conversation.
     #[cfg_attr(
-        not(feature = "web"),
+        not(feature = "full"),
         expect(dead_code, reason = "only a model reads it")
     )]
     instruction: String,
@@ -75,7 +108,7 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    #[cfg(feature = "web")]
+    #[cfg(feature = "full")]
     corrector: correction::Corrector,
 }
 
@@ -93,7 +126,7 @@ fn build(
             old: params.old_string,
             new: params.new_string,
         },
-        #[cfg(feature = "web")]
+        #[cfg(feature = "full")]
         corrector: correction::Corrector::new(tool_env, params.instruction),
     }))
 }
@@ -269,7 +302,7 @@ impl ToolInvocation for Call {
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
             // Asking the model now would be more than a look.
-            #[cfg(feature = "web")]
+            #[cfg(feature = "full")]
             Err(e) if correction::is_miss(e.kind) && self.may_correct(cx) => {
                 Ok(Confirmation::Ask(ConfirmationDetails::Info {
                     title: self.edit.describe(),
@@ -286,10 +319,10 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
-        #[cfg(feature = "web")]
+        #[cfg(feature = "full")]
         let plan = self.corrected_plan(&target, cx)?;
-        #[cfg(not(feature = "web"))]
+        #[cfg(not(feature = "full"))]
         let plan = self.plan(&target, cx)?;
-        self.edit.carry_out(plan, target, &DECLARATION, cx)
+        self.edit.carry_out(plan, target, &TOOL, cx)
     }
 }

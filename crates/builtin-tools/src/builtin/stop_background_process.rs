@@ -1,34 +1,36 @@
 //! `stop_background_process`: ends what a command has left running.
 
 use super::list_background_processes::state;
-use super::{Declaration, Spec, ToolEnv};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::ending::GRACE;
 use gemini_tools_process::jobs::{Job, Jobs};
 use serde::Deserialize;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "stop_background_process",
     summary: "Ends a background process",
     description: "Ends a process that run_shell_command has left in the background, with \
         everything that it started: politely first, then for good.",
-    schema: include_str!("declarations/stop_background_process.json"),
-    aliases: &[],
-    kind: Kind::Execute,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "Stop Background Process",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("Stop Background Process", Kind::Execute)
+        .on_this_machine()
+        .idempotent(),
+    usage: Usage {
+        examples: &[
+            "call_tool stop_background_process 4711",
+            "echo '{\"pid\":4711}' | call_tool stop_background_process",
+        ],
+        errors: &[(
+            ErrorKind::InvalidToolParams,
+            "`pid` is not a background process of this project",
+        )],
+        ..Usage::NONE
+    },
     build,
 };
 

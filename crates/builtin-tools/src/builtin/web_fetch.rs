@@ -3,12 +3,12 @@
 //! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-net`
 //! fetches the pages and has a model read them.
 
-use super::{Declaration, Spec, ToolEnv};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_config::settings::Settings;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
-    ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_core::variables;
 use gemini_tools_network_link::Network;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use url::Url;
 
 /// As many addresses as the API takes.
-pub(super) const MAX_ADDRESSES: usize = 20;
+const MAX_ADDRESSES: usize = 20;
 
 /// Maximum characters of a prompt in a description.
 const SHOWN_CHARS: usize = 100;
@@ -30,27 +30,46 @@ const SHOWN_CHARS: usize = 100;
 /// The variable that allows hosts, besides the user's settings.
 const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Pages that are fetched at the same time, and the limits of all of them together, which
+/// `gemini-tools-web-tools` holds.
+pub(super) const PAGES_AT_ONCE: u64 = 4;
+pub(super) const PAGES_BYTES: u64 = 12 * 1024 * 1024;
+pub(super) const PAGES_CHARS: usize = 400_000;
+
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "web_fetch",
     summary: "Reads web pages and does what a prompt asks",
     description: "Reads up to 20 web pages whose addresses are in 'prompt' and does with them \
         what the prompt asks: answer, summarize, extract. Pages, plain text, JSON, XML, PDF \
         documents and images. Addresses in the private network are refused unless the user has \
         allowed their host. Use google_web_search where no address is known.",
-    schema: include_str!("declarations/web_fetch.json"),
-    aliases: &["WebFetchTool"],
-    kind: Kind::Fetch,
-    is_idempotent: true,
-    is_open_world: true,
-    renamed: &[("url", "prompt")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "WebFetch",
-    can_update_output: false,
-    // A call by `url` alone is a prompt that only names it.
-    undeclared: &[],
+    info: ToolInfo::new("WebFetch", Kind::Fetch).with_aliases(&["WebFetchTool"]),
+    usage: Usage {
+        renamed: &[("url", "prompt")],
+        limits: &[
+            ("addresses", Limit::Count(MAX_ADDRESSES as u64)),
+            ("pages at the same time", Limit::Count(PAGES_AT_ONCE)),
+            ("bytes of all pages", Limit::Bytes(PAGES_BYTES)),
+            (
+                "the text of pages for a model",
+                Limit::Characters(PAGES_CHARS),
+            ),
+        ],
+        examples: &[
+            "call_tool web_fetch https://www.rust-lang.org/",
+            "call_tool web_fetch prompt='Summarise https://www.rust-lang.org/'",
+        ],
+        errors: &[
+            (ErrorKind::WebFetchNoUrlInPrompt, "`prompt` has no URL"),
+            (
+                ErrorKind::PolicyViolation,
+                "a URL leads to an address that is not public, and the user has not allowed its host",
+            ),
+            (ErrorKind::InvalidToolParams, "`prompt` has too many URLs"),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 

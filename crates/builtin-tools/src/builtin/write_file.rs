@@ -1,10 +1,10 @@
 //! `write_file`: the whole content of one file.
 
-use super::{Declaration, Spec, ToolEnv, placeholder};
+use super::{BuiltinTool, ToolEnv, placeholder};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Location,
-    Schema, ToolError, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Limit,
+    Location, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::text::{
@@ -18,28 +18,51 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// A present file up to this size is compared with the new content.
-pub(super) const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
+const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
 
-pub(super) const DECLARATION: Declaration = Declaration {
+/// Everything that is fixed about the tool.
+pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "write_file",
     summary: "Writes the whole content of a file",
     description: "Writes the whole content of one file of the project, making it and missing \
         directories where needed, overwriting what was there. Permissions, encoding, byte-order \
         mark and uniform CRLF line ends of an existing file are kept. For changing part of a file \
         use replace.",
-    schema: include_str!("declarations/write_file.json"),
-    aliases: &["WriteFileTool"],
-    kind: Kind::Edit,
-    is_idempotent: true,
-    is_open_world: false,
-    renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-};
-
-pub(super) const SPEC: Spec = Spec {
-    declaration: &DECLARATION,
-    display_name: "WriteFile",
-    can_update_output: false,
-    undeclared: &[],
+    info: ToolInfo::new("WriteFile", Kind::Edit)
+        .on_this_machine()
+        .idempotent()
+        .with_aliases(&["WriteFileTool"]),
+    usage: Usage {
+        renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        limits: &[(
+            "a present file that is compared with the new content",
+            Limit::Bytes(DIFF_BYTES),
+        )],
+        examples: &[
+            "call_tool write_file file_path=notes.md content='A note.'",
+            "jq -n --rawfile content README.md '{file_path: \"copy.md\", $content}' | call_tool write_file",
+        ],
+        errors: &[
+            (ErrorKind::TargetIsDirectory, "it is a directory"),
+            (
+                ErrorKind::PathIsNotADirectory,
+                "a part of the path is a file",
+            ),
+            (
+                ErrorKind::PathNotInWorkspace,
+                "the path, or a link on it, leads outside",
+            ),
+            (
+                ErrorKind::ReadContentFailure,
+                "it is a device, FIFO or socket",
+            ),
+            (
+                ErrorKind::InvalidToolParams,
+                "`content` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
+            ),
+        ],
+        ..Usage::NONE
+    },
     build,
 };
 
@@ -199,11 +222,7 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         let others = super::other_names(&target);
         let not_kept = target
-            .kept(
-                &self.workspace,
-                &self.place,
-                super::origin(&DECLARATION, cx),
-            )
+            .kept(&self.workspace, &self.place, super::origin(&TOOL, cx))
             .commit(&self.place, |file| file.write_all(&plan.bytes))?;
         let done = if is_new {
             "created and wrote to new file"

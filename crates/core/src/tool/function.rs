@@ -74,8 +74,12 @@ impl<P: DeserializeOwned + Send + 'static> Tool for FunctionTool<P> {
 
     fn info(&self) -> ToolInfo<'_> {
         match self.changes {
-            None => ToolInfo::read_only(&self.name),
-            Some(kind) => ToolInfo::changing(&self.name, kind),
+            None => ToolInfo::new(&self.name, Kind::Read),
+            Some(kind) => ToolInfo {
+                is_read_only: false,
+                is_idempotent: false,
+                ..ToolInfo::new(&self.name, kind)
+            },
         }
     }
 

@@ -46,6 +46,12 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
             page.item(more.name, more.kind, more.meaning);
         }
     }
+    if !usage.limits.is_empty() {
+        page.heading("Limits");
+        for (thing, limit) in usage.limits {
+            page.paragraph("  ", &format!("{thing}: {limit}"));
+        }
+    }
     page.heading("Examples");
     let made;
     let examples: &[&str] = match usage.examples {

@@ -53,12 +53,12 @@ impl Kind {
     ];
 
     /// Calls of these kinds need no confirmation and may run side by side.
-    pub fn is_read_only(self) -> bool {
+    pub const fn is_read_only(self) -> bool {
         matches!(self, Kind::Read | Kind::Search | Kind::Fetch)
     }
 
     /// Calls of these kinds have side effects and run one at a time.
-    pub fn is_mutator(self) -> bool {
+    pub const fn is_mutator(self) -> bool {
         matches!(self, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute)
     }
 }

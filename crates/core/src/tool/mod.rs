@@ -4,6 +4,7 @@
 //! network; nothing here prints.
 
 mod args;
+mod cancellation;
 mod check;
 mod confirmation;
 mod context;
@@ -24,11 +25,9 @@ mod usage;
 mod words;
 
 pub use args::Args;
+pub use cancellation::{Acting, Cancellation, GracePeriod, Interruption, TICK, Waiting};
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
-pub use context::seconds_of;
-pub use context::{
-    Acting, Cancellation, Context, GracePeriod, Interruption, LiveOutput, Places, TICK, Waiting,
-};
+pub use context::{Context, LiveOutput, Places, seconds_of};
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use function::FunctionTool;
@@ -42,7 +41,7 @@ pub use result::{
     ToolResult,
 };
 pub use schema::Schema;
-pub use usage::{Undeclared, Usage, obvious_parameter, refuse_unknown, unknown_arguments};
+pub use usage::{Limit, Undeclared, Usage, obvious_parameter, refuse_unknown, unknown_arguments};
 pub use words::{ReadNamed, from_words};
 
 use crate::text::show_path;
@@ -113,24 +112,17 @@ pub struct ToolInfo<'a> {
 }
 
 impl<'a> ToolInfo<'a> {
-    /// Describes a tool whose calls leave the world as it was, and that is run without a question.
-    pub const fn read_only(display_name: &'a str) -> Self {
-        Self {
-            is_read_only: true,
-            is_idempotent: true,
-            ..Self::changing(display_name, Kind::Read)
-        }
-    }
-
-    /// Describes a tool that may change something. Everything is as the most cautious caller has
-    /// to take it: a second call changes more, and calls reach beyond this machine.
-    pub const fn changing(display_name: &'a str, kind: Kind) -> Self {
+    /// Describes a tool of this kind. If the kind only reads, calls leave the world as it was, and
+    /// are made without a question. Everything else is as the most cautious caller has to take it:
+    /// a second call changes more, and calls reach beyond this machine.
+    pub const fn new(display_name: &'a str, kind: Kind) -> Self {
+        let reads = kind.is_read_only();
         Self {
             display_name,
             aliases: &[],
             kind,
-            is_read_only: false,
-            is_idempotent: false,
+            is_read_only: reads,
+            is_idempotent: reads,
             is_open_world: true,
             can_update_output: false,
             checks_arguments: false,

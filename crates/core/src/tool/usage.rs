@@ -9,6 +9,7 @@ use crate::registry::nearest;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
 
 /// What a tool takes besides the parameters of its schema, and what helps to use it.
@@ -18,6 +19,8 @@ pub struct Usage<'a> {
     pub renamed: &'a [(&'a str, &'a str)],
     /// Arguments that are understood but not declared.
     pub undeclared: &'a [Undeclared],
+    /// The tool's limits, each with the thing that it limits, in markdown.
+    pub limits: &'a [(&'a str, Limit)],
     /// Lines of shell that call it; where there are none they are made of the schema.
     pub examples: &'a [&'a str],
     /// The tool's own errors, and when it gives each, in markdown.
@@ -26,15 +29,79 @@ pub struct Usage<'a> {
     pub file: Option<&'a Path>,
 }
 
-/// An argument that is understood but not declared.
+impl Usage<'_> {
+    /// A tool that takes the parameters of its schema only.
+    pub const NONE: Self = Self {
+        renamed: &[],
+        undeclared: &[],
+        limits: &[],
+        examples: &[],
+        errors: &[],
+        file: None,
+    };
+}
+
+/// A limit, printed with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// A number of things.
+    Count(u64),
+    /// A number of bytes: whole mebibytes.
+    Bytes(u64),
+    /// A number of characters.
+    Characters(usize),
+    /// A time in seconds.
+    Seconds(u64),
+    /// A time in hours.
+    Hours(u64),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Count(n) => f.write_str(&grouped(n)),
+            Self::Bytes(n) => write!(f, "{} MiB", grouped(n / (1024 * 1024))),
+            Self::Characters(n) => write!(f, "{} characters", grouped(n as u64)),
+            Self::Seconds(n) => write!(f, "{} s", grouped(n)),
+            Self::Hours(n) => write!(f, "{} hours", grouped(n)),
+        }
+    }
+}
+
+/// Returns a number with a comma before every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An argument that is understood but not declared: a model would pay for its declaration in every
+/// request. People and other hosts use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undeclared {
     /// The name.
     pub name: &'static str,
     /// The type, in the words of JSON Schema.
     pub kind: &'static str,
-    /// What it means, in markdown.
+    /// The meaning, in markdown.
     pub meaning: &'static str,
+}
+
+impl Undeclared {
+    /// Makes an argument of its name, type and meaning.
+    pub const fn new(name: &'static str, kind: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            meaning,
+        }
+    }
 }
 
 /// The names that a tool knows, each with the one to write.
@@ -324,27 +391,13 @@ pub(super) mod tests {
             &self.0
         }
         fn info(&self) -> ToolInfo<'_> {
-            ToolInfo {
-                display_name: "Taking",
-                aliases: &[],
-                kind: Kind::Other,
-                is_read_only: false,
-                is_idempotent: false,
-                is_open_world: true,
-                can_update_output: false,
-                checks_arguments: false,
-                server: None,
-                annotations: None,
-            }
+            ToolInfo::new("Taking", Kind::Other)
         }
         fn usage(&self) -> Usage<'_> {
+            const MORE: &[Undeclared] = &[Undeclared::new("no_ignore", "boolean", "Takes all.")];
             Usage {
                 renamed: &[("file_path", "absolute_path")],
-                undeclared: &[Undeclared {
-                    name: "no_ignore",
-                    kind: "boolean",
-                    meaning: "Takes all.",
-                }],
+                undeclared: MORE,
                 ..Usage::default()
             }
         }

@@ -30,7 +30,9 @@ impl Hints {
     pub fn of_declared(name: &str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
         let unknown = (reads, !reads || kind == Kind::Fetch);
-        let (is_idempotent, is_open_world) = builtin::reach(name).unwrap_or(unknown);
+        let (is_idempotent, is_open_world) = builtin::find_exactly(name).map_or(unknown, |tool| {
+            (tool.info.is_idempotent, tool.info.is_open_world)
+        });
         Self::new(kind, reads, is_idempotent, is_open_world)
     }
 

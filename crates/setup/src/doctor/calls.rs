@@ -207,10 +207,10 @@ fn own_call(
 ) {
     let may_run = |name: &str, args: &str| {
         let args = serde_json::from_str(args).unwrap_or_default();
-        let known = builtin::known(name);
+        let known = builtin::find(name);
         let call = PolicyCall {
-            kind: builtin::kind(name).unwrap_or(Kind::Other),
-            ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.aliases), &args)
+            kind: known.map_or(Kind::Other, |known| known.info.kind),
+            ..PolicyCall::of_tool(name, known.map_or(&[], |known| known.info.aliases), &args)
         };
         let verdict = setup.policy.check(&call, mode_from_env(), true);
         declared.ours.iter().any(|one| one == name) && verdict.decision != Decision::Deny

@@ -2,7 +2,7 @@
 
 use super::discovery::Found;
 use super::{DoctorReport, Setup, State, explain};
-use gemini_tools_builtin_tools::builtin::{self, is_reserved};
+use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::counted;
 use gemini_tools_declarations::{self as declaration, Names};
@@ -53,7 +53,8 @@ pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport)
     let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
     let ours = ours(text);
     if setup.host_may_be(..(0, 61)) {
-        let is_foreign = |name: &&&str| is_reserved(name) && !ours.iter().any(|own| own == *name);
+        let is_foreign =
+            |name: &&&str| builtin::find(name).is_some() && !ours.iter().any(|own| own == *name);
         for name in originals.iter().filter(is_foreign) {
             report.warn(
                 "replaces-built-in",
@@ -82,10 +83,9 @@ pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport)
 
 /// Returns the names of the declarations that are those of our built-in tools.
 fn ours(text: &[u8]) -> Vec<String> {
-    let own = builtin::declarations(|_, _| true, false);
-    let own: Vec<Value> = own
+    let own: Vec<Value> = builtin::TOOLS
         .iter()
-        .filter_map(|text| serde_json::from_str(text).ok())
+        .filter_map(|tool| serde_json::from_str(&tool.declaration(false)).ok())
         .collect();
     let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
         return Vec::new();

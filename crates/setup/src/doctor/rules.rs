@@ -2,7 +2,7 @@
 
 use super::{AFTER_0_8, DoctorReport, Setup, explain};
 use crate::init::MODES_BUT_PLAN;
-use gemini_tools_builtin_tools::builtin::{self, ToolEnv, is_reserved};
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_config::settings::{Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
@@ -43,7 +43,7 @@ pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<
     };
     let own = Custom::open(home, root, &settings.trust);
     let mut names = own.declarations(|_, _| true, false, false, tool_env).names;
-    names.extend(builtin::names().map(str::to_owned));
+    names.extend(builtin::TOOLS.iter().map(|tool| tool.name.to_owned()));
     names
 }
 
@@ -162,7 +162,8 @@ fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
     own.declarations(note, false, false, nowhere);
     let kind = |name: &str| {
         let own = kinds.iter().find(|(own, _)| own == name);
-        builtin::kind(name).or(own.map(|(_, kind)| *kind))
+        let built_in = builtin::find_exactly(name).map(|tool| tool.info.kind);
+        built_in.or(own.map(|(_, kind)| *kind))
     };
     let changes = |name: &&String| kind(name).is_some_and(|kind| !kind.is_read_only());
     names.iter().filter(changes).cloned().collect()
@@ -200,7 +201,7 @@ fn in_plan_mode(
 fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
     // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
     // is one for the discovered tool of its name here, but not in Gemini CLI.
-    if !setup.policy.problems.is_empty() || is_reserved(name) {
+    if !setup.policy.problems.is_empty() || builtin::find(name).is_some() {
         return None;
     }
     let args = Map::new();

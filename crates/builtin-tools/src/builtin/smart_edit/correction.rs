@@ -11,9 +11,6 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Larger files are not sent to a model.
-pub(in crate::builtin) const MODEL_CHARS: usize = 400_000;
-
 /// What the model is told that corrects an edit.
 const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
     exactly once. Correct the edit. The search text that you give must be in the file literally \
@@ -53,7 +50,10 @@ impl Call {
         let Ok(Before::File(subject)) = self.edit.before(target) else {
             return Err(miss);
         };
-        let Some(text) = self.text(subject)?.filter(|t| t.len() <= MODEL_CHARS) else {
+        let Some(text) = self
+            .text(subject)?
+            .filter(|t| t.len() <= super::MODEL_CHARS)
+        else {
             return Err(miss);
         };
         let correction = match self.correction(&text, &miss, cx) {

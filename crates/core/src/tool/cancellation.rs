@@ -1,0 +1,404 @@
+//! The end of a running call: by a signal, by its caller, or by a time limit.
+
+use super::{ErrorKind, ToolError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The interval at which waiting code looks for an interruption.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// The time in which an interrupted call should answer itself: its answer tells more than one that
+/// is given for it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The same time while the call ends processes, which are asked before they are killed.
+const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
+
+/// The reason why a call must end early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// A signal, by number, or a request of the caller (`0`).
+    Cancelled(i32),
+    /// The time limit was reached.
+    TimedOut,
+}
+
+/// Tells a running call to end. Clones share their state.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation {
+    /// Zero, or one more than the signal's number. Shared with signal handlers.
+    signal: Arc<AtomicUsize>,
+    limit: Option<TimeLimit>,
+    /// A descriptor that becomes readable when the caller is gone.
+    caller: Option<Arc<OwnedFd>>,
+    /// The course of this one call.
+    course: Arc<Mutex<Course>>,
+}
+
+/// The end of a call's time.
+#[derive(Debug, Clone, Copy)]
+struct TimeLimit {
+    at: Instant,
+    /// Set for a limit that was not asked for: tools that have one of their own go by that.
+    is_default: bool,
+}
+
+impl TimeLimit {
+    /// Makes a limit that counts from now; `None` if it is beyond what the clock can tell.
+    fn new(length: Duration, is_default: bool) -> Option<Self> {
+        let at = Instant::now().checked_add(length)?;
+        Some(Self { at, is_default })
+    }
+}
+
+/// The course of a call, as waiting code knows it.
+#[derive(Debug, Default)]
+struct Course {
+    /// The caller no longer waits: the call has been answered for.
+    is_over: bool,
+    /// Something was done that can't be taken back.
+    has_acted: bool,
+    /// The number of waits for things that have a time limit of their own.
+    others: usize,
+    /// The beginning of such waits.
+    since: Option<Instant>,
+    /// The time spent in such waits before.
+    waited: Duration,
+    /// The action at the first of them.
+    alarm: Option<Alarm>,
+}
+
+struct Alarm(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Alarm")
+    }
+}
+
+impl Cancellation {
+    /// Makes one that also fires when `limit` has passed.
+    pub fn with_time_limit(limit: Duration) -> Self {
+        Self::default().restarted(limit)
+    }
+
+    /// Returns the same signals for a new call, with a time limit that counts from now.
+    #[must_use]
+    pub fn restarted(&self, limit: Duration) -> Self {
+        self.for_call(TimeLimit::new(limit, false))
+    }
+
+    /// Returns the same signals for a new call, with a limit that was not asked for: tools that
+    /// have one of their own go by that.
+    #[must_use]
+    pub fn restarted_by_default(&self, limit: Duration) -> Self {
+        self.for_call(TimeLimit::new(limit, true))
+    }
+
+    /// Returns the same signals for a new call, without a time limit.
+    #[must_use]
+    pub fn without_time_limit(&self) -> Self {
+        self.for_call(None)
+    }
+
+    fn for_call(&self, limit: Option<TimeLimit>) -> Self {
+        Self {
+            limit,
+            course: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Names a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools
+    /// that wait.
+    #[must_use]
+    pub fn with_caller(mut self, caller: OwnedFd) -> Self {
+        self.caller = Some(Arc::new(caller));
+        self
+    }
+
+    /// Returns the descriptor of [`Cancellation::with_caller`].
+    pub fn caller(&self) -> Option<BorrowedFd<'_>> {
+        self.caller.as_ref().map(|fd| fd.as_fd())
+    }
+
+    /// Returns the deadline if it was asked for.
+    pub fn chosen_deadline(&self) -> Option<Instant> {
+        let limit = self.limit.filter(|limit| !limit.is_default)?;
+        Some(limit.at)
+    }
+
+    /// Returns the deadline, asked for or not.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.limit.map(|limit| limit.at)
+    }
+
+    /// Returns the signal (or `0`) by which the call was cancelled, whatever the time.
+    pub fn signal(&self) -> Option<i32> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            n => Some(i32::try_from(n - 1).unwrap_or_default()),
+        }
+    }
+
+    /// Asks the call to end.
+    pub fn cancel(&self) {
+        // A signal's number says more.
+        let _ = self
+            .signal
+            .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Returns the cell into which a signal handler stores the signal's number plus one.
+    pub fn signal_cell(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.signal)
+    }
+
+    /// Returns the reason why the call must end, if it must.
+    pub fn interruption(&self) -> Option<Interruption> {
+        match self.signal() {
+            Some(signal) => Some(Interruption::Cancelled(signal)),
+            None => self.is_out_of_time().then_some(Interruption::TimedOut),
+        }
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        let now = Instant::now();
+        let Some(limit) = self.limit.filter(|limit| now >= limit.at) else {
+            return false;
+        };
+        if !limit.is_default {
+            return true;
+        }
+        // A wait for what has a limit of its own does not count.
+        let course = self.course();
+        let end = limit.at.checked_add(course.waited);
+        course.since.is_none() && end.is_some_and(|at| now >= at)
+    }
+
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a wait for something that has a time limit of its own, or none: a command, a server,
+    /// an answer of the user. Until the guard is dropped, the waiting code looks for interruptions
+    /// itself, a time limit that was not asked for does not count, and an end may take as long as
+    /// processes take to end.
+    #[must_use]
+    pub fn wait_for_others(&self) -> Waiting<'_> {
+        let waiting = self.wait_in_rounds();
+        waiting.sound(Duration::ZERO);
+        waiting
+    }
+
+    /// Begins such a wait in which the waiting code looks at everything again and again, and calls
+    /// [`Waiting::round`] each time.
+    #[must_use]
+    pub fn wait_in_rounds(&self) -> Waiting<'_> {
+        let mut course = self.course();
+        course.others += 1;
+        course.since.get_or_insert_with(Instant::now);
+        drop(course);
+        Waiting(self)
+    }
+
+    /// Sets what is done when the call first [waits](Cancellation::wait_for_others), or has waited
+    /// [in rounds](Cancellation::wait_in_rounds) for a moment.
+    pub fn when_waiting(&self, alarm: impl FnOnce() + Send + 'static) {
+        self.course().alarm = Some(Alarm(Box::new(alarm)));
+    }
+
+    /// Begins something that can't be taken back: as long as the guard lives, the call is not given
+    /// up. The guard must be dropped soon, and before any other method is called.
+    ///
+    /// # Errors
+    ///
+    /// Returns `cancelled` or `timeout` if it must not be done any more.
+    pub fn acting(&self) -> Result<Acting<'_>, ToolError> {
+        // Looked at first: it takes the same lock.
+        self.check()?;
+        let mut course = self.course();
+        if course.is_over {
+            return Err(ToolError::new(
+                ErrorKind::Cancelled,
+                "The call has been answered for already.",
+            ));
+        }
+        course.has_acted = true;
+        Ok(Acting(course))
+    }
+
+    /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
+    /// is given up, its thread is left behind.
+    ///
+    /// # Errors
+    ///
+    /// Returns the call's own error; `cancelled` or `timeout` if it was given up.
+    pub fn attend<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new().spawn(move || {
+            // The caller may no longer be there to take it.
+            let _ = sender.send(call());
+        });
+        let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
+        thread.map_err(|e| failed(format!("No thread could be started: {e}.")))?;
+        let mut grace = GracePeriod::default();
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(failed("The call has crashed (internal error).".to_owned()));
+                }
+                Err(RecvTimeoutError::Timeout) if grace.is_over(self) => {
+                    return Err(self.give_up());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Gives up on a call that has been interrupted and does not answer, and returns the answer.
+    /// From now on the call does nothing that can't be taken back.
+    pub fn give_up(&self) -> ToolError {
+        let mut course = self.course();
+        course.is_over = true;
+        let has_acted = course.has_acted;
+        drop(course);
+        let error = match self.check() {
+            Err(error) => error,
+            Ok(()) => ToolError::new(ErrorKind::Cancelled, "The call was given up."),
+        };
+        if has_acted {
+            return error.with_hint("It had begun to change something: look before you repeat it.");
+        }
+        error
+    }
+
+    /// Returns the [interruption](Cancellation::interruption) as an error, for `?` in loops.
+    ///
+    /// # Errors
+    ///
+    /// Returns `cancelled` or `timeout`.
+    pub fn check(&self) -> Result<(), ToolError> {
+        match self.interruption() {
+            None => Ok(()),
+            Some(Interruption::Cancelled(_)) => Err(ToolError::new(
+                ErrorKind::Cancelled,
+                "The call was cancelled before it was done.",
+            )),
+            Some(Interruption::TimedOut) => Err(ToolError::new(
+                ErrorKind::Timeout,
+                "The call took longer than its time limit and was ended.",
+            )
+            .with_hint("Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).")),
+        }
+    }
+}
+
+/// The guard of [`Cancellation::acting`].
+#[derive(Debug)]
+pub struct Acting<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Course>);
+
+/// The guard of [`Cancellation::wait_for_others`].
+#[derive(Debug)]
+pub struct Waiting<'a>(&'a Cancellation);
+
+impl Waiting<'_> {
+    /// Marks that the wait goes on.
+    pub fn round(&self) {
+        self.sound(TICK);
+    }
+
+    fn sound(&self, after: Duration) {
+        let mut course = self.0.course();
+        let is_due = course.since.is_some_and(|since| since.elapsed() >= after);
+        let alarm = course.alarm.take_if(|_| is_due);
+        drop(course);
+        if let Some(Alarm(alarm)) = alarm {
+            alarm();
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut course = self.0.course();
+        course.others -= 1;
+        if course.others == 0
+            && let Some(since) = course.since.take()
+        {
+            course.waited += since.elapsed();
+        }
+    }
+}
+
+/// The time for which an interrupted call is still waited for.
+#[derive(Debug, Default)]
+pub struct GracePeriod {
+    /// The moment since when the call has been interrupted and waits for nothing else.
+    alone: Option<Instant>,
+    /// The moment of the interruption.
+    interrupted: Option<Instant>,
+}
+
+impl GracePeriod {
+    /// Returns true at its end. Must be called again and again.
+    pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
+        if cancel.interruption().is_none() {
+            *self = Self::default();
+            return false;
+        }
+        let interrupted = self.interrupted.get_or_insert_with(Instant::now);
+        if cancel.course().others > 0 {
+            self.alone = None;
+            return interrupted.elapsed() >= GRACE_WITH_OTHERS;
+        }
+        self.alone.get_or_insert_with(Instant::now).elapsed() >= GRACE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cancellation, ErrorKind, Interruption};
+    use std::time::Duration;
+
+    const PAST: Duration = Duration::ZERO;
+
+    #[test]
+    fn a_limit_that_nobody_asked_for_waits_for_others() {
+        let cancel = Cancellation::default().restarted_by_default(PAST);
+        let waiting = cancel.wait_for_others();
+        assert_eq!(cancel.interruption(), None);
+        drop(waiting);
+        while cancel.interruption().is_none() {
+            std::thread::yield_now();
+        }
+        let chosen = Cancellation::with_time_limit(PAST);
+        let _waiting = chosen.wait_for_others();
+        assert_eq!(chosen.interruption(), Some(Interruption::TimedOut));
+    }
+
+    #[test]
+    fn nothing_is_done_after_the_answer() {
+        let cancel = Cancellation::default();
+        drop(cancel.acting().expect("in time"));
+        cancel.cancel();
+        let error = cancel.give_up();
+        assert_eq!(error.kind, ErrorKind::Cancelled);
+        assert!(error.hint.is_some(), "it has acted: {error}");
+        assert!(cancel.acting().is_err());
+        // The signals are those of all calls, how far one has come is its own.
+        let other = Cancellation::default();
+        let one = other.restarted(Duration::from_secs(60));
+        let _ = one.give_up();
+        assert!(one.acting().is_err());
+        assert!(other.acting().is_ok());
+    }
+}
