@@ -315,7 +315,7 @@ impl View<'_> {
         let status = u8::from(is_refused);
         if self.json {
             let lines = outcomes.iter().map(|outcome| self.outcome_json(outcome));
-            let text: String = lines.map(|line| format!("{line}\n")).collect();
+            let text: String = lines.map(|line| line.to_string() + "\n").collect();
             return Ok(printed(&text, Printed::Json, status));
         }
         let undone = outcomes.iter().filter(|outcome| !outcome.undone.is_empty());
