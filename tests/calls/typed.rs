@@ -235,6 +235,8 @@ fn an_argument_with_dashes_is_shown_without() {
             &["search_file_content", "TODO", "--include", "*.rs"],
             "include='*.rs'",
         ),
+        (&["list_directory", "--path", "src"], "path=src"),
+        (&["--path=a b", "list_directory"], "path='a b'"),
         (&["read_file", "--zzz"], "zzz=VALUE"),
     ] {
         let answer = ws.call_tool(words).run();
@@ -245,16 +247,12 @@ fn an_argument_with_dashes_is_shown_without() {
     // These are options, for something else.
     for (words, said) in [
         (
-            &["list_directory", "--path", "src"][..],
-            ["--path is for", "path=src"],
-        ),
-        (
-            &["--path=a b", "list_directory"],
-            ["--path is for", "path='a b'"],
-        ),
-        (
-            &["greet", "--session", "x"],
+            &["greet", "--session", "x"][..],
             ["--session is for", "session=x"],
+        ),
+        (
+            &["--session=a b", "greet"],
+            ["--session is for", "session='a b'"],
         ),
     ] {
         let message = ws.call_tool(words).run();
@@ -263,7 +261,7 @@ fn an_argument_with_dashes_is_shown_without() {
             assert!(message.contains(said), "{message}");
         }
     }
-    let both = ws.call_tool(&["list_directory", "--undo", "--path", "src"]);
+    let both = ws.call_tool(&["list_directory", "--undo", "--session", "x"]);
     let message = both.run().error("invalid_tool_params", 2);
     assert!(message.contains("cannot be used with"), "{message}");
     let answer = ws.call_tool(&["read_file", "--outptu", "text"]).run();
