@@ -73,6 +73,28 @@ fn a_denied_command_is_refused_wherever_it_stands_in_the_line() {
 }
 
 #[test]
+fn a_denied_command_is_refused_among_the_words_of_any_other_program() {
+    let rules = r#"
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["git push", "rm"]
+decision = "deny"
+priority = 100
+"#;
+    let ws = users(rules);
+    for line in [
+        "docker run img git push",
+        "make -f x CMD=\"git push\"",
+        "kubectl exec p -- rm -rf /",
+        "npx -c 'git push'",
+    ] {
+        let call = ws.call("run_shell_command", &json!({ "command": line }));
+        let message = call.error("policy_violation", 3);
+        assert!(message.contains("commandPrefix"), "{line}: {message}");
+    }
+}
+
+#[test]
 fn a_denied_command_is_refused_behind_clustered_options_and_its_file_stays() {
     let ws = users(DENY_RM).file("x", "kept");
     let run = |command: &str| ws.call("run_shell_command", &json!({ "command": command }));
