@@ -23,7 +23,7 @@ _run_agent() {
 
     case "${cmd}" in
         run_agent)
-            opts="-p -m -y -o -c -h -V --prompt --model --approval-mode --yolo --allowed-tools --fail-on-refusal --policy --discovery-command --call-command --only-discovered --no-mcp --trust --record --replay --replay-check --model-script --max-turns --time-limit --output-format --session --resume --continue --no-session --report --sandbox --include-directories --help --version"
+            opts="-p -m -y -o -c -h -V --prompt --model --approval-mode --yolo --allowed-tools --fail-on-refusal --policy --discovery-command --call-command --only-discovered --no-mcp --trust --record --model-script --max-turns --time-limit --output-format --session --resume --continue --no-session --report --sandbox --include-directories --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -66,10 +66,6 @@ _run_agent() {
                     return 0
                     ;;
                 --record)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --replay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -8,9 +8,8 @@ complete -c run_agent -l allowed-tools -f -a "(__gemini_tools_list)" -d 'Tools t
 complete -c run_agent -l policy -d 'Policy files, or directories of such, instead of ~/.gemini/policies' -r
 complete -c run_agent -l discovery-command -d 'Prints the declarations of the tools' -r
 complete -c run_agent -l call-command -d 'Runs a call: its name as argument, its arguments on standard input' -r
-complete -c run_agent -l record -d 'Record the model\'s side of the run and the tools\' answers' -r
-complete -c run_agent -l replay -d 'Play a recording or a session in the model\'s place; tools run' -r
-complete -c run_agent -l model-script -d 'Play turns that are written by hand, as YAML or JSON' -r
+complete -c run_agent -l record -d 'Record the run as a model script: the model\'s turns, and what the tools answered' -r
+complete -c run_agent -l model-script -d 'Play turns of a file in the model\'s place, as YAML or JSON; the tools run' -r
 complete -c run_agent -l max-turns -d 'Turns of the model until the session ends by itself' -r
 complete -c run_agent -l time-limit -d 'Seconds until the session ends by itself' -r
 complete -c run_agent -s o -l output-format -d 'How the session is shown [default: text]' -r -f -a "text\t''
@@ -28,7 +27,6 @@ complete -c run_agent -l fail-on-refusal -d 'End with status 3 if the rules refu
 complete -c run_agent -l only-discovered -d 'Use the tools of the discovery command alone, without the built-in ones'
 complete -c run_agent -l no-mcp -d 'Leave the MCP servers of the settings aside'
 complete -c run_agent -l trust -d 'Let the project\'s settings name commands, allow tools and weaken the sandbox'
-complete -c run_agent -l replay-check -d 'End with status 4 if a tool\'s answer differs from the recorded one'
 complete -c run_agent -s c -l continue -d 'Go on with the newest session of this directory'
 complete -c run_agent -l no-session -d 'Keep no session; without this, each is kept for a week below ~/.gemini/tmp'
 complete -c run_agent -s h -l help -d 'Print help'

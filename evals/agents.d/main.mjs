@@ -25,7 +25,7 @@ const USAGE = `Usage: evals/agents [--run-agent PATH] [--cli VERSION]... [--tran
 Plays the same turns of a model to run_agent and to the real Gemini CLI, both
 headless and with our pair of commands, and compares the requests that they
 send. Every difference has to stand in the list of those that are meant to be.
-Besides, each run of run_agent is recorded and replayed: both must be the same.
+Besides, each run of run_agent is recorded, and the script played: both must be the same.
 
   --run-agent PATH   the executable, with get_tools and call_tool beside it
                      (default: bin/run_agent)

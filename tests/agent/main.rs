@@ -6,7 +6,7 @@ mod ci_example;
 mod gemini_stream;
 mod google_credentials;
 mod model_script;
-mod replay;
+mod record;
 mod replay_example;
 mod report_in_browser;
 mod run_agent;

@@ -220,7 +220,7 @@ fn a_wrong_script_is_refused_with_its_line() {
 }
 
 #[test]
-fn any_pair_is_tested_and_what_it_answers_is_kept_by_a_recording() {
+fn any_pair_is_tested_and_its_whole_answers_are_kept_by_a_recording() {
     let list = r#"#!/bin/sh
 echo '[{"name": "greet", "description": "Greets.", "parametersJsonSchema": {"type": "object",
   "properties": {"name": {"type": "string"}}, "required": ["name"]}}]'
@@ -245,11 +245,13 @@ echo '[{"name": "greet", "description": "Greets.", "parametersJsonSchema": {"typ
         "./call",
         "-y",
     ];
-    let answer = scripted(&ws, &[&pair[..], &["--record", "golden.jsonl"]].concat()).run();
+    let answer = scripted(&ws, &pair).run();
+    answer.must_say(&answer.errors(), &["2 expectations met"]);
+    let answer = scripted(&ws, &[&pair[..], &["--record", "golden.yaml"]].concat()).run();
     assert_eq!(said(&answer), "Greeted.\n");
-    let replay = [&["--replay", "golden.jsonl", "--replay-check"][..], &pair].concat();
+    let play = [&["--model-script", "golden.yaml"][..], &pair].concat();
     let run = || {
-        ws.program(&executable("run_agent"), &replay)
+        ws.program(&executable("run_agent"), &play)
             .unwatched()
             .run()
     };
@@ -260,8 +262,8 @@ echo '[{"name": "greet", "description": "Greets.", "parametersJsonSchema": {"typ
         4,
         &[
             "in call 1, greet {\"name\":\"Ada\"}:",
-            "-  Hello, {\"name\":\"Ada\"} in {{workspace}}!",
-            "+  Good day",
+            "-Hello, {\"name\":\"Ada\"} in {{workspace}}!",
+            "+Good day",
         ],
     );
 }

@@ -6,14 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{Answer, Workspace, executable, search_path};
 
-const FILES: [&str; 6] = [
-    "call",
-    "list",
-    "run.jsonl",
-    "test",
-    "todo.txt",
-    "turns.yaml",
-];
+const FILES: [&str; 6] = ["call", "list", "run.yaml", "test", "todo.txt", "turns.yaml"];
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/replay")
@@ -57,11 +50,11 @@ fn the_example_passes_and_its_recording_is_what_the_pair_answers() {
     let answer = test(&ws, &[], &[]);
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert_eq!(answer.text(), SAID.repeat(2));
-    assert_eq!(answer.errors(), "run_agent: 3 expectations met\n");
+    assert_eq!(answer.errors(), "run_agent: 3 expectations met\n".repeat(2));
     // Made again, it is the same.
-    let recorded = fs::read(ws.path("run.jsonl")).expect("the recording");
-    assert_eq!(test(&ws, &["--update"], &["run.jsonl"]).status(), 0);
-    assert_eq!(fs::read(ws.path("run.jsonl")).expect("one"), recorded);
+    let recorded = fs::read(ws.path("run.yaml")).expect("the recording");
+    assert_eq!(test(&ws, &["--update"], &["run.yaml"]).status(), 0);
+    assert_eq!(fs::read(ws.path("run.yaml")).expect("one"), recorded);
 }
 
 #[test]
@@ -85,11 +78,11 @@ fn a_change_of_the_pair_is_found_by_what_is_expected_or_by_the_recording() {
         &answer.errors(),
         &[
             "call 3, todo_done {\"number\":9}:",
-            "+  Stderr: There is no item 9; the last is 1.",
+            "+Stderr: There is no item 9; the last is 1.",
         ],
     );
     assert_eq!(answer.status(), 4);
-    assert_eq!(test(&ws, &["--update"], &["run.jsonl"]).status(), 0);
+    assert_eq!(test(&ws, &["--update"], &["run.yaml"]).status(), 0);
     assert_eq!(test(&ws, &[], &[]).status(), 0);
 }
 

@@ -18,6 +18,10 @@ const HOSTILE: &str = "</code></pre></details></title></style><script>globalThis
     <img src=http://127.0.0.1:9/x onerror=\"globalThis.owned = 1\"><svg onload=alert(1)><iframe src=//x.invalid>\
     <link rel=stylesheet href=http://127.0.0.1:9/y><a href=\"javascript:alert(1)\">x</a>&lt;b&gt;";
 
+/// What models write.
+const MARKDOWN: &str = "## Changes\n\n1. **One** `a < b` and *two*\n2. [x] ~~three~~\n   - four\n\n> five\n\n```rust\nfn six() -> \
+    &u8;\n```\n\n| seven | eight |\n|---|---|\n| 9 | [web](https://example.org/?a=b) |\n\n[none](javascript:alert(1)) ![image](https://x.invalid/y.png)\n\n***";
+
 const PNG: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
 
@@ -77,7 +81,7 @@ fn session() -> Value {
             {"parts": parts, "usageMetadata": usage},
             {"parts": second.iter().map(of).collect::<Vec<_>>(), "usageMetadata": usage},
         ],
-        "closing": format!("All done. {HOSTILE}\n\nשלום, 世界, and a very_{}_long_name.", "long_".repeat(60)),
+        "closing": format!("All done. {HOSTILE}\n\nשלום, 世界, and a very_{}_long_name.\n\n{MARKDOWN}", "long_".repeat(60)),
     })
 }
 
@@ -146,13 +150,49 @@ fn what_the_session_says_is_text_only() {
     let Some(seen) = seen() else { return };
     let says = &seen["phone"]["says"];
     assert_eq!(says["owned"], "undefined");
-    assert_eq!(says["handlers"], json!([]));
+    // The link of the answer.
+    assert_eq!(says["handlers"], json!(["href"]));
     assert_eq!(
         says["elements"],
         json!([
-            "b", "body", "code", "dd", "details", "div", "dl", "dt", "h1", "h2", "h3", "head",
-            "html", "meta", "p", "pre", "span", "style", "summary", "table", "tbody", "td", "th",
-            "thead", "title", "tr"
+            "a",
+            "b",
+            "blockquote",
+            "body",
+            "code",
+            "dd",
+            "del",
+            "details",
+            "div",
+            "dl",
+            "dt",
+            "em",
+            "h1",
+            "h2",
+            "h3",
+            "h5",
+            "head",
+            "hr",
+            "html",
+            "li",
+            "meta",
+            "noscript",
+            "ol",
+            "p",
+            "pre",
+            "script",
+            "span",
+            "strong",
+            "style",
+            "summary",
+            "table",
+            "tbody",
+            "td",
+            "th",
+            "thead",
+            "title",
+            "tr",
+            "ul"
         ])
     );
     let title = says["title"].as_str().expect("a title");
@@ -171,7 +211,20 @@ fn what_the_session_says_is_text_only() {
         words.contains("</code></pre></details></title></style><script>"),
         "{words}"
     );
-    assert!(words.contains("<b>"), "{words}");
+    for piece in [
+        "Changes",
+        "☑ three",
+        "four",
+        "five",
+        "fn six() -> &u8;",
+        "web",
+        "none image",
+    ] {
+        assert!(words.contains(piece), "{piece}: {words}");
+    }
+    for marks in ["**", "```", "~~", "|---|", "javascript:alert(1))", "y.png"] {
+        assert!(!words.contains(marks), "{marks}: {words}");
+    }
 }
 
 #[test]
@@ -268,7 +321,8 @@ fn turns_tokens_and_times_are_told() {
     }
     assert!(is_time(totals["Duration"].as_str().expect("text")));
     let tools = list(&says["table"]);
-    assert_eq!(tools.len(), 5, "{tools:?}");
+    // And the row of the answer's table.
+    assert_eq!(tools.len(), 6, "{tools:?}");
     assert!(
         tools
             .iter()

@@ -18,6 +18,14 @@ fn call(id: &str, tool: &str, args: Value) -> Value {
     call
 }
 
+/// The session that the page of a report holds.
+fn reported(ws: &Workspace, name: &str) -> Value {
+    let page = fs::read_to_string(ws.path(name)).expect("a report");
+    let (_, rest) = page.split_once("id=\"session\">").expect("a session");
+    let (session, _) = rest.split_once("</script>").expect("its end");
+    serde_json::from_str(session).expect("JSON")
+}
+
 #[test]
 fn a_text_is_printed_and_the_request_has_all_that_the_model_needs() {
     let Some(api) = StandIn::playing(&json!({"closing": "Hello."})) else {
@@ -167,13 +175,11 @@ fn the_report_says_how_the_changes_of_a_session_are_undone_and_that_undoes_them(
         "report.html",
     ];
     said(&agent(&ws, &api, &report).run());
-    let page = fs::read_to_string(ws.path("report.html")).expect("a report");
-    let command = page
-        .split("<code>call_tool ")
-        .nth(1)
-        .and_then(|rest| rest.split("</code>").next());
-    let words: Vec<&str> = command.expect("a command").split(' ').collect();
-    let answer = ws.call_tool(&words).unwatched().run();
+    let session = reported(&ws, "report.html");
+    let totals = session["totals"].as_array().expect("a list");
+    let undo = totals.iter().find(|row| row[0] == "Undo").expect("a row");
+    let words: Vec<&str> = undo[1].as_str().expect("a command").split(' ').collect();
+    let answer = ws.call_tool(&words[1..]).unwatched().run();
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert_eq!(fs::read(ws.path("a.txt")).expect("a file"), b"old\n");
     assert_eq!(fs::read(ws.path("b.txt")).expect("a file"), b"mine\n");
@@ -254,16 +260,17 @@ fn thoughts_are_told_with_their_subjects_but_not_in_the_answer() {
         said(&agent(&ws, &api, args).run())
     };
     assert_eq!(run(&["Count", "--report", "r.html"]), "Two.\n");
-    let page = fs::read_to_string(ws.path("r.html")).expect("a page");
-    for (subject, description) in [("Looking around", "I look."), ("Counting", "Two herons.")] {
-        let summary = format!("<summary>{subject}</summary>");
-        let (_, rest) = page.split_once(&summary).expect(subject);
-        let (thought, _) = rest.split_once("</details>").expect("an end");
-        assert!(
-            thought.contains(&format!(">{description}</div>")),
-            "{thought}"
-        );
-    }
+    let session = reported(&ws, "r.html");
+    let entries = session["entries"].as_array().expect("a list");
+    let thoughts = entries.iter().filter(|entry| entry["type"] == "thought");
+    let thoughts: Vec<Value> = thoughts
+        .map(|thought| json!([thought["subject"]["text"], thought["description"]["text"]]))
+        .collect();
+    let want = [
+        json!(["Looking around", "I look."]),
+        json!(["Counting", "Two herons."]),
+    ];
+    assert_eq!(thoughts, want);
     let told: Value = serde_json::from_str(&run(&["Count", "-o", "json"])).expect("JSON");
     assert_eq!(told["response"], "Two.");
     let lines = run(&["Count", "-o", "stream-json"]);

@@ -14,7 +14,7 @@ const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 pub struct AtPath {
     /// Without the `@`, and without the backslashes that protect characters.
     pub path: String,
-    /// Where it is in the prompt, in bytes, with the `@`.
+    /// The place in the prompt, in bytes, with the `@`.
     pub range: Range<usize>,
 }
 
@@ -48,7 +48,7 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
     found
 }
 
-/// Whether a word after an `@` can hardly mean anything but a file: it begins as paths do, or its
+/// Returns true if a word after an `@` can hardly mean anything but a file: it begins as paths do, or its
 /// last part has an ending. Names of people and of packages (`@types/node`) don't.
 pub fn looks_like_path(word: &str) -> bool {
     let begins = ["/", "./", "../", "~/"];

@@ -5,26 +5,27 @@ use super::external_commands;
 use super::pair::{CallNews, broken};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_approval::approval::Explanation;
-use gemini_tools_core::json::MAX_BYTES;
+use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, Display, ErrorKind, LlmContent, Location, ToolResult,
+    Cancellation, Display, ErrorKind, Interruption, LlmContent, Location, ToolResult,
 };
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
 use gemini_tools_process::program_run::MAX_STREAM_BYTES;
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Bytes that an id adds to a call at most.
 const MAX_ID_BYTES: usize = 64;
 
-/// How long the command has to end its calls when it is asked to.
+/// Time that the command has to end its calls when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// `call_tool`, started at the first call, and again where it has ended.
@@ -35,7 +36,7 @@ pub(super) struct BatchClient {
     client: LineClient<BatchLine>,
 }
 
-/// What `call_tool --batch --stream` prints.
+/// A line of `call_tool --batch --stream`.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct BatchLine(Value);
@@ -55,7 +56,7 @@ impl Reply for BatchLine {
     fn note(self, (): &mut ()) {}
 }
 
-/// What `call_tool --output result` prints.
+/// The answer that `call_tool --output result` prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultLine {
@@ -68,13 +69,14 @@ struct ResultLine {
     error: Option<CallFailure>,
 }
 
-/// What `call_tool --explain` prints.
+/// The explanation that `call_tool --explain` prints.
 #[derive(Deserialize)]
 struct ExplainLine {
     #[serde(default)]
     description: String,
     #[serde(default)]
     locations: Vec<Location>,
+    /// `false`, or the details.
     confirmation: Value,
 }
 
@@ -87,8 +89,8 @@ impl BatchClient {
         }
     }
 
-    /// Runs a call; `judged` is what the tool's MCP server had said of it when the call was judged
-    /// by that.
+    /// Runs a call; `judged` has the annotations by which the call was judged, if it was judged by
+    /// those of an MCP server.
     pub(super) fn run(
         &self,
         name: &str,
@@ -97,6 +99,46 @@ impl BatchClient {
         cancel: &Cancellation,
         news: &dyn Fn(CallNews<'_>),
     ) -> CallOutcome {
+        match self.answer(name, judged, request, cancel, news) {
+            Ok(line) => outcome(request, line),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Reads files by `read_many_files`.
+    pub(super) fn read_files(
+        &self,
+        paths: &BTreeSet<String>,
+        cancel: &Cancellation,
+    ) -> Result<LlmContent, CallFailure> {
+        let request = CallRequest {
+            id: String::new(),
+            name: "read_many_files".to_owned(),
+            args: Map::from_iter([("paths".to_owned(), json!(paths))]),
+        };
+        let line = self.answer(&request.name, None, &request, cancel, &|_| {});
+        let failure = match line {
+            Ok(line) => match line.error {
+                None => return Ok(line.llm_content),
+                Some(failure) => Some(failure),
+            },
+            Err(outcome) => outcome.error,
+        };
+        Err(failure.unwrap_or_else(|| CallFailure {
+            message: "call_tool has not answered.".to_owned(),
+            kind: None,
+        }))
+    }
+
+    /// Makes a call and waits for its answer.
+    fn answer(
+        &self,
+        name: &str,
+        judged: Option<&Map<String, Value>>,
+        request: &CallRequest,
+        cancel: &Cancellation,
+        news: &dyn Fn(CallNews<'_>),
+    ) -> Result<ResultLine, Box<CallOutcome>> {
         let mut call = json!({ "name": name, "args": request.args });
         if let Some(judged) = judged {
             call["annotations"] = json!(judged);
@@ -109,55 +151,33 @@ impl BatchClient {
                  smaller steps.",
                 call.len()
             );
-            return CallOutcome::failure(request, ErrorKind::InvalidToolParams, message);
+            let kind = ErrorKind::InvalidToolParams;
+            return Err(Box::new(CallOutcome::failure(request, kind, message)));
         }
         let sent = self.client.send(
             || Ok(self.command()),
             |id, _| format!("{{\"id\":\"{id}\",{}\n", &call[1..]).into_bytes(),
         );
-        let (_, receiver) = match sent {
-            Ok(sent) => sent,
-            Err(e) => return broken(request, format!("{e}.")),
-        };
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(BatchLine(said)) if said["type"] == "output" => {
-                    if let Some(text) = said["text"].as_str() {
-                        news(CallNews::Text(text));
-                    }
-                }
-                Ok(BatchLine(mut said)) if said["type"] == "model_call" => {
-                    if let Ok(call) = serde_json::from_value(said["call"].take()) {
-                        news(CallNews::ModelCall(call));
-                    }
-                }
-                Ok(BatchLine(said)) => return outcome(request, said),
-                Err(RecvTimeoutError::Disconnected) => {
-                    let message = "call_tool ended before it had answered; whether the call has \
-                                   had an effect is not known.";
-                    return match cancel.interruption() {
-                        Some(why) => CallOutcome::interrupted(request, why),
-                        None => broken(request, message),
-                    };
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+        let broken = |message: String| Box::new(broken(request, message));
+        let (_, receiver) = sent.map_err(|e| broken(format!("{e}.")))?;
+        let line = wait(&receiver, cancel, news, || {
+            // All calls of a session are cancelled together.
+            if let Some(running) = self.client.take() {
+                running.terminate(GRACE);
             }
-            if let Some(why) = cancel.interruption() {
-                // All calls of a session are cancelled together.
-                if let Some(running) = self.client.take() {
-                    running.terminate(GRACE);
-                }
-                // What it said last, such as what a command has printed, is still on its way.
-                let until = Instant::now() + GRACE;
-                let left = || until.saturating_duration_since(Instant::now());
-                while let Ok(BatchLine(said)) = receiver.recv_timeout(left()) {
-                    if said["type"] == "result" {
-                        return outcome(request, said);
-                    }
-                }
-                return CallOutcome::interrupted(request, why);
-            }
+        });
+        let line = line.map_err(|why| {
+            match why {
+            Some(why) => Box::new(CallOutcome::interrupted(request, why)),
+            None => broken(
+                "call_tool ended before it had answered; whether the call has had an effect is not \
+                 known."
+                    .to_owned(),
+            ),
         }
+        })?;
+        json::from_value(line)
+            .map_err(|e| broken(format!("call_tool did not print a result: {e}.")))
     }
 
     fn command(&self) -> Command {
@@ -195,7 +215,7 @@ impl BatchClient {
                 "call_tool --explain printed more than {MAX_STREAM_BYTES} bytes. Make the change in smaller steps."
             )));
         }
-        let value: Value = gemini_tools_core::json::read_unlimited(&ended.stdout).map_err(|e| {
+        let value: Value = json::read_unlimited(&ended.stdout).map_err(|e| {
             broken(format!(
                 "call_tool --explain did not print valid JSON: {e}."
             ))
@@ -209,29 +229,7 @@ impl BatchClient {
                 message,
             )));
         }
-        let line: ExplainLine = gemini_tools_core::json::from_value(value).map_err(|e| {
-            broken(format!(
-                "call_tool --explain did not print an explanation: {e}."
-            ))
-        })?;
-        let confirmation = match line.confirmation {
-            Value::Bool(false) => None,
-            details => Some(
-                gemini_tools_core::json::from_value::<ConfirmationDetails>(details).map_err(
-                    |e| {
-                        broken(format!(
-                            "call_tool --explain printed no usable confirmation: {e}."
-                        ))
-                    },
-                )?,
-            ),
-        };
-        Ok(Explanation {
-            description: line.description,
-            locations: line.locations,
-            confirmation,
-            is_for_once: false,
-        })
+        explanation(value).map_err(broken)
     }
 }
 
@@ -245,12 +243,66 @@ impl Drop for BatchClient {
     }
 }
 
-/// The outcome that a line says.
-fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
-    let line: ResultLine = match gemini_tools_core::json::from_value(line) {
-        Ok(line) => line,
-        Err(e) => return broken(request, format!("call_tool did not print a result: {e}.")),
+/// Reads what `call_tool --explain` has printed.
+fn explanation(value: Value) -> Result<Explanation, String> {
+    let line: ExplainLine = json::from_value(value)
+        .map_err(|e| format!("call_tool --explain did not print an explanation: {e}."))?;
+    let confirmation = match line.confirmation {
+        Value::Bool(false) => None,
+        details => Some(
+            json::from_value(details)
+                .map_err(|e| format!("call_tool --explain printed no usable confirmation: {e}."))?,
+        ),
     };
+    Ok(Explanation {
+        description: line.description,
+        locations: line.locations,
+        confirmation,
+        is_for_once: false,
+    })
+}
+
+/// Waits for the answer to a call; `end` ends the command where the call is cancelled. The error is
+/// the interruption, or nothing if the command has ended.
+fn wait(
+    receiver: &Receiver<BatchLine>,
+    cancel: &Cancellation,
+    news: &dyn Fn(CallNews<'_>),
+    end: impl FnOnce(),
+) -> Result<Value, Option<Interruption>> {
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(BatchLine(line)) if line["type"] == "output" => {
+                if let Some(text) = line["text"].as_str() {
+                    news(CallNews::Text(text));
+                }
+            }
+            Ok(BatchLine(mut line)) if line["type"] == "model_call" => {
+                if let Ok(call) = serde_json::from_value(line["call"].take()) {
+                    news(CallNews::ModelCall(call));
+                }
+            }
+            Ok(BatchLine(line)) => return Ok(line),
+            Err(RecvTimeoutError::Disconnected) => return Err(cancel.interruption()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(why) = cancel.interruption() {
+            end();
+            // Its last line, such as the output of a command, is still on its way.
+            let until = Instant::now() + GRACE;
+            let left = || until.saturating_duration_since(Instant::now());
+            while let Ok(BatchLine(line)) = receiver.recv_timeout(left()) {
+                if line["type"] == "result" {
+                    return Ok(line);
+                }
+            }
+            return Err(Some(why));
+        }
+    }
+}
+
+/// Turns an answer into an outcome.
+fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
     let result = ToolResult {
         llm_content: line.llm_content,
         error: line
@@ -277,7 +329,8 @@ fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
     };
     let diff = line.return_display["fileDiff"].as_str();
     let diff = diff.filter(|diff| !diff.is_empty()).map(str::to_owned);
-    let diff_stat = line.return_display.get("diffStat").cloned();
+    let diff_stat = line.return_display.get("diffStat");
+    let diff_stat = diff_stat.and_then(|stat| serde_json::from_value(stat.clone()).ok());
     // A person is shown a diff once.
     let display = match serde_json::from_value(line.return_display) {
         Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
@@ -294,7 +347,7 @@ fn outcome(request: &CallRequest, line: Value) -> CallOutcome {
     }
 }
 
-/// How the command of `run_shell_command` has failed. Its data has the exit status; a signal is
+/// Returns the failure of a command of `run_shell_command`. Its data has the exit status; a signal is
 /// only in the text, in the last line that begins so: what a command prints comes before.
 fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<CommandFailure> {
     const SIGNAL: &str = "Signal: ";

@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
-/// What a model wants.
+/// Maximum characters of arguments that replace a description.
+const SUMMARY_CHARS: usize = 100;
+
+/// A call that a model wants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// The model's id of the call, or one that was made for it.
+    /// The model's id of the call, or a generated one.
     pub id: String,
     /// The tool's name as the model wrote it.
     pub name: String,
@@ -22,7 +24,7 @@ pub struct CallRequest {
     pub args: Map<String, Value>,
 }
 
-/// How far a call is. The legal moves are those of [`ToolCall::move_to`].
+/// The state of a call.
 #[derive(Debug, Clone)]
 pub enum CallState {
     /// The call's arguments are looked at.
@@ -42,7 +44,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    /// The name that other hosts give the state.
+    /// Returns the name that other hosts give the state.
     pub fn name(&self) -> &'static str {
         match self {
             CallState::Validating => "validating",
@@ -54,56 +56,40 @@ impl CallState {
             CallState::Cancelled(_) => "cancelled",
         }
     }
-
-    fn may_become(&self, next: &CallState) -> bool {
-        use CallState as S;
-        matches!(
-            (self, next),
-            (
-                S::Validating,
-                S::AwaitingApproval(_) | S::Scheduled | S::Error(_) | S::Cancelled(_)
-            ) | (
-                // Arguments that a person has changed are looked at again.
-                S::AwaitingApproval(_),
-                S::Validating | S::Scheduled | S::Error(_) | S::Cancelled(_)
-            ) | (S::Scheduled, S::Executing | S::Cancelled(_))
-                | (S::Executing, S::Success(_) | S::Error(_) | S::Cancelled(_))
-        )
-    }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallOutcome {
     /// For the model: the function's response, and media beside it.
     pub parts: Vec<Part>,
-    /// The same as text, for people.
+    /// The text of the parts, for people.
     pub text: String,
     /// A unified diff, where the call has changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Lines that were added and removed, as `diffStat` of the result has them.
+    /// Lines that were added and removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub diff_stat: Option<Value>,
-    /// Why it has failed.
+    pub diff_stat: Option<DiffStat>,
+    /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallFailure>,
     /// Display for people (`returnDisplay`), but for a diff. A session that goes on shows nothing of
     /// what came before, so the file of a session has none of this.
     #[serde(skip)]
     pub display: Display,
-    /// How a command of the user's has failed that was run as it should be: the call itself is
-    /// done, and the model reads the status in its answer.
+    /// The failure of a command that was run as it should be: the call itself is done, and the model
+    /// reads the status in its answer.
     #[serde(skip)]
     pub command_failure: Option<CommandFailure>,
 }
 
-/// How a command has ended that has failed.
+/// The end of a command that has failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFailure {
-    /// By this exit status, which is not 0.
+    /// An exit status other than 0.
     Status(i64),
-    /// By the signal of this name.
+    /// The signal of this name.
     Signal(String),
 }
 
@@ -116,7 +102,7 @@ impl fmt::Display for CommandFailure {
     }
 }
 
-/// Why a call has failed.
+/// The reason of a failed call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallFailure {
     /// For the model.
@@ -127,7 +113,7 @@ pub struct CallFailure {
 }
 
 impl CallOutcome {
-    /// The failure of a call that was ended.
+    /// Returns the outcome of a call that was ended.
     pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
         match why {
             Interruption::Cancelled(_) => Self::failure(
@@ -143,7 +129,7 @@ impl CallOutcome {
         }
     }
 
-    /// A failure, as the model is told it.
+    /// Returns the outcome of a call that has failed.
     pub fn failure(request: &CallRequest, kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
         let response = serde_json::json!({ "error": message });
@@ -162,7 +148,7 @@ impl CallOutcome {
         }
     }
 
-    /// Tells the model something besides.
+    /// Adds a note to what the model is told.
     pub fn add_note(&mut self, note: &str) {
         let response = self
             .parts
@@ -184,8 +170,8 @@ impl CallOutcome {
     }
 }
 
-/// Who decided that a call may run, or may not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A decision that a call may run, or may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCallDecision {
     /// A person has said yes.
@@ -198,7 +184,7 @@ pub enum ToolCallDecision {
     AutoAccept,
 }
 
-/// Why the rules have refused a call.
+/// The reason why the rules have refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallRefusal {
     /// The call needs approval, and no user could be asked.
@@ -207,10 +193,10 @@ pub enum CallRefusal {
     Rule,
 }
 
-/// A call on its way.
+/// A call of a session.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
-    /// What is wanted; the arguments as they are after a person's changes.
+    /// The request; the arguments as they are after a person's changes.
     pub request: CallRequest,
     /// The tool's kind; `None` where there is no such tool.
     pub kind: Option<Kind>,
@@ -218,33 +204,25 @@ pub struct ToolCall {
     pub server: Option<String>,
     /// The names of the arguments that the tool needs, in the order in which it declares them.
     pub argument_order: Vec<String>,
-    /// What the call does, in words, where that is known.
+    /// A description of what the call does, where it is known.
     pub description: Option<String>,
-    /// Who decided, where a decision was needed.
+    /// The decision, where one was needed.
     pub decision: Option<ToolCallDecision>,
-    /// Why the rules have refused it, where they have.
+    /// The reason why the rules have refused it, where they have.
     pub refusal: Option<CallRefusal>,
     /// The lines of the model's proposal and those of the person who has changed it, where one
     /// has.
     pub shares: Option<DiffStat>,
     /// The arguments of the model, where a person has changed them.
     pub proposed: Option<Map<String, Value>>,
-    /// How long it ran.
+    /// The time that it ran.
     pub duration: Duration,
     state: CallState,
     started: Option<Instant>,
 }
 
-/// A move that no call makes.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a call that is {from} can't become {to}")]
-pub struct IllegalMove {
-    from: &'static str,
-    to: &'static str,
-}
-
 impl ToolCall {
-    /// A call that nothing has been done for yet.
+    /// Makes a call for which nothing has been done yet.
     pub fn new(request: CallRequest, kind: Option<Kind>) -> Self {
         Self {
             request,
@@ -262,12 +240,12 @@ impl ToolCall {
         }
     }
 
-    /// How far it is.
+    /// Returns its state.
     pub fn state(&self) -> &CallState {
         &self.state
     }
 
-    /// What came of it, where it is over.
+    /// Returns its outcome, where it is over.
     pub fn outcome(&self) -> Option<&CallOutcome> {
         match &self.state {
             CallState::Success(outcome)
@@ -277,12 +255,12 @@ impl ToolCall {
         }
     }
 
-    /// How its command has failed, where it has run one that has.
+    /// Returns the failure of its command, where it has run one that has failed.
     pub fn command_failure(&self) -> Option<&CommandFailure> {
         self.outcome()?.command_failure.as_ref()
     }
 
-    /// What a person is asked, while one is.
+    /// Returns the question, while a person is asked.
     pub fn confirmation(&self) -> Option<&ConfirmationDetails> {
         match &self.state {
             CallState::AwaitingApproval(explanation) => explanation.confirmation.as_ref(),
@@ -290,29 +268,50 @@ impl ToolCall {
         }
     }
 
-    /// Goes on.
-    ///
-    /// # Errors
-    ///
-    /// Where the state does not lead there; then it stays as it is.
-    pub fn move_to(&mut self, next: CallState) -> Result<(), IllegalMove> {
-        if !self.state.may_become(&next) {
-            return Err(IllegalMove {
-                from: self.state.name(),
-                to: next.name(),
-            });
+    /// Returns the arguments in the order in which the tool declares them, and of others the shortest
+    /// first: a path tells more than the content of a file.
+    pub fn ordered_args(&self) -> Vec<(&String, &Value)> {
+        let order = &self.argument_order;
+        let place = |name: &String| order.iter().position(|declared| declared == name);
+        let mut args: Vec<_> = self.request.args.iter().collect();
+        args.sort_by_cached_key(|(name, value)| {
+            (place(name).unwrap_or(order.len()), value.to_string().len())
+        });
+        args
+    }
+
+    /// Returns the description of the call, or the beginning of its arguments where it has none.
+    pub fn summary(&self) -> String {
+        if let Some(description) = &self.description
+            && !description.trim().is_empty()
+        {
+            return description.clone();
         }
+        let args = self.ordered_args().into_iter();
+        let args = args.map(|(name, value)| match value {
+            Value::String(text) => format!("{name}: {text}"),
+            value => format!("{name}: {value}"),
+        });
+        let mut text = args.collect::<Vec<_>>().join(", ");
+        if let Some((end, _)) = text.char_indices().nth(SUMMARY_CHARS) {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    }
+
+    /// Moves the call on, and measures how long it runs.
+    pub fn move_to(&mut self, next: CallState) {
         match (&next, self.started) {
             (CallState::Executing, _) => self.started = Some(Instant::now()),
             (_, Some(started)) => self.duration = started.elapsed(),
             _ => {}
         }
         self.state = next;
-        Ok(())
     }
 }
 
-/// What a person has made of a call, for the model, which can't know it otherwise.
+/// Returns a note for the model about a person's changes to the arguments of a call.
 pub(super) fn changes(proposed: &Map<String, Value>, args: &Map<String, Value>) -> Option<String> {
     // An edit is changed as the whole file, of which the model needs no copy.
     const KNOWN: &str = "old_string";
@@ -355,7 +354,7 @@ impl fmt::Display for CallRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallOutcome, CallRequest, CallState, ToolCall, changes};
+    use super::{CallOutcome, CallRequest, changes};
     use gemini_tools_core::tool::ErrorKind;
     use serde_json::{Map, Value, json};
 
@@ -398,45 +397,6 @@ mod tests {
             outcome.add_note("n");
             let told = outcome.parts[0].function_response.as_ref().expect("one");
             assert_eq!(told.response, want);
-        }
-    }
-
-    fn all() -> [CallState; 7] {
-        [
-            CallState::Validating,
-            CallState::AwaitingApproval(Box::default()),
-            CallState::Scheduled,
-            CallState::Executing,
-            CallState::Success(CallOutcome::default()),
-            CallState::Error(CallOutcome::default()),
-            CallState::Cancelled(CallOutcome::default()),
-        ]
-    }
-
-    #[test]
-    fn a_call_moves_only_where_it_may() {
-        let legal = [
-            "0110011", // validating
-            "1010011", // awaiting approval
-            "0001001", // scheduled
-            "0000111", // executing
-            "0000000", "0000000", "0000000",
-        ];
-        for (from, row) in all().iter().zip(legal) {
-            for (to, mark) in all().into_iter().zip(row.chars()) {
-                let request = CallRequest {
-                    id: "1".to_owned(),
-                    name: "t".to_owned(),
-                    args: Map::new(),
-                };
-                let mut call = ToolCall::new(request, None);
-                call.state = from.clone();
-                let name = to.name();
-                let moved = call.move_to(to);
-                assert_eq!(moved.is_ok(), mark == '1', "{} to {name}", from.name());
-                let is_now = if moved.is_ok() { name } else { from.name() };
-                assert_eq!(call.state().name(), is_now);
-            }
         }
     }
 }

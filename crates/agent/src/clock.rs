@@ -3,7 +3,7 @@
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where the time comes from; tests put a still one in its place.
+/// A source of the time; tests have a still one.
 pub(super) type Clock = fn() -> SystemTime;
 
 /// A time in UTC with milliseconds, as JavaScript writes it: `2026-01-31T08:09:10.123Z`. Times

@@ -1,12 +1,11 @@
-//! What the model is told before the prompt: the system prompt, the user's and the project's
-//! memory, and where it works.
+//! The context of a model before the prompt: the system prompt, the memory of the user and the
+//! project, and where it works.
 //!
 //! The order on the wire is that of Gemini CLI 0.8: the memory is at the end of the system
 //! prompt, the environment is the first message of the user, which the model is made to have
 //! answered with [`ACKNOWLEDGEMENT`].
 
 mod budget;
-mod code;
 mod folders;
 mod imports;
 mod memory;
@@ -16,17 +15,16 @@ pub use memory::{Memory, memory};
 pub use system::{ContextError, system_prompt};
 
 use super::clock;
-use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::text::{show_path, visible};
+use gemini_tools_workspace::Workspace;
 use std::path::Path;
 
 /// The model's answer to [`environment_message`], as Gemini CLI puts it into the history.
 pub const ACKNOWLEDGEMENT: &str = "Got it. Thanks for the context!";
 
-/// The first message of the user: the date, the system, the directories and what they hold.
-pub fn environment_message(tool_env: &ToolEnv) -> String {
-    let workspace = &tool_env.workspace;
-    let roots: Vec<String> = workspace.roots().map(shown_line).collect();
+/// Returns the first message of the user: the date, the system, the directories and what they hold.
+pub fn environment_message(workspace: &Workspace) -> String {
+    let roots: Vec<String> = workspace.roots().map(line_of).collect();
     let directories = match roots.as_slice() {
         [one] => format!("The working directory is {one}"),
         more => format!("The working directories are:\n  - {}", more.join("\n  - ")),
@@ -39,7 +37,7 @@ pub fn environment_message(tool_env: &ToolEnv) -> String {
     )
 }
 
-/// The system's name as in Gemini CLI, which has it from node.
+/// Returns the system's name as in Gemini CLI, which has it from node.
 fn platform() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -47,27 +45,25 @@ fn platform() -> &'static str {
     }
 }
 
-/// A path on one line, whatever characters its names hold: a name must not look like lines of
-/// ours.
-fn shown_line(path: &Path) -> String {
+/// Returns a path on one line, whatever characters its names hold: a name must not look like lines
+/// of ours.
+fn line_of(path: &Path) -> String {
     visible(&show_path(path)).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{environment_message, platform, shown_line};
-    use gemini_tools_builtin_tools::builtin::ToolEnv;
-    use gemini_tools_config::settings::Settings;
+    use super::{environment_message, line_of, platform};
     use gemini_tools_workspace::Workspace;
     use std::path::{Path, PathBuf};
-    use std::sync::Arc;
 
     /// A home directory with a project in it, both empty.
     pub(super) struct Place {
         _dir: tempfile::TempDir,
         pub(super) home: PathBuf,
         pub(super) root: PathBuf,
-        pub(super) settings: Settings,
+        /// Names of memory files.
+        pub(super) names: Vec<String>,
     }
 
     impl Place {
@@ -81,7 +77,7 @@ mod tests {
                 _dir: dir,
                 home,
                 root,
-                settings: Settings::default(),
+                names: Vec::new(),
             }
         }
 
@@ -93,15 +89,14 @@ mod tests {
             std::fs::write(path, text).expect("written");
         }
 
-        /// What an agent has that runs in a directory below the project's root.
-        pub(super) fn tool_env(&self, cwd: &str, more: &[&Path]) -> ToolEnv {
+        /// Opens the workspace of an agent that runs in a directory below the project's root.
+        pub(super) fn workspace(&self, cwd: &str, more: &[&Path]) -> Workspace {
             let cwd = match cwd {
                 "" => self.root.clone(),
                 below => self.root.join(below),
             };
             let more: Vec<PathBuf> = more.iter().map(|p| (*p).to_owned()).collect();
-            let workspace = Workspace::open_at(&cwd, &more, Some(&self.home)).expect("opens");
-            ToolEnv::new(Arc::new(workspace)).with_settings(Arc::new(self.settings.clone()))
+            Workspace::open_at(&cwd, &more, Some(&self.home)).expect("opens")
         }
     }
 
@@ -110,13 +105,13 @@ mod tests {
         let place = Place::new();
         place.write("project/main.rs", "");
         place.write("lib/lib.rs", "");
-        let one = environment_message(&place.tool_env("", &[]));
+        let one = environment_message(&place.workspace("", &[]));
         let directory = format!("The working directory is {}\n", place.root.display());
         assert!(one.contains(&directory), "{one}");
         assert!(one.contains(&format!("system is {}.", platform())), "{one}");
         assert!(one.contains("├───main.rs"), "{one}");
         let lib = place.home.join("lib");
-        let two = environment_message(&place.tool_env("", &[&lib]));
+        let two = environment_message(&place.workspace("", &[&lib]));
         let listed = format!("  - {}\n  - {}\n", place.root.display(), lib.display());
         assert!(two.contains(&listed), "{two}");
         assert!(
@@ -128,6 +123,6 @@ mod tests {
     #[test]
     fn control_characters_of_a_name_stay_on_its_line() {
         let path = Path::new("a\nb\u{1b}é");
-        assert_eq!(shown_line(path), "a\\nb\\u{1b}é");
+        assert_eq!(line_of(path), "a\\nb\\u{1b}é");
     }
 }

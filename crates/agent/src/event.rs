@@ -1,4 +1,4 @@
-//! What happens in a session, for the observers that show or record it.
+//! Events of a session, for the observers that show or record it.
 
 use super::call::ToolCall;
 use super::stats::Stats;
@@ -18,7 +18,7 @@ pub enum Event<'a> {
         /// The model that is asked.
         model: &'a str,
     },
-    /// What the user says.
+    /// The prompt of the user.
     Prompt {
         /// The id under which the telemetry has it.
         id: &'a str,
@@ -36,14 +36,14 @@ pub enum Event<'a> {
     Text(&'a str),
     /// A piece of what the model thinks, as it comes.
     ThoughtPiece(&'a str),
-    /// What the model has thought, once it is whole.
+    /// A thought of the model, once it is whole.
     Thought(&'a Thought),
-    /// The API has refused the request for now; it is sent again.
-    Waits {
-        /// What it said.
+    /// An attempt to have a request answered has failed.
+    AttemptFailed {
+        /// The reason.
         error: &'a ApiError,
-        /// After how long.
-        wait: Duration,
+        /// Time until the request is sent again, if it is sent after a wait.
+        wait: Option<Duration>,
     },
     /// A request to a model was made, in a turn or beside it, and by the agent or by a tool.
     ModelCall(&'a ModelCall),
@@ -53,14 +53,14 @@ pub enum Event<'a> {
     Response {
         /// The last piece, with what was used.
         last: Option<&'a GenerateContentResponse>,
-        /// How long it took.
+        /// The time that it took.
         duration: Duration,
     },
     /// The API has refused the request.
     ApiFailed {
-        /// What it said.
+        /// The API's error.
         error: &'a ApiError,
-        /// How long it took.
+        /// The time that it took.
         duration: Duration,
     },
     /// A call has moved on.
@@ -69,7 +69,7 @@ pub enum Event<'a> {
     Live {
         /// The call's id.
         id: &'a str,
-        /// What is new.
+        /// The new text.
         text: &'a str,
     },
     /// The history was shortened.
@@ -83,19 +83,19 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// The session is over.
     Ended {
-        /// Why, where it is not a success.
+        /// The reason, where it is not a success.
         error: Option<&'a SessionError>,
-        /// All that was counted.
+        /// The statistics.
         stats: &'a Stats,
     },
 }
 
-/// Why a session ended before the model was done.
+/// The reason why a session ended before the model was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionError {
-    /// What happened, and what to do.
+    /// The problem, and what to do.
     pub message: String,
-    /// Which sort.
+    /// The sort of end.
     pub kind: SessionErrorKind,
 }
 
@@ -114,8 +114,8 @@ pub enum SessionErrorKind {
     Loop,
     /// The user or the caller has ended it.
     Cancelled,
-    /// The run is another than the one that is played.
-    ReplayDiffers,
+    /// The run differs from the model script that is played.
+    ScriptDiffers,
 }
 
 impl From<Interruption> for SessionError {
@@ -141,7 +141,7 @@ impl SessionErrorKind {
     pub fn exit_status(self) -> u8 {
         match self {
             SessionErrorKind::Failed | SessionErrorKind::Loop => 1,
-            SessionErrorKind::ReplayDiffers => 4,
+            SessionErrorKind::ScriptDiffers => 4,
             SessionErrorKind::BadInput => 42,
             SessionErrorKind::TurnLimit => 53,
             SessionErrorKind::TimeLimit => 124,
@@ -158,7 +158,7 @@ impl SessionErrorKind {
             SessionErrorKind::TimeLimit => "TimeLimitError",
             SessionErrorKind::Loop => "LoopDetectedError",
             SessionErrorKind::Cancelled => "FatalCancellationError",
-            SessionErrorKind::ReplayDiffers => "ReplayDiffersError",
+            SessionErrorKind::ScriptDiffers => "ScriptDiffersError",
         }
     }
 }

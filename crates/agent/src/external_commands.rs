@@ -1,7 +1,7 @@
 //! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
 
 use super::call::{CallFailure, CallOutcome, CallRequest};
-use super::pair::{Printed, broken};
+use super::pair::{DiscoveryOutput, broken};
 use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Display, Interruption, ResultError};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
@@ -16,10 +16,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a call may take by default.
+/// Time that a call may take by default.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 
-/// Why a program was ended whose supervisor is gone.
+/// The reason why a program was ended whose supervisor is gone.
 const UNWATCHED: &str = "the process that watched over it was killed";
 
 /// A call command that may be any program.
@@ -70,7 +70,7 @@ pub(super) fn discover(
     environment: &[(String, String)],
     limit: Duration,
     cancel: &Cancellation,
-) -> io::Result<Printed> {
+) -> io::Result<DiscoveryOutput> {
     let program = OsStr::new(&words[0]);
     let ended = run(program, &words[1..], environment, "", limit, cancel)?;
     let failure = match ended.ending {
@@ -82,7 +82,7 @@ pub(super) fn discover(
         Err(StopReason::Cancelled) => Some("it was cancelled".to_owned()),
         Err(StopReason::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
     };
-    Ok(Printed {
+    Ok(DiscoveryOutput {
         stdout: ended.stdout,
         stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
         failure,
@@ -122,7 +122,7 @@ pub(super) fn run(
     program.run(drive, cancel)
 }
 
-/// The outcome of a call that was ended.
+/// Returns the outcome of a call that was ended.
 pub(super) fn not_ended(
     request: &CallRequest,
     why: StopReason,
@@ -138,7 +138,7 @@ pub(super) fn not_ended(
     CallOutcome::interrupted(request, interruption)
 }
 
-/// What a call has come to, by Gemini CLI's rules.
+/// Returns the outcome of a call, by Gemini CLI's rules.
 fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
     let ending = match ended.ending {
         Ok(ending) => ending,

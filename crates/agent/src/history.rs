@@ -1,4 +1,4 @@
-//! What was said so far, and what of it a model gets.
+//! The history of a conversation, and the part of it that goes to a model.
 
 use gemini_tools_core::message::{Content, Part};
 use serde_json::Value;
@@ -19,7 +19,7 @@ struct Message {
 }
 
 impl History {
-    /// A conversation that goes on from these messages.
+    /// Makes a conversation that goes on from these messages.
     pub fn new(contents: &[Content]) -> Self {
         let mut own = Self::default();
         for content in contents {
@@ -37,32 +37,24 @@ impl History {
         });
     }
 
-    /// Whether the model has to speak next.
+    /// Returns true if the model has to speak next.
     pub fn is_unanswered(&self) -> bool {
         self.messages.last().is_some_and(|last| !last.is_models)
     }
 
-    /// The place of the model's last message; 0 where there is none.
-    pub fn last_of_model(&self) -> usize {
-        self.messages
-            .iter()
-            .rposition(|said| said.is_models)
-            .unwrap_or(0)
-    }
-
-    /// The messages from a place on.
+    /// Returns all messages.
     ///
     /// # Errors
     ///
-    /// Where one is nested too deeply to be read again.
-    pub fn read(&self, from: usize) -> Result<Vec<Content>, serde_json::Error> {
-        let messages = self.messages.iter().skip(from);
+    /// Returns an error if one is nested too deeply to be read again.
+    pub fn read(&self) -> Result<Vec<Content>, serde_json::Error> {
+        let messages = self.messages.iter();
         messages
             .map(|said| serde_json::from_str(said.json.get()))
             .collect()
     }
 
-    /// The messages that the API takes: turns of the model without content are left out, with
+    /// Returns the messages that the API takes: turns of the model without content are left out, with
     /// all that the model said in the same turn, as by Gemini CLI.
     pub fn curated(&self) -> impl Iterator<Item = &RawValue> {
         let turns = self.messages.chunk_by(|a, b| a.is_models && b.is_models);
@@ -71,13 +63,13 @@ impl History {
     }
 }
 
-/// A message as JSON, as requests take it.
+/// Returns a message as JSON, as requests take it.
 pub fn written(content: &Content) -> Box<RawValue> {
     // All names in it are texts, so that it can be written. The API would refuse `null`.
     to_raw_value(content).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Where a conversation may be cut so that about `share` of its characters stay: before a question
+/// Returns the place to cut a conversation so that about `share` of its characters stay: before a question
 /// of the user, or before a turn of the model, so that no call loses its answer. `None` where only the
 /// beginning is such a place.
 pub fn split(contents: &[Content], share: f64) -> Option<usize> {
@@ -161,7 +153,7 @@ mod tests {
         let want = ["a", "b", "", "d"].map(|text| Some(text.to_owned()));
         assert_eq!(kept, want);
         let last = contents(json!([{"role": "model", "parts": [{"text": "d"}]}]));
-        assert_eq!(history.read(6).expect("messages"), last);
+        assert_eq!(history.read().expect("messages")[6..], last);
     }
 
     #[test]

@@ -19,7 +19,7 @@ const LIMITS: [(&str, u64); 8] = [
 ];
 
 /// Returns the limit of the model of this name.
-pub(super) fn of_model(model: &str) -> u64 {
+pub(super) fn by_name(model: &str) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model);
     let known = LIMITS.iter().find(|(start, _)| name.starts_with(start));
     known.map_or(USUAL, |(_, limit)| *limit)
@@ -27,7 +27,7 @@ pub(super) fn of_model(model: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::of_model;
+    use super::by_name;
 
     #[test]
     fn each_model_has_its_own_limit() {
@@ -39,7 +39,7 @@ mod tests {
             ("gemma-3-27b-it", 131_072),
             ("another", 1_048_576),
         ] {
-            assert_eq!(of_model(model), limit, "{model}");
+            assert_eq!(by_name(model), limit, "{model}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long a session is kept after its last line.
+/// The time that a session is kept after its last line.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The sessions of one directory.
@@ -32,7 +32,7 @@ impl KeptSessions {
     ///
     /// # Errors
     ///
-    /// Where the directory can't be made.
+    /// Returns the operating system's error if the directory can't be made.
     pub fn make(&self, id: &str) -> io::Result<PathBuf> {
         DirBuilder::new()
             .recursive(true)

@@ -3,7 +3,7 @@
 //! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its calls that
 //! pass the [gate](gemini_tools_approval::approval), [`session`] goes on until the model is done,
 //! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
-//! [`report`]. In a [`replay`] a file takes the model's place. Nothing here prints.
+//! [`report`]. A [`model_script`] takes the model's place. Nothing here prints.
 //!
 //! Making a call, within its limits, is up to `call_tool` or the program in its place, and speaking
 //! to the API up to `gemini-tools-net`.
@@ -38,10 +38,10 @@ pub mod history;
 mod input_limit;
 pub mod kept;
 pub mod loops;
+pub mod model_script;
 pub mod output;
 pub mod pair;
 pub mod record;
-pub mod replay;
 pub mod report;
 pub mod scheduler;
 pub mod session;

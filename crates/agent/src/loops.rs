@@ -1,12 +1,12 @@
-//! Noticing that a model goes round in circles.
+//! Detection of a model that repeats itself.
 
 use super::call::CallRequest;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The same call so often in a row is a circle, as for Gemini CLI.
+/// Number of equal calls in a row that is a loop, as for Gemini CLI.
 const SAME_CALLS: u32 = 5;
 
-/// The same text so often in a row is a circle.
+/// Number of equal texts in a row that is a loop.
 const SAME_TEXTS: usize = 10;
 
 /// Maximum characters of the text's end that are looked at.
@@ -29,7 +29,7 @@ pub struct CallLoop {
 }
 
 impl CallLoop {
-    /// Takes a call in. Whether it is the same again and again.
+    /// Takes a call in. Returns true if it is the same again and again.
     pub fn grows(&mut self, request: &CallRequest) -> bool {
         let mut hasher = DefaultHasher::new();
         request.name.hash(&mut hasher);
@@ -55,7 +55,7 @@ pub struct TextLoop {
 }
 
 impl TextLoop {
-    /// Takes more text in. Whether its end is the same again and again.
+    /// Takes more text in. Returns true if its end is the same again and again.
     pub fn grows(&mut self, text: &str) -> bool {
         let before = self.tail.len();
         self.tail.extend(text.chars());

@@ -8,18 +8,18 @@
 //! every discovered tool, and rules know it by that name too.
 
 use super::batch_client::BatchClient;
-use super::call::{CallOutcome, CallRequest};
+use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::external_commands::ExternalCommands;
 use gemini_tools_approval::approval::Explanation;
-use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, ModelCall, Schema,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema,
 };
 use gemini_tools_declarations::{self as declaration, Names, OfServer};
-use gemini_tools_policy::{PolicyCall, ServerTool};
+use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -30,7 +30,7 @@ const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
 /// Maximum characters of a tool's name, as the API takes it.
 const MAX_NAME_CHARS: usize = 63;
 
-/// How long the discovery command may take.
+/// Time that a discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
 
 /// A tool that the discovery command has declared.
@@ -44,19 +44,19 @@ pub struct DiscoveredTool {
     pub description: String,
     /// The schema of its arguments.
     pub schema: Schema,
-    /// What it does to the world; `Other` where the declaration does not say.
+    /// The effect on the world; `Other` where the declaration does not say.
     pub kind: Kind,
     /// The MCP server that it comes from. Only our own commands are believed in that.
     pub mcp: Option<OfServer>,
-    /// Whether it is a built-in tool of our own commands.
+    /// Set for a built-in tool of our own commands.
     pub is_built_in: bool,
-    /// Whether our own commands have declared it: they can say beforehand what a call would do, and
+    /// Set if our own commands have declared it: they can say beforehand what a call would do, and
     /// understand more arguments than they declare.
     pub is_own: bool,
 }
 
 impl DiscoveredTool {
-    /// As the model is told.
+    /// Returns the declaration for the model.
     pub fn to_json(&self) -> Value {
         json!({
             "name": self.name,
@@ -65,18 +65,15 @@ impl DiscoveredTool {
         })
     }
 
-    /// The arguments that it needs, in the order in which they are declared.
+    /// Returns the arguments that it needs, in the order in which they are declared.
     pub fn needed(&self) -> Vec<String> {
         let needed = self.schema.value()["required"].as_array();
         let names = needed.into_iter().flatten().filter_map(Value::as_str);
         names.map(str::to_owned).collect()
     }
 
-    /// A call of it, as rules know it.
+    /// Returns a call of it, as rules know it.
     pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
-        // A stranger's tool may have the name of one of ours: its other names say nothing then,
-        // but rules for either restrict it.
-        let known = builtin::find_exactly(&self.name);
         let mcp = self.mcp.as_ref();
         let server = mcp.map(|mcp| ServerTool {
             name: &mcp.server,
@@ -87,17 +84,13 @@ impl DiscoveredTool {
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
-            renamed: known.map_or(&[], |known| known.usage.renamed),
-            ..PolicyCall::of_tool(
-                &self.name,
-                known.map_or(&[], |known| known.info.aliases),
-                args,
-            )
+            // A stranger's tool may have the name of one of ours: rules for either restrict it.
+            ..PolicyCall::by_name(&self.name, args)
         }
     }
 }
 
-/// Why there are no tools.
+/// The reason why there are no tools.
 #[derive(Debug, Error)]
 pub enum PairError {
     /// The discovery command can't be read as words.
@@ -108,30 +101,33 @@ pub enum PairError {
     Start {
         /// The command's first word.
         command: String,
-        /// What the system says.
+        /// The operating system's error.
         reason: std::io::Error,
     },
     /// The discovery command has failed.
-    #[error("The discovery command {command} has failed ({how}).{}", shown(stderr))]
+    #[error(
+        "The discovery command {command} has failed ({how}).{}",
+        stderr_note(stderr)
+    )]
     Failed {
         /// The command's first word.
         command: String,
-        /// How it ended.
+        /// The end of the command.
         how: String,
-        /// What it said.
+        /// The command's standard error.
         stderr: String,
     },
-    /// What it printed is not declarations.
+    /// The command has not printed declarations.
     #[error("What the discovery command {command} printed can't be used: {reason}")]
     Output {
         /// The command's first word.
         command: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
 }
 
-fn shown(stderr: &str) -> String {
+fn stderr_note(stderr: &str) -> String {
     let line = stderr.trim();
     if line.is_empty() {
         String::new()
@@ -140,7 +136,7 @@ fn shown(stderr: &str) -> String {
     }
 }
 
-/// Which commands: at least one pair, or there are no tools.
+/// The commands of a session: at least one pair, or there are no tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commands {
     /// Ours.
@@ -152,11 +148,11 @@ pub struct Commands {
 /// `get_tools` and `call_tool` of this installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnCommands {
-    /// Where they are.
+    /// Their directory.
     pub directory: PathBuf,
-    /// What `get_tools` is told besides, such as which tools it is to list.
+    /// Further arguments of `get_tools`, such as which tools it is to list.
     pub arguments: Vec<String>,
-    /// Whether the tools of the MCP servers in the settings are listed.
+    /// Set if the tools of the MCP servers in the settings are listed.
     pub has_servers: bool,
 }
 
@@ -175,11 +171,11 @@ pub struct Pair {
     tools: Vec<DiscoveredTool>,
     own: Option<BatchClient>,
     foreign: Option<ExternalCommands>,
-    /// What was left out, or fixed, and why.
+    /// Notes about tools that were left out or fixed.
     pub notes: Vec<String>,
 }
 
-/// What a call says before its answer.
+/// News of a call before its answer.
 #[derive(Debug)]
 pub enum CallNews<'a> {
     /// New output, for people.
@@ -188,8 +184,8 @@ pub enum CallNews<'a> {
     ModelCall(ModelCall),
 }
 
-/// What is run to discover, and what then calls.
-pub(super) struct Printed {
+/// The output of a discovery command.
+pub(super) struct DiscoveryOutput {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
     /// `None` for success.
@@ -201,7 +197,7 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// Where one can't be started, fails, or prints something else.
+    /// Returns an error if one can't be started, fails, or prints something else.
     pub fn discover(
         commands: &Commands,
         environment: &[(String, String)],
@@ -210,7 +206,7 @@ impl Pair {
         let mut pair = Self::default();
         if let Some(own) = &commands.own {
             let words = own.discovery();
-            let printed = asked(&words, environment, cancel)?;
+            let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, true)?;
             let notes = printed.stderr.lines();
             let notes = notes.map(|line| line.strip_prefix("get_tools: ").unwrap_or(line));
@@ -220,7 +216,7 @@ impl Pair {
         }
         if let Some(foreign) = &commands.foreign {
             let words = foreign.words()?;
-            let printed = asked(&words, environment, cancel)?;
+            let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, false)?;
             let call = Path::new(&foreign.call);
             pair.foreign = Some(ExternalCommands::new(call, environment.to_vec()));
@@ -269,7 +265,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The tools, in the order in which they were declared.
+    /// Returns the tools, in the order in which they were declared.
     pub fn tools(&self) -> &[DiscoveredTool] {
         &self.tools
     }
@@ -285,7 +281,7 @@ impl Pair {
         exact(name).or_else(|| exact(bare_name(name)))
     }
 
-    /// What a call would do.
+    /// Explains what a call would do.
     ///
     /// # Errors
     ///
@@ -315,6 +311,25 @@ impl Pair {
         })
     }
 
+    /// Reads files for a prompt by `read_many_files` of `call_tool`. The program at `call_tool` is asked
+    /// where our own tools are not those of the session.
+    ///
+    /// # Errors
+    ///
+    /// Returns the tool's message.
+    pub fn read_files(
+        &self,
+        paths: &BTreeSet<String>,
+        call_tool: &Path,
+        environment: &[(String, String)],
+        cancel: &Cancellation,
+    ) -> Result<LlmContent, CallFailure> {
+        if let Some(own) = &self.own {
+            return own.read_files(paths, cancel);
+        }
+        BatchClient::new(call_tool.to_owned(), environment.to_vec()).read_files(paths, cancel)
+    }
+
     /// Runs a call; `news` gets what it says before its answer. `by_annotations` is whether it was judged by
     /// what an MCP server had declared: then it is not made where the server now says otherwise.
     pub fn run(
@@ -339,7 +354,7 @@ impl Pair {
 }
 
 impl ForeignCommands {
-    /// The words of the discovery command, of which there is one at least.
+    /// Returns the words of the discovery command, of which there is one at least.
     ///
     /// # Errors
     ///
@@ -352,7 +367,7 @@ impl ForeignCommands {
 }
 
 impl OwnCommands {
-    /// The words of the discovery command.
+    /// Returns the words of the discovery command.
     fn discovery(&self) -> Vec<String> {
         let program = self.directory.join("get_tools").display().to_string();
         let mut words = vec![program];
@@ -373,12 +388,12 @@ impl OwnCommands {
     }
 }
 
-/// What a discovery command prints.
-fn asked(
+/// Runs a discovery command.
+fn run_discovery(
     words: &[String],
     environment: &[(String, String)],
     cancel: &Cancellation,
-) -> Result<Printed, PairError> {
+) -> Result<DiscoveryOutput, PairError> {
     let command = || words[0].clone();
     let printed = super::external_commands::discover(words, environment, DISCOVERY_TIME, cancel)
         .map_err(|reason| PairError::Start {
@@ -401,7 +416,7 @@ fn asked(
     Ok(printed)
 }
 
-/// The failure of a call whose tool no pair has declared. [`Pair::get`] finds none such.
+/// Returns the outcome of a call whose tool no pair has declared. [`Pair::get`] finds none such.
 fn no_command(request: &CallRequest) -> CallOutcome {
     broken(request, "There is no command for this call.")
 }
@@ -416,7 +431,7 @@ fn read_declarations(
         declaration::read(text, &mut Names::new(MAX_NAME_CHARS)).map_err(|e| e.to_string())?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
-        is_built_in: is_own && tool.mcp.is_none() && builtin::find_exactly(&tool.name).is_some(),
+        is_built_in: is_own && tool.mcp.is_none() && is_built_in(&tool.name),
         is_own,
         name: tool.name,
         original: tool.original,
@@ -431,7 +446,7 @@ fn read_declarations(
     Ok((tools.collect(), notes.collect()))
 }
 
-/// A failure of the commands themselves, for the model.
+/// Returns the outcome of a failure of the commands themselves.
 pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> CallOutcome {
     CallOutcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
 }

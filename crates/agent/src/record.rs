@@ -19,12 +19,11 @@ use thiserror::Error;
 /// The version of the file's form.
 const VERSION: u32 = 1;
 
-/// How often it is looked whether the lock of a file is free, and how long each wait is. A process
-/// that was killed holds it until it is gone, and so does a child of its that has just been made.
+/// Number of tries to lock a file, and the pause between them. A process that was killed holds it until it is gone, and so does a child of its that has just been made.
 const LOCK_TRIES: u32 = 40;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// One line.
+/// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
@@ -36,9 +35,6 @@ pub enum Line {
         id: String,
         /// The model that is asked.
         model: String,
-        /// Whether no model was asked: the run is the replay of another.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        replay: bool,
     },
     /// A message of the history.
     Content {
@@ -48,7 +44,7 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_tokens: Option<u64>,
     },
-    /// What the message before wants to be called.
+    /// The calls of the message before.
     Calls {
         /// With the ids that they have here.
         requests: Vec<CallRequest>,
@@ -57,14 +53,14 @@ pub enum Line {
     Began {
         /// The call.
         id: String,
-        /// Whether it may simply be made again.
+        /// Set if it may simply be made again.
         only_reads: bool,
     },
     /// A call is over.
     Done {
         /// The call.
         id: String,
-        /// What came of it.
+        /// The outcome of the call.
         outcome: CallOutcome,
     },
     /// The history is now this.
@@ -77,7 +73,7 @@ pub enum Line {
     },
 }
 
-/// Why a file can't be used.
+/// The reason why a file can't be used.
 #[derive(Debug, Error)]
 pub enum SessionRecordError {
     /// The file can't be opened, read or written.
@@ -85,7 +81,7 @@ pub enum SessionRecordError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         reason: io::Error,
     },
     /// The file does not hold a session.
@@ -93,13 +89,13 @@ pub enum SessionRecordError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
 }
 
 impl SessionRecordError {
-    /// What the system says, or what is wrong with the content.
+    /// Returns the operating system's error, or the mistake in the content.
     pub(crate) fn into_reason(self) -> io::Error {
         match self {
             SessionRecordError::File { reason, .. } => reason,
@@ -117,15 +113,15 @@ pub struct SessionRecord {
     whole: u64,
     /// A line could not be written: no other is.
     is_broken: bool,
-    /// Why, until the caller has been told.
+    /// The reason, until the caller has been told.
     failure: Option<io::Error>,
     /// The session goes on without the file where it can't be written.
-    is_spare: bool,
+    best_effort: bool,
 }
 
-/// What a file says of its session.
+/// The session of a file.
 #[derive(Debug, Default)]
-pub struct Resumed {
+pub struct StoredSession {
     /// The session's id.
     pub id: String,
     /// The messages so far.
@@ -139,13 +135,13 @@ pub struct Resumed {
 /// A call that has no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
-    /// What was wanted.
+    /// The request.
     pub request: CallRequest,
-    /// How far it came.
+    /// The progress of the call.
     pub progress: CallProgress,
 }
 
-/// How far a call came.
+/// The progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallProgress {
     /// The call had not begun.
@@ -159,17 +155,12 @@ pub enum CallProgress {
 }
 
 impl SessionRecord {
-    /// A new file, for its owner's eyes only; `replay` says that no model is asked.
+    /// Begins a new file, for its owner's eyes only.
     ///
     /// # Errors
     ///
-    /// What the system says; a file that holds something already is not overwritten.
-    pub fn create(
-        path: &Path,
-        id: &str,
-        model: &str,
-        replay: bool,
-    ) -> Result<Self, SessionRecordError> {
+    /// Returns an error if the file can't be written, or holds something already.
+    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, SessionRecordError> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(path, flags)?;
         let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
@@ -188,13 +179,12 @@ impl SessionRecord {
             whole: 0,
             is_broken: false,
             failure: None,
-            is_spare: false,
+            best_effort: false,
         };
         own.write(&Line::Session {
             version: VERSION,
             id: id.to_owned(),
             model: model.to_owned(),
-            replay,
         });
         own.check()?;
         Ok(own)
@@ -204,10 +194,10 @@ impl SessionRecord {
     ///
     /// # Errors
     ///
-    /// Where it can't be read, or is not a session. A last line that was cut off is taken away.
-    pub fn resume(path: &Path) -> Result<(Self, Resumed), SessionRecordError> {
+    /// Returns an error if it can't be read, or is not a session. A last line that was cut off is taken away.
+    pub fn resume(path: &Path) -> Result<(Self, StoredSession), SessionRecordError> {
         let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
-        let mut resumed = Reader::default();
+        let mut resumed = LineReader::default();
         let mut whole = 0_u64;
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
@@ -247,7 +237,7 @@ impl SessionRecord {
             whole,
             is_broken: false,
             failure: None,
-            is_spare: false,
+            best_effort: false,
         };
         Ok((own, resumed.finish()))
     }
@@ -255,8 +245,8 @@ impl SessionRecord {
     /// Lets the session go on without the file where that can't be written. The file is removed
     /// then: what follows the gap would be done again by a process that goes on from it.
     #[must_use]
-    pub fn spare(mut self) -> Self {
-        self.is_spare = true;
+    pub fn best_effort(mut self) -> Self {
+        self.best_effort = true;
         self
     }
 
@@ -280,28 +270,28 @@ impl SessionRecord {
                 self.failure = Some(e);
                 // What is there of the line is cut off when the session goes on, at the latest.
                 let _ = self.file.set_len(self.whole);
-                if self.is_spare {
+                if self.best_effort {
                     let _ = std::fs::remove_file(&self.path);
                 }
             }
         }
     }
 
-    /// Whether a call may be made for which a line was written: the line is in the file, or the
+    /// Returns true if a call may be made for which a line was written: the line is in the file, or the
     /// session goes on without.
     pub fn allows_calls(&self) -> bool {
-        !self.is_broken || self.is_spare
+        !self.is_broken || self.best_effort
     }
 
-    /// Whether all lines were written.
+    /// Checks that all lines were written.
     ///
     /// # Errors
     ///
-    /// What the system said about the first that was not.
+    /// Returns the operating system's error about the first that was not.
     pub fn check(&mut self) -> Result<(), SessionRecordError> {
         match self.failure.take() {
             None => Ok(()),
-            Some(_) if self.is_spare => Ok(()),
+            Some(_) if self.best_effort => Ok(()),
             Some(reason) => Err(fail(&self.path, reason)),
         }
     }
@@ -350,12 +340,12 @@ fn fail(path: &Path, reason: io::Error) -> SessionRecordError {
 
 /// Puts lines together.
 #[derive(Default)]
-struct Reader {
-    own: Resumed,
+struct LineReader {
+    own: StoredSession,
     is_begun: bool,
 }
 
-impl Reader {
+impl LineReader {
     fn take(&mut self, line: Line) -> Result<(), String> {
         if !self.is_begun && !matches!(line, Line::Session { .. }) {
             return Err("its first line says nothing of a session".to_owned());
@@ -373,7 +363,7 @@ impl Reader {
                 prompt_tokens,
             } => {
                 self.own.prompt_tokens = prompt_tokens.unwrap_or(self.own.prompt_tokens);
-                self.drop_unheard();
+                self.drop_unrecorded_calls();
                 if content.role == "user" {
                     self.own.open.clear();
                 }
@@ -412,14 +402,14 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Resumed {
-        self.drop_unheard();
+    fn finish(mut self) -> StoredSession {
+        self.drop_unrecorded_calls();
         self.own
     }
 
-    /// Where the model's last message was written, but not what it wants, nothing has acted on
+    /// Drops the model's last message if its calls were not written: nothing has acted on
     /// it, and the model was asked again.
-    fn drop_unheard(&mut self) {
+    fn drop_unrecorded_calls(&mut self) {
         let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
         if self.own.open.is_empty()
             && let Some(last) = self.own.contents.last()
@@ -484,7 +474,7 @@ mod tests {
     fn a_session_that_was_cut_off_anywhere_goes_on() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
         for line in lines() {
             record.write(&line);
         }
@@ -525,16 +515,16 @@ mod tests {
     fn a_session_goes_on_without_a_spare_file_that_can_not_be_written() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        for is_spare in [false, true] {
-            let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
-            if is_spare {
-                record = record.spare();
+        for best_effort in [false, true] {
+            let mut record = SessionRecord::create(&path, "id", "m").expect("new");
+            if best_effort {
+                record = record.best_effort();
             }
             record.file = std::fs::File::open(&path).expect("a file that is only read");
             record.write(&lines()[0]);
-            assert_eq!(record.allows_calls(), is_spare);
-            assert_eq!(record.check().is_ok(), is_spare);
-            assert_eq!(path.exists(), !is_spare);
+            assert_eq!(record.allows_calls(), best_effort);
+            assert_eq!(record.check().is_ok(), best_effort);
+            assert_eq!(path.exists(), !best_effort);
             drop(record);
             let _ = std::fs::remove_file(&path);
         }
@@ -544,7 +534,7 @@ mod tests {
     fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let mut record = SessionRecord::create(&path, "id", "m", false).expect("new");
+        let mut record = SessionRecord::create(&path, "id", "m").expect("new");
         let user = |text| Line::Content {
             content: Content::user(text),
             prompt_tokens: None,
@@ -590,7 +580,7 @@ mod tests {
     fn nobody_goes_on_with_a_session_that_is_at_work() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
-        let record = SessionRecord::create(&path, "id", "m", false).expect("new");
+        let record = SessionRecord::create(&path, "id", "m").expect("new");
         let error = SessionRecord::resume(&path)
             .expect_err("at work")
             .to_string();
@@ -622,7 +612,7 @@ mod tests {
             assert!(error.contains(piece), "{error}");
             assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
         }
-        let error = SessionRecord::create(&path, "id", "m", false).expect_err("not empty");
+        let error = SessionRecord::create(&path, "id", "m").expect_err("not empty");
         assert!(error.to_string().contains("--resume"), "{error}");
         assert!(SessionRecord::resume(dir.path()).is_err());
     }

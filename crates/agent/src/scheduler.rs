@@ -13,27 +13,27 @@ use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use gemini_tools_policy::{Decision, PolicyCall};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What calls run with.
+/// A receiver of events.
+pub type Notify<'a> = dyn FnMut(&Event<'_>) -> bool + Send + 'a;
+
+/// The scheduler of a turn's calls.
 pub struct Scheduler<'a> {
     /// Their tools.
     pub pair: &'a Pair,
-    /// Which may run.
+    /// The gate that they pass.
     pub gate: &'a Gate,
     /// Asks the user; `None` where that is not possible.
     pub asker: &'a mut Option<Box<dyn ApprovalPrompt>>,
-    /// Who is told.
-    pub notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    /// Receives events. Returns false if a call that begins was not recorded: a resumed session would
+    /// repeat it.
+    pub notify: &'a Mutex<&'a mut Notify<'a>>,
     /// Ends all of them.
     pub cancel: &'a Cancellation,
-    /// Whether calls of built-in tools are described in words although no user is asked about them,
+    /// Set if calls of built-in tools are described in words although no user is asked about them,
     /// because they are shown or reported.
     pub describes: bool,
-    /// Whether the session's file says of each call that it begins. One that it says nothing of
-    /// is not made: it would be made again when the session goes on.
-    pub is_recorded: &'a AtomicBool,
 }
 
 impl std::fmt::Debug for Scheduler<'_> {
@@ -44,28 +44,27 @@ impl std::fmt::Debug for Scheduler<'_> {
     }
 }
 
-/// What became of the calls of a turn.
+/// The calls of a turn that are over.
 #[derive(Debug)]
-pub struct Done {
+pub struct FinishedCalls {
     /// All of them, in the order of the model, each over.
     pub calls: Vec<ToolCall>,
-    /// Whether a person wants nothing more to happen.
+    /// Set if a person wants nothing more to happen.
     pub is_stopped: bool,
 }
 
 impl<'a> Scheduler<'a> {
-    fn running(&self) -> Running<'a> {
-        Running {
+    fn runner(&self) -> Runner<'a> {
+        Runner {
             pair: self.pair,
             notify: self.notify,
             cancel: self.cancel,
-            is_recorded: self.is_recorded,
             by_annotations: self.gate.heeds_annotations(),
         }
     }
 
     /// Runs calls to their ends.
-    pub fn run(&mut self, requests: Vec<CallRequest>) -> Done {
+    pub fn run(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
         let pair = self.pair;
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
@@ -81,9 +80,9 @@ impl<'a> Scheduler<'a> {
             .collect();
         // No call runs before all have been looked at.
         for call in &mut calls {
-            self.running().notify_call(call);
-            if let Err(outcome) = self.running().validate(call) {
-                self.running().advance(call, CallState::Error(*outcome));
+            self.runner().notify(&Event::Call(call));
+            if let Err(outcome) = self.runner().validate(call) {
+                self.runner().advance(call, CallState::Error(*outcome));
             }
         }
         let mut is_stopped = false;
@@ -93,16 +92,16 @@ impl<'a> Scheduler<'a> {
             for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
                 is_stopped |= self.approve(call, is_stopped);
             }
-            self.running().execute(now);
+            self.runner().execute(now);
         }
-        Done { calls, is_stopped }
+        FinishedCalls { calls, is_stopped }
     }
 
-    /// Has a call agreed to. Whether a person wants nothing more to happen.
+    /// Has a call agreed to. Returns true if a person wants nothing more to happen.
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
-        let running = self.running();
+        let runner = self.runner();
         if is_stopped {
-            running.cancelled(call, "The call was cancelled before it began.");
+            runner.cancelled(call, "The call was cancelled before it began.");
             return is_stopped;
         }
         let Some(tool) = self.pair.get(&call.request.name) else {
@@ -111,7 +110,7 @@ impl<'a> Scheduler<'a> {
         let mut at_gate = AtGate {
             call: &mut *call,
             tool,
-            running,
+            runner,
             asker: &mut *self.asker,
         };
         let refusal = match self.gate.pass(&mut at_gate) {
@@ -123,7 +122,7 @@ impl<'a> Scheduler<'a> {
                 };
                 call.decision.get_or_insert(decision);
                 self.describe(tool, call);
-                running.advance(call, CallState::Scheduled);
+                runner.advance(call, CallState::Scheduled);
                 return false;
             }
             Err(refusal) => refusal,
@@ -138,9 +137,11 @@ impl<'a> Scheduler<'a> {
             call.decision = Some(ToolCallDecision::Reject);
         }
         match refusal.message() {
-            Ok(why) if is_cancelled => running.cancelled(call, &why),
-            Ok(why) => running.refused(call, &why),
-            Err(outcome) => running.advance(call, CallState::Error(*outcome)),
+            Ok(why) if is_cancelled => runner.cancelled(call, &why),
+            Ok(why) => runner.refused(call, &why),
+            Err(outcome) => {
+                runner.advance(call, CallState::Error(*outcome));
+            }
         }
         stops
     }
@@ -154,7 +155,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Why the rules have refused a call; `None` where it was something else. Where no user can be
+    /// Returns the reason why the rules have refused a call; `None` where it was something else. Where no user can be
     /// asked, the policy denies what it would ask about.
     fn by_rules<E>(
         &self,
@@ -182,7 +183,7 @@ impl<'a> Scheduler<'a> {
 struct AtGate<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a DiscoveredTool,
-    running: Running<'a>,
+    runner: Runner<'a>,
     asker: &'c mut Option<Box<dyn ApprovalPrompt>>,
 }
 
@@ -198,11 +199,11 @@ impl GatedCall for AtGate<'_, '_> {
     }
 
     fn cancel(&self) -> &Cancellation {
-        self.running.cancel
+        self.runner.cancel
     }
 
     fn explain(&mut self) -> Result<Explanation, Box<CallOutcome>> {
-        let Running { pair, cancel, .. } = self.running;
+        let Runner { pair, cancel, .. } = self.runner;
         let explanation = pair.explain(self.tool, &self.call.request, cancel)?;
         self.call.description = Some(explanation.description.clone());
         Ok(explanation)
@@ -211,7 +212,7 @@ impl GatedCall for AtGate<'_, '_> {
     fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
         let asker = self.asker.as_mut()?;
         let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
-        self.running.advance(self.call, state);
+        self.runner.advance(self.call, state);
         asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
             args: &self.call.request.args,
@@ -231,12 +232,12 @@ impl GatedCall for AtGate<'_, '_> {
         let proposed = std::mem::replace(&mut call.request.args, changed.args);
         call.proposed.get_or_insert(proposed);
         call.decision = Some(ToolCallDecision::Modify);
-        self.running.advance(call, CallState::Validating);
-        self.running.validate(call)
+        self.runner.advance(call, CallState::Validating);
+        self.runner.validate(call)
     }
 }
 
-/// The lines that a model's own proposal adds and removes, as its diff has them.
+/// Returns the lines that a model's own proposal adds and removes, as its diff has them.
 fn proposed(explanation: &Explanation) -> DiffStat {
     let mut stat = DiffStat::default();
     if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
@@ -249,19 +250,18 @@ fn proposed(explanation: &Explanation) -> DiffStat {
     stat
 }
 
-/// What a thread needs to run a call.
+/// The part of a scheduler that a thread needs to run a call.
 #[derive(Clone, Copy)]
-struct Running<'a> {
+struct Runner<'a> {
     pair: &'a Pair,
-    notify: &'a Mutex<&'a mut (dyn FnMut(&Event<'_>) + Send)>,
+    notify: &'a Mutex<&'a mut Notify<'a>>,
     cancel: &'a Cancellation,
-    is_recorded: &'a AtomicBool,
-    /// Whether calls are judged by what MCP servers say of their tools.
+    /// Set if calls are judged by annotations of MCP servers.
     by_annotations: bool,
 }
 
-impl Running<'_> {
-    /// Whether there is such a tool, and its arguments are what its schema says.
+impl Runner<'_> {
+    /// Checks that there is such a tool, and its arguments by its schema.
     fn validate(&self, call: &ToolCall) -> Result<(), Box<CallOutcome>> {
         let request = &call.request;
         let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
@@ -301,25 +301,29 @@ impl Running<'_> {
         let Some(tool) = self.pair.get(&call.request.name) else {
             return;
         };
-        self.advance(call, CallState::Executing);
-        if !self.is_recorded.load(Ordering::Acquire) {
+        if !self.advance(call, CallState::Executing) {
             let outcome = CallOutcome::failure(
                 &call.request,
                 ErrorKind::ExecutionFailed,
                 "The session's file can't be written any more, so the call was not made.",
             );
-            return self.advance(call, CallState::Error(outcome));
+            self.advance(call, CallState::Error(outcome));
+            return;
         }
         let id = call.request.id.clone();
         let news = |news: CallNews<'_>| match news {
-            CallNews::Text(text) => self.notify(&Event::Live { id: &id, text }),
-            CallNews::ModelCall(call) => self.notify(&Event::ModelCall(&call)),
+            CallNews::Text(text) => {
+                self.notify(&Event::Live { id: &id, text });
+            }
+            CallNews::ModelCall(call) => {
+                self.notify(&Event::ModelCall(&call));
+            }
         };
         let by = self.by_annotations;
         let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
-            *stat = serde_json::json!(shares);
+            *stat = *shares;
         }
         let kind = outcome.error.as_ref().map(|e| e.kind);
         let next = match kind {
@@ -340,7 +344,7 @@ impl Running<'_> {
         self.advance(call, CallState::Cancelled(outcome));
     }
 
-    fn advance(&self, call: &mut ToolCall, mut next: CallState) {
+    fn advance(&self, call: &mut ToolCall, mut next: CallState) -> bool {
         // A call that a person has refused was made with no arguments at all.
         if let CallState::Success(outcome)
         | CallState::Error(outcome)
@@ -351,18 +355,13 @@ impl Running<'_> {
         {
             outcome.add_note(&note);
         }
-        let moved = call.move_to(next);
-        debug_assert!(moved.is_ok(), "{moved:?}");
-        self.notify_call(call);
+        call.move_to(next);
+        self.notify(&Event::Call(call))
     }
 
-    fn notify_call(&self, call: &ToolCall) {
-        self.notify(&Event::Call(call));
-    }
-
-    fn notify(&self, event: &Event<'_>) {
+    fn notify(&self, event: &Event<'_>) -> bool {
         let mut notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        notify(event);
+        notify(event)
     }
 }
 

@@ -5,10 +5,10 @@ use super::event::{Event, Observer, SessionError, SessionErrorKind};
 use super::history::{self, History};
 use super::input_limit;
 use super::loops::CallLoop;
+use super::model_script::{Player, Recorder};
 use super::pair::{DiscoveredTool, Pair};
-use super::record::{CallProgress, Line, OpenCall, Resumed, SessionRecord};
-use super::replay::{Recorder, Replay, told};
-use super::scheduler::{Done, Scheduler};
+use super::record::{CallProgress, Line, OpenCall, SessionRecord, StoredSession};
+use super::scheduler::{FinishedCalls, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
 use gemini_tools_approval::approval::{ApprovalPrompt, Gate};
@@ -19,7 +19,6 @@ use gemini_tools_net::gemini_api::{
 };
 use serde_json::value::RawValue;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The share of the model's room from which on the history is shortened, as by Gemini CLI.
@@ -28,7 +27,7 @@ const COMPRESSED_FROM: f64 = 0.7;
 /// The share of the history that then stays as it is, as by Gemini CLI.
 const KEPT_SHARE: f64 = 0.3;
 
-/// What the model is told that shortens a history.
+/// The instruction of the model that shortens a history.
 const SUMMARY_INSTRUCTION: &str = "You shorten the history of a working session, so that it can \
     go on without it. Write down all that is needed for that and nothing else: what the user \
     wants and has decided, what is known about the project, which files were read, made or \
@@ -38,23 +37,23 @@ const SUMMARY_INSTRUCTION: &str = "You shorten the history of a working session,
 
 const SUMMARY_PROMPT: &str = "Write the summary of everything above now.";
 
-/// What the model says to a summary: an observed fact of Gemini CLI's wire.
+/// The model's answer to a summary: an observed fact of Gemini CLI's wire.
 const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context!";
 
-/// What is fixed for a session.
+/// The configuration of a session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// The model that is asked.
     pub model: String,
-    /// What it is told before.
+    /// The system prompt.
     pub system: String,
     /// Messages before the first of the history: the environment, and their acknowledgement.
     pub context: Vec<Content>,
-    /// How it answers.
+    /// The parameters of its answers.
     pub generation: GenerationConfig,
     /// The most turns; no limit where nothing is said.
     pub max_turns: Option<u32>,
-    /// Whether calls are described in words, because they are shown or reported.
+    /// Set if calls are described in words, because they are shown or reported.
     pub describes: bool,
 }
 
@@ -70,7 +69,6 @@ pub struct AgentSession<'a> {
     tools: Vec<RequestTool>,
     history: History,
     open: Vec<OpenCall>,
-    stats: Stats,
     turns: u32,
     prompts: usize,
     prompt_id: String,
@@ -91,24 +89,20 @@ impl std::fmt::Debug for AgentSession<'_> {
     }
 }
 
-/// What a session is made of.
+/// The parts of a session.
 pub struct Parts<'a> {
     /// The way to the model.
     pub client: GeminiClient,
     /// The tools.
     pub pair: &'a Pair,
-    /// Which calls may run.
+    /// The gate that calls pass.
     pub gate: Gate,
-    /// Asks the user about the others; `None` where that is not possible.
+    /// Asks the user about calls; `None` where that is not possible.
     pub asker: Option<Box<dyn ApprovalPrompt>>,
-    /// Who is told what happens.
-    pub observers: Vec<Box<dyn Observer>>,
-    /// Where the session is recorded.
-    pub record: Option<SessionRecord>,
-    /// Where the model's side of the run is recorded, to be played again.
-    pub recorder: Option<Recorder>,
-    /// What is played in the model's place; `client` is its client then.
-    pub replay: Option<Replay>,
+    /// The receivers of events.
+    pub listeners: Listeners,
+    /// The script in the model's place; `client` is its client then.
+    pub player: Option<Player>,
     /// Cancels the whole session.
     pub cancel: Cancellation,
 }
@@ -119,7 +113,53 @@ impl std::fmt::Debug for Parts<'_> {
     }
 }
 
-/// A message for the history of who began.
+/// The receivers of a session's events.
+#[derive(Default)]
+pub struct Listeners {
+    /// The observers that show or record the session.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// The file of the session.
+    pub record: Option<SessionRecord>,
+    /// The script that is recorded of the run.
+    pub recorder: Option<Recorder>,
+    /// The statistics so far.
+    pub stats: Stats,
+}
+
+impl std::fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listeners").finish_non_exhaustive()
+    }
+}
+
+impl Listeners {
+    /// Takes an event in. Returns false if a call must not be made, because the file of the session
+    /// lacks its beginning.
+    fn take(&mut self, event: &Event<'_>) -> bool {
+        match event {
+            Event::ModelCall(call) => self.stats.count_model_call(call),
+            Event::Call(call) => {
+                if let Some(record) = &mut self.record {
+                    write_call(record, call);
+                }
+                if call.outcome().is_some() {
+                    self.stats.count_call(call);
+                }
+            }
+            _ => {}
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.take(event);
+        }
+        for observer in &mut self.observers {
+            observer.take(event);
+        }
+        let record = self.record.as_ref();
+        record.is_none_or(SessionRecord::allows_calls)
+    }
+}
+
+/// Makes a message of the user.
 fn user(parts: Vec<Part>) -> Content {
     Content {
         role: "user".to_owned(),
@@ -127,19 +167,19 @@ fn user(parts: Vec<Part>) -> Content {
     }
 }
 
-/// Whether a message ends with what the user said, after answers of tools or without them.
+/// Returns true if a message ends with the user's words, after answers of tools or without them.
 fn is_prompt(content: &Content) -> bool {
     let last = content.parts.last();
     content.role == "user" && last.is_some_and(|part| part.function_response.is_none())
 }
 
 impl<'a> AgentSession<'a> {
-    /// A session that begins, or that goes on from a file.
+    /// Makes a session that begins, or that goes on from a file.
     pub fn new(
         id: String,
         parts: Parts<'a>,
         config: SessionConfig,
-        resumed: Option<Resumed>,
+        resumed: Option<StoredSession>,
     ) -> Self {
         let resumed = resumed.unwrap_or_default();
         let own_id = if resumed.id.is_empty() {
@@ -168,7 +208,6 @@ impl<'a> AgentSession<'a> {
             id: own_id,
             history: History::new(&resumed.contents),
             open: resumed.open,
-            stats: Stats::default(),
             turns: 0,
             prompts,
             prompt_id: String::new(),
@@ -179,59 +218,43 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    /// Whether there is something to go on with without a word of the user.
+    /// Returns true if the session can go on without a word of the user.
     pub fn is_unfinished(&self) -> bool {
         !self.open.is_empty() || self.history.is_unanswered()
     }
 
-    /// What was counted so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> &Stats {
-        &self.stats
+        &self.parts.listeners.stats
     }
 
-    /// Goes on until the model is done; gives the text of its last turn. `prompt` is what the
-    /// user says, with what it names; nothing where the session just goes on.
+    /// Goes on until the model is done; returns the text of its last turn. `text` is the user's, and
+    /// `prompt` the message with the files that it names; both are empty where the session just goes
+    /// on.
     ///
     /// # Errors
     ///
-    /// Why it ended before.
+    /// Returns the reason why the session ended early.
     pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
-        self.run_all(vec![(text.to_owned(), prompt)])
-    }
-
-    /// [`AgentSession::run`] with several prompts, each when the model is done with the one before.
-    ///
-    /// # Errors
-    ///
-    /// Why it ended before; then no further prompt is said.
-    pub fn run_all(&mut self, prompts: Vec<(String, Vec<Part>)>) -> Result<String, SessionError> {
         let started = Instant::now();
         let (id, model) = (self.id.clone(), self.config.model.clone());
         self.notify(&Event::Started {
             session: &id,
             model: &model,
         });
-        let mut ended = Ok(String::new());
-        for (text, prompt) in prompts {
-            self.begin_prompt(&text);
-            ended = self.go_on(prompt);
-            if ended.is_err() {
-                break;
-            }
-        }
-        if let (Ok(_), Some(replay)) = (&ended, &self.parts.replay)
-            && let Err(e) = replay.finish()
+        self.begin_prompt(text);
+        let mut ended = self.go_on(prompt);
+        if let (Ok(_), Some(player)) = (&ended, &self.parts.player)
+            && let Err(e) = player.finish()
         {
             ended = Err(e);
         }
-        if let Some(recorder) = &self.parts.recorder {
-            recorder.end(ended.as_ref().err().map(|e| e.kind.name()));
-            if let (Ok(_), Err(e)) = (&ended, recorder.check()) {
-                ended = Err(failed(e.to_string()));
-            }
+        if let (Ok(_), Err(e)) = (&ended, self.record_turns(&[])) {
+            ended = Err(e);
         }
-        self.stats.duration = started.elapsed();
-        let stats = self.stats.clone();
+        let stats = &mut self.parts.listeners.stats;
+        stats.duration = started.elapsed();
+        let stats = stats.clone();
         self.notify(&Event::Ended {
             error: ended.as_ref().err(),
             stats: &stats,
@@ -323,13 +346,9 @@ impl<'a> AgentSession<'a> {
     }
 
     /// Answers all calls of a turn by one message.
-    fn answer(&mut self, done: &Done) -> Result<(), SessionError> {
+    fn answer(&mut self, done: &FinishedCalls) -> Result<(), SessionError> {
+        self.record_turns(&done.calls)?;
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
-        if let Some(recorder) = &self.parts.recorder {
-            for call in &done.calls {
-                recorder.call(call, &|text| self.parts.client.without_credential(text));
-            }
-        }
         let is_full = outcomes.clone().any(|outcome| {
             outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
         });
@@ -345,10 +364,24 @@ impl<'a> AgentSession<'a> {
             return Err(cancelled());
         }
         self.check()?;
-        match &self.parts.replay {
-            Some(replay) => replay.check(&done.calls),
+        match &self.parts.player {
+            Some(player) => player.check(&done.calls),
             None => Ok(()),
         }
+    }
+
+    /// Writes the turns that are over into the recorded script, with the answers to the calls of the
+    /// last one.
+    fn record_turns(&mut self, answered: &[ToolCall]) -> Result<(), SessionError> {
+        let Parts {
+            client, listeners, ..
+        } = &mut self.parts;
+        let Some(recorder) = &mut listeners.recorder else {
+            return Ok(());
+        };
+        let hide = |text: &str| client.without_credential(text);
+        let written = recorder.write_turns(answered, &hide);
+        written.map_err(|e| failed(e.to_string()))
     }
 
     /// Deals with calls that were open when the session was broken off: what was done counts,
@@ -410,48 +443,36 @@ impl<'a> AgentSession<'a> {
             });
         }
         self.compress()?;
-        self.note_request()?;
         let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
         self.notify(&Event::Request {
             prompt_id: &prompt_id,
             turn,
         });
-        let Self {
-            parts,
-            stats,
-            config,
-            history,
-            context,
-            system,
-            tools,
-            ..
-        } = self;
-        let Parts {
-            client,
-            observers,
-            cancel,
-            ..
-        } = parts;
         let request = BorrowedRequest {
-            contents: context
+            contents: self
+                .context
                 .iter()
                 .map(|said| &**said)
-                .chain(history.curated())
+                .chain(self.history.curated())
                 .collect(),
-            system_instruction: Some(system),
-            tools,
-            generation_config: Some(&config.generation),
+            system_instruction: Some(&self.system),
+            tools: &self.tools,
+            generation_config: Some(&self.config.generation),
         };
+        let Parts {
+            client,
+            listeners,
+            cancel,
+            ..
+        } = &mut self.parts;
         let mut notify = |event: &Event<'_>| {
-            if let Event::ModelCall(call) = event {
-                stats.count_model_call(call);
-            }
-            for observer in &mut *observers {
-                observer.take(event);
-            }
+            listeners.take(event);
         };
-        let asked = turn::ask(client, &config.model, &request, cancel, &mut notify);
+        let asked = turn::ask(client, &self.config.model, &request, cancel, &mut notify);
         let turn = asked.map_err(|e| Self::api_failed(&e))?;
+        if let Some(recorder) = &mut listeners.recorder {
+            recorder.calls(&turn.calls);
+        }
         let usage = turn.last.as_ref().and_then(|l| l.usage_metadata.as_ref());
         if let Some(usage) = usage {
             self.last_prompt_tokens = usage.prompt_token_count;
@@ -459,91 +480,38 @@ impl<'a> AgentSession<'a> {
         Ok(turn)
     }
 
-    /// Records what tells the request that follows from others, and finds its place in what is
-    /// played.
-    fn note_request(&mut self) -> Result<(), SessionError> {
-        let Parts {
-            replay, recorder, ..
-        } = &self.parts;
-        if replay.is_none() && recorder.is_none() {
-            return Ok(());
-        }
-        // Since the request before: the model's turn, and what the user or the tools said.
-        let earlier = self.history.last_of_model();
-        let new = self.history.read(earlier).map_err(|e| {
-            failed(format!(
-                "A message is nested too deeply to be recorded: {e}."
-            ))
-        })?;
-        if let Some(replay) = replay {
-            replay.begin(&told(new.last()))?;
-        }
-        if let Some(recorder) = recorder {
-            recorder.request(earlier, &new, self.parts.pair.tools().len());
-        }
-        Ok(())
-    }
-
-    fn schedule(&mut self, requests: Vec<CallRequest>) -> Done {
-        let Self {
-            parts,
-            stats,
-            config,
-            ..
-        } = self;
+    fn schedule(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
         let Parts {
             pair,
             gate,
             asker,
-            observers,
-            record,
+            listeners,
             cancel,
             ..
-        } = parts;
-        let is_recorded = AtomicBool::new(true);
-        let mut notify = |event: &Event<'_>| {
-            if let Event::Call(call) = event {
-                if let Some(record) = record {
-                    write_call(record, call);
-                    is_recorded.store(record.allows_calls(), Ordering::Release);
-                }
-                if call.outcome().is_some() {
-                    stats.count_call(call);
-                }
-            }
-            if let Event::ModelCall(call) = event {
-                stats.count_model_call(call);
-            }
-            for observer in &mut *observers {
-                observer.take(event);
-            }
-        };
+        } = &mut self.parts;
         Scheduler {
             pair,
             gate,
             asker,
-            notify: &Mutex::new(&mut notify),
+            notify: &Mutex::new(&mut |event: &Event<'_>| listeners.take(event)),
             cancel,
-            describes: config.describes,
-            is_recorded: &is_recorded,
+            describes: self.config.describes,
         }
         .run(requests)
     }
 
-    /// Shortens the history where the model's room gets scarce: the older part becomes a
-    /// summary of the model's own. It counts only if it is shorter.
+    /// Shortens the history when the context window fills: the older part becomes a summary by the
+    /// model, if that is shorter.
     fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
         let is_full = |limit: u64| from >= (limit as f64 * COMPRESSED_FROM) as u64;
-        if !is_full(input_limit::SMALLEST) || from < self.compressed_not_before {
-            return Ok(());
-        }
-        if !is_full(self.input_limit()) {
+        let may_be_full = is_full(input_limit::SMALLEST) && from >= self.compressed_not_before;
+        if !may_be_full || !is_full(self.input_limit()) {
             return Ok(());
         }
         // Until then it has grown again.
         self.compressed_not_before = from + from / 10;
-        let Ok(contents) = self.history.read(0) else {
+        let Ok(contents) = self.history.read() else {
             return Ok(());
         };
         // The last message is a question that is still open.
@@ -553,42 +521,13 @@ impl<'a> AgentSession<'a> {
         let Some(at) = history::split(before, KEPT_SHARE) else {
             return Ok(());
         };
-        let mut question: Vec<Content> = before[..at].to_vec();
-        question.push(Content::user(SUMMARY_PROMPT));
-        let mut tail: Vec<Content> = before[at..].to_vec();
-        tail.push(last.clone());
-        let request = GenerateContentRequest {
-            contents: question,
-            system_instruction: Some(Content::user(SUMMARY_INSTRUCTION)),
-            generation_config: Some(self.config.generation.clone()),
-            ..GenerateContentRequest::default()
-        };
-        let Parts {
-            client,
-            observers,
-            cancel,
-            ..
-        } = &mut self.parts;
-        let stats = &mut self.stats;
-        let mut count = |attempt: &Attempt<'_>| {
-            stats.count_model_call(&attempt.call);
-            for observer in &mut *observers {
-                observer.take(&Event::ModelCall(&attempt.call));
-            }
-        };
-        let asked = client.generate_telling(&self.config.model, &request, cancel, &mut count);
-        let summary = match asked {
-            Ok(response) if !response.text().trim().is_empty() => response.text(),
-            Ok(_) => return Ok(()),
-            Err(e) if is_interruption(&e) => return Err(Self::api_failed(&e)),
-            Err(e) => {
-                let note = format!("The history could not be shortened: {e}");
-                self.notify(&Event::Warning(&note));
-                return Ok(());
-            }
+        let Some(summary) = self.summarize(&before[..at])? else {
+            return Ok(());
         };
         let said = format!("What was said and done so far:\n\n{summary}");
         let mut shorter = vec![Content::user(said)];
+        let mut tail: Vec<Content> = before[at..].to_vec();
+        tail.push(last.clone());
         // A turn of the model that comes next is its answer.
         if tail[0].role == "user" {
             shorter.push(Content {
@@ -597,22 +536,15 @@ impl<'a> AgentSession<'a> {
             });
         }
         shorter.extend(tail);
-        let mut counted = self.config.context.clone();
-        counted.extend(shorter.iter().cloned());
         let request = GenerateContentRequest {
-            contents: counted,
+            contents: [&self.config.context[..], &shorter[..]].concat(),
             ..GenerateContentRequest::default()
         };
-        let Ok(to) =
-            self.parts
-                .client
-                .count_tokens(&self.config.model, &request, &self.parts.cancel)
-        else {
+        let Parts { client, cancel, .. } = &mut self.parts;
+        let counted = client.count_tokens(&self.config.model, &request, cancel);
+        let Some(to) = counted.ok().filter(|to| *to < from) else {
             return Ok(());
         };
-        if to >= from {
-            return Ok(());
-        }
         self.history = History::new(&shorter);
         self.last_prompt_tokens = to;
         self.write(&Line::History {
@@ -624,13 +556,43 @@ impl<'a> AgentSession<'a> {
         Ok(())
     }
 
+    /// Has the model summarize messages; returns nothing if it can't.
+    fn summarize(&mut self, messages: &[Content]) -> Result<Option<String>, SessionError> {
+        let mut contents = messages.to_vec();
+        contents.push(Content::user(SUMMARY_PROMPT));
+        let request = GenerateContentRequest {
+            contents,
+            system_instruction: Some(Content::user(SUMMARY_INSTRUCTION)),
+            generation_config: Some(self.config.generation.clone()),
+            ..GenerateContentRequest::default()
+        };
+        let Parts {
+            client,
+            listeners,
+            cancel,
+            ..
+        } = &mut self.parts;
+        let mut count = |attempt: &Attempt<'_>| {
+            listeners.take(&Event::ModelCall(&attempt.call));
+        };
+        match client.generate_telling(&self.config.model, &request, cancel, &mut count) {
+            Ok(response) => Ok(Some(response.text()).filter(|text| !text.trim().is_empty())),
+            Err(e) if is_interruption(&e) => Err(Self::api_failed(&e)),
+            Err(e) => {
+                let note = format!("The history could not be shortened: {e}");
+                self.notify(&Event::Warning(&note));
+                Ok(None)
+            }
+        }
+    }
+
     /// Returns the number of tokens that the model takes in: by the API, or by its name.
     fn input_limit(&mut self) -> u64 {
         let model = &self.config.model;
         let Parts { client, cancel, .. } = &mut self.parts;
         *self.input_limit.get_or_insert_with(|| {
             let said = client.input_token_limit(model, cancel);
-            said.unwrap_or_else(|| input_limit::of_model(model))
+            said.unwrap_or_else(|| input_limit::by_name(model))
         })
     }
 
@@ -650,18 +612,16 @@ impl<'a> AgentSession<'a> {
     }
 
     fn write(&mut self, line: &Line) {
-        if let Some(record) = &mut self.parts.record {
+        if let Some(record) = &mut self.parts.listeners.record {
             record.write(line);
         }
     }
 
     fn notify(&mut self, event: &Event<'_>) {
-        for observer in &mut self.parts.observers {
-            observer.take(event);
-        }
+        self.parts.listeners.take(event);
     }
 
-    /// Whether to go on.
+    /// Returns an error if the session must not go on.
     fn check(&mut self) -> Result<(), SessionError> {
         self.check_record()?;
         match self.parts.cancel.interruption() {
@@ -671,10 +631,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn check_record(&mut self) -> Result<(), SessionError> {
-        if let Some(recorder) = &self.parts.recorder {
-            recorder.check().map_err(|e| failed(e.to_string()))?;
-        }
-        match &mut self.parts.record {
+        match &mut self.parts.listeners.record {
             Some(record) => record.check().map_err(|e| failed(e.to_string())),
             None => Ok(()),
         }
@@ -686,7 +643,7 @@ impl<'a> AgentSession<'a> {
             ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
             ApiErrorKind::NotRecorded => SessionError {
                 message: error.to_string(),
-                kind: SessionErrorKind::ReplayDiffers,
+                kind: SessionErrorKind::ScriptDiffers,
             },
             _ => failed(error.to_string()),
         }

@@ -1,12 +1,12 @@
-//! What a session has used.
+//! Statistics of a session.
 
 use super::call::{CallRefusal, CallState, ToolCall, ToolCallDecision};
-use gemini_tools_core::tool::ModelCall;
+use gemini_tools_core::tool::{DiffStat, ModelCall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// All that was counted in a session.
+/// The statistics of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// By model.
@@ -18,18 +18,18 @@ pub struct Stats {
     /// Calls that the rules have refused: the tool's name, and why.
     #[serde(skip)]
     pub refused: Vec<(String, CallRefusal)>,
-    /// How long the session took.
+    /// The time that the session took.
     pub duration: Duration,
 }
 
-/// What a model has used.
+/// The requests to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ModelStats {
     /// Requests that were sent: turns, and what the agent and its tools ask besides.
     pub requests: u64,
     /// Requests that came to nothing.
     pub errors: u64,
-    /// How long all of them took.
+    /// The time that all of them took.
     pub latency: Duration,
     /// Tokens of the prompts.
     pub prompt: u64,
@@ -45,7 +45,7 @@ pub struct ModelStats {
     pub tool: u64,
 }
 
-/// What became of calls.
+/// The calls of a tool, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ToolStats {
     /// All calls of the tool.
@@ -57,25 +57,12 @@ pub struct ToolStats {
     /// Calls among those that were done whose command has failed.
     #[serde(skip)]
     pub failed_commands: u64,
-    /// How long they ran.
+    /// The time that they ran.
     pub duration: Duration,
-    /// Who decided, by name of the decision.
-    pub decisions: BTreeMap<&'static str, u64>,
-    /// Lines added and removed: by the model, and by a person who changed a call.
-    pub lines: DiffLines,
-}
-
-/// Lines of edits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct DiffLines {
-    /// Added by the model.
-    pub ai_added: u64,
-    /// Removed by the model.
-    pub ai_removed: u64,
-    /// Added by a person.
-    pub user_added: u64,
-    /// Removed by a person.
-    pub user_removed: u64,
+    /// The number of calls by decision.
+    pub decisions: BTreeMap<ToolCallDecision, u64>,
+    /// Lines that edits have added and removed.
+    pub lines: DiffStat,
 }
 
 impl Stats {
@@ -93,7 +80,7 @@ impl Stats {
         own.tool += call.tokens.tool;
     }
 
-    /// Whether a call was done of a built-in tool that changes files, which
+    /// Returns true if a built-in tool has changed files, which
     /// `call_tool --undo` takes back.
     pub fn has_changed_files(&self) -> bool {
         let tools = ["replace", "smart_edit", "write_file", "save_memory"];
@@ -118,22 +105,11 @@ impl Stats {
             }
             stats.duration += call.duration;
             if let Some(decision) = call.decision {
-                let name = match decision {
-                    ToolCallDecision::Accept => "accept",
-                    ToolCallDecision::Reject => "reject",
-                    ToolCallDecision::Modify => "modify",
-                    ToolCallDecision::AutoAccept => "auto_accept",
-                };
-                *stats.decisions.entry(name).or_default() += 1;
+                *stats.decisions.entry(decision).or_default() += 1;
             }
-            let Some(stat) = call.outcome().and_then(|o| o.diff_stat.as_ref()) else {
-                continue;
-            };
-            let lines = |key: &str| stat[key].as_u64().unwrap_or_default();
-            stats.lines.ai_added += lines("ai_added_lines");
-            stats.lines.ai_removed += lines("ai_removed_lines");
-            stats.lines.user_added += lines("user_added_lines");
-            stats.lines.user_removed += lines("user_removed_lines");
+            if let Some(stat) = call.outcome().and_then(|outcome| outcome.diff_stat) {
+                stats.lines += stat;
+            }
         }
     }
 }

@@ -1,16 +1,16 @@
-//! What a model thinks, put together from its pieces.
+//! Thoughts of a model, put together from their pieces.
 //!
 //! The API sends a thought as one or more parts of a stream: a subject in bold type, then what
 //! there is to say of it. Gemini CLI reads each part by itself; here the parts of one thought are
 //! one, so that a subject is found wherever the stream cuts it.
 
-/// Where a subject begins and ends.
+/// The mark around a subject.
 const BOLD: &str = "**";
 
 /// A thought, read as Gemini CLI reads it: what is between the first two `**` is the subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thought {
-    /// What it is about; empty where it does not say.
+    /// The subject; empty where there is none.
     pub subject: String,
     /// All else of it.
     pub description: String,
@@ -54,13 +54,13 @@ impl ThoughtReader {
         before
     }
 
-    /// What there is: nothing more comes.
+    /// Returns the last thought: nothing more comes.
     pub(super) fn finish(&mut self) -> Option<Thought> {
         let thought = Thought::parse(&std::mem::take(&mut self.text));
         (!thought.is_empty()).then_some(thought)
     }
 
-    /// Whether a piece begins another thought: by a subject at the beginning of a line, where the
+    /// Returns true if a piece begins another thought: by a subject at the beginning of a line, where the
     /// one that is there has its own.
     fn is_followed_by(&self, piece: &str) -> bool {
         let begins_line = self.text.ends_with('\n') || piece.starts_with('\n');

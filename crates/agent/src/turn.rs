@@ -1,4 +1,4 @@
-//! One turn of a model: asked, listened to, and asked again where nothing came of it.
+//! A turn of a model, which is asked again if its answer can't be used.
 
 use super::call::CallRequest;
 use super::event::Event;
@@ -20,32 +20,32 @@ const MAX_TRIES: u32 = 3;
 /// Calls that a turn may have.
 pub(super) const MAX_CALLS: usize = 1_000;
 
-/// How long is waited before, the first time.
+/// The first pause before the model is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a model has said in a turn.
+/// The answer of a model in one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     /// For the history: without thoughts, texts that follow each other as one.
     pub parts: Vec<Part>,
-    /// What it wants to be called.
+    /// The calls that it wants.
     pub calls: Vec<CallRequest>,
     /// The turn's text.
     pub text: String,
-    /// Why it stopped.
+    /// The reason why it stopped.
     pub finish: Option<FinishReason>,
-    /// Why there is no answer, where it was held back.
+    /// The reason why there is no answer, where it was held back.
     pub refusal: Option<String>,
     /// The last piece, with what was used.
     pub last: Option<GenerateContentResponse>,
-    /// Whether the same was said again and again, so that the rest was not read.
+    /// Set if the text repeats itself, so that the rest was not read.
     pub is_loop: bool,
-    /// Whether there were more calls than a turn may have, so that the rest was not read.
+    /// Set if there were more calls than a turn may have, so that the rest was not read.
     pub has_too_many_calls: bool,
 }
 
 impl Turn {
-    /// The message for the history.
+    /// Returns the message for the history.
     pub fn content(&self) -> Content {
         Content {
             role: "model".to_owned(),
@@ -53,8 +53,8 @@ impl Turn {
         }
     }
 
-    /// Why it can't be used, where that may be better the next time.
-    fn flaw(&self) -> Option<&'static str> {
+    /// Returns the reason to ask again, if the answer can't be used and the next may be better.
+    fn retry_reason(&self) -> Option<&'static str> {
         if self.refusal.is_some() || self.is_loop {
             return None;
         }
@@ -96,7 +96,7 @@ impl Turn {
                 }
                 let id = match &call.id {
                     Some(id) if !id.is_empty() => id.clone(),
-                    _ => made_id(&call.name),
+                    _ => generate_id(&call.name),
                 };
                 self.calls.push(CallRequest {
                     id,
@@ -145,8 +145,8 @@ impl Turn {
     }
 }
 
-/// An id for a call that the model has given none.
-fn made_id(name: &str) -> String {
+/// Returns an id for a call that the model has given none.
+fn generate_id(name: &str) -> String {
     use std::hash::{BuildHasher, RandomState};
     let number = RandomState::new().hash_one(name);
     format!("{name}-{number:016x}")
@@ -156,7 +156,7 @@ fn made_id(name: &str) -> String {
 ///
 /// # Errors
 ///
-/// What the API says.
+/// Returns the error of the API.
 pub fn ask(
     client: &mut GeminiClient,
     model: &str,
@@ -164,56 +164,14 @@ pub fn ask(
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Turn, ApiError> {
-    // Pieces and waits are told to the same.
-    let notify = RefCell::new(notify);
-    let tell = |event: &Event<'_>| (notify.borrow_mut())(event);
     let mut tries = 0;
     loop {
         tries += 1;
-        let started = Instant::now();
-        let mut turn = Turn::default();
-        let mut loops = TextLoop::default();
-        let mut thoughts = ThoughtReader::default();
-        let mut piece = |response| {
-            let before = turn.text.len();
-            turn.take(response, &mut thoughts, &mut |event| tell(event));
-            if loops.grows(&turn.text[before..]) {
-                turn.is_loop = true;
-            }
-            if turn.is_loop || turn.has_too_many_calls {
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        };
-        let mut attempted = |attempt: &Attempt<'_>| {
-            tell(&Event::ModelCall(&attempt.call));
-            if let (Some(error), Some(wait)) = (attempt.error, attempt.wait) {
-                tell(&Event::Waits { error, wait });
-            }
-        };
-        let asked = client.stream_telling(model, request, cancel, &mut piece, &mut attempted);
-        let duration = started.elapsed();
-        if let Some(thought) = thoughts.finish() {
-            tell(&Event::Thought(&thought));
-        }
-        if let Err(error) = asked {
-            tell(&Event::ApiFailed {
-                error: &error,
-                duration,
-            });
-            return Err(error);
-        }
-        tell(&Event::Response {
-            last: turn.last.as_ref(),
-            duration,
-        });
-        let Some(flaw) = turn.flaw() else {
+        let turn = ask_once(client, model, request, cancel, notify)?;
+        let Some(reason) = turn.retry_reason().filter(|_| tries < MAX_TRIES) else {
             return Ok(turn);
         };
-        if tries == MAX_TRIES {
-            return Ok(turn);
-        }
-        tell(&Event::Retry(flaw));
+        notify(&Event::Retry(reason));
         // A model that is played is as good at once.
         let pause = if client.is_played() {
             Duration::ZERO
@@ -225,4 +183,54 @@ pub fn ask(
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Asks for one answer.
+fn ask_once(
+    client: &mut GeminiClient,
+    model: &str,
+    request: &impl ModelRequest,
+    cancel: &Cancellation,
+    notify: &mut dyn FnMut(&Event<'_>),
+) -> Result<Turn, ApiError> {
+    // Pieces and attempts have one receiver.
+    let notify = RefCell::new(notify);
+    let tell = |event: &Event<'_>| (notify.borrow_mut())(event);
+    let started = Instant::now();
+    let mut turn = Turn::default();
+    let mut loops = TextLoop::default();
+    let mut thoughts = ThoughtReader::default();
+    let mut piece = |response| {
+        let before = turn.text.len();
+        turn.take(response, &mut thoughts, &mut |event| tell(event));
+        turn.is_loop |= loops.grows(&turn.text[before..]);
+        if turn.is_loop || turn.has_too_many_calls {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let mut attempted = |attempt: &Attempt<'_>| {
+        tell(&Event::ModelCall(&attempt.call));
+        if let Some(error) = attempt.error {
+            let wait = attempt.wait;
+            tell(&Event::AttemptFailed { error, wait });
+        }
+    };
+    let asked = client.stream_telling(model, request, cancel, &mut piece, &mut attempted);
+    let duration = started.elapsed();
+    if let Some(thought) = thoughts.finish() {
+        tell(&Event::Thought(&thought));
+    }
+    if let Err(error) = asked {
+        tell(&Event::ApiFailed {
+            error: &error,
+            duration,
+        });
+        return Err(error);
+    }
+    tell(&Event::Response {
+        last: turn.last.as_ref(),
+        duration,
+    });
+    Ok(turn)
 }

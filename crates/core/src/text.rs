@@ -316,6 +316,54 @@ pub fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
+/// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
+/// accents first, punctuation before digits before letters.
+pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
+    const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+    // Keys of ASCII characters lie below this, those of all others begin with it.
+    const BEYOND: u8 = 0xc0;
+    let ascii = |b: u8| -> u8 {
+        match b {
+            b'0'..=b'9' | b'a'..=b'z' => b,
+            b'A'..=b'Z' => b.to_ascii_lowercase(),
+            _ => PUNCTUATION
+                .iter()
+                .position(|p| *p == b)
+                .map_or(1, |i| 2 + i as u8),
+        }
+    };
+    if name.is_ascii() {
+        key.extend(name.iter().map(|b| ascii(*b)));
+        return;
+    }
+    for c in String::from_utf8_lossy(name).chars() {
+        match base_letter(c) {
+            c if c.is_ascii() => key.push(ascii(c as u8)),
+            c => {
+                for lower in c.to_lowercase() {
+                    key.push(BEYOND);
+                    key.extend(u32::from(lower).to_be_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// Returns the letter under an accent, for the letters of Latin-1.
+fn base_letter(c: char) -> char {
+    match c {
+        'À'..='Å' | 'à'..='å' => 'a',
+        'Ç' | 'ç' => 'c',
+        'È'..='Ë' | 'è'..='ë' => 'e',
+        'Ì'..='Ï' | 'ì'..='ï' => 'i',
+        'Ñ' | 'ñ' => 'n',
+        'Ò'..='Ö' | 'ò'..='ö' => 'o',
+        'Ù'..='Ü' | 'ù'..='ü' => 'u',
+        'Ý' | 'ý' | 'ÿ' => 'y',
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{

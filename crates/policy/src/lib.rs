@@ -164,6 +164,21 @@ impl<'a> PolicyCall<'a> {
             is_built_in: false,
         }
     }
+
+    /// Makes a call of the tool of this name. Of a built-in tool's name, all other names of the tool
+    /// and its arguments are known; an alias has none.
+    pub fn by_name(name: &'a str, args: &'a Map<String, Value>) -> Self {
+        let known = builtin::find_exactly(name);
+        Self {
+            renamed: known.map_or(&[], |known| known.usage.renamed),
+            ..Self::of_tool(name, known.map_or(&[], |known| known.info.aliases), args)
+        }
+    }
+}
+
+/// Returns true for the name of a built-in tool.
+pub fn is_built_in(name: &str) -> bool {
+    builtin::find_exactly(name).is_some()
 }
 
 /// A tool of an MCP server.

@@ -1,4 +1,4 @@
-//! What the command line of `run_agent` looks like; what it means is in `options`.
+//! The arguments of `run_agent`; `options` reads them.
 
 use clap::{Arg, ArgAction, Command};
 
@@ -12,14 +12,14 @@ Examples:
   run_agent --session s.jsonl 'Begin'
   run_agent --resume s.jsonl 'Go on'
   run_agent --continue 'And now the tests'
-  run_agent --record run.jsonl 'What does this project do?'
-  run_agent --replay run.jsonl --replay-check
+  run_agent --record run.yaml 'What does this project do?'
+  run_agent --model-script run.yaml
 
 The tools are the built-in ones, by get_tools and call_tool beside this executable, those of the MCP servers in the \
 settings, and those of a pair of commands that the options or the settings name (tools.discoveryCommand, \
 tools.callCommand). What a project's settings name counts with --trust.
 
-Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 4 a replay differs, 42 prompt, option or setting \
+Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-refusal), 4 a model script differs, 42 prompt, option or setting \
 that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
@@ -28,7 +28,7 @@ GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.
 
 /// The command line of `run_agent`.
 pub(crate) fn command() -> Command {
-    limits_and_sessions(played(task()))
+    sessions(limits(script(tools(task()))))
 }
 
 fn flag(id: &'static str, help: &'static str) -> Arg {
@@ -52,7 +52,7 @@ fn seconds(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// What to do, by which model, with which tools.
+/// Returns the arguments for the task, the model and the approval of calls.
 fn task() -> Command {
     Command::new("run_agent")
         .version(gemini_tools::VERSION)
@@ -96,6 +96,11 @@ fn task() -> Command {
             "PATHS",
             "Policy files, or directories of such, instead of ~/.gemini/policies",
         ))
+}
+
+/// Adds the commands of the tools.
+fn tools(command: Command) -> Command {
+    command
         .arg(
             value(
                 "discovery-command",
@@ -126,42 +131,26 @@ fn task() -> Command {
         ))
 }
 
-/// What is recorded of the model, and what takes its place.
-fn played(command: Command) -> Command {
+/// Adds the script in the model's place, and the one that is recorded.
+fn script(command: Command) -> Command {
     command
         .arg(value(
             "record",
             "FILE",
-            "Record the model's side of the run and the tools' answers",
+            "Record the run as a model script: the model's turns, and what the tools answered",
         ))
-        .arg(
-            value(
-                "replay",
-                "FILE",
-                "Play a recording or a session in the model's place; tools run",
-            )
-            .conflicts_with_all(["resume", "continue"]),
-        )
-        .arg(
-            flag(
-                "replay-check",
-                "End with status 4 if a tool's answer differs from the recorded one",
-            )
-            .requires("replay")
-            .conflicts_with("record"),
-        )
         .arg(
             value(
                 "model-script",
                 "FILE",
-                "Play turns that are written by hand, as YAML or JSON",
+                "Play turns of a file in the model's place, as YAML or JSON; the tools run",
             )
-            .conflicts_with_all(["replay", "resume", "continue"]),
+            .conflicts_with_all(["resume", "continue"]),
         )
 }
 
-/// Adds the limits of a session, and where it is shown and kept.
-fn limits_and_sessions(command: Command) -> Command {
+/// Adds the limits of a session, and the form in which it is shown.
+fn limits(command: Command) -> Command {
     command
         .arg(
             value(
@@ -188,6 +177,11 @@ fn limits_and_sessions(command: Command) -> Command {
             .short('o')
             .value_parser(["text", "json", "stream-json"]),
         )
+}
+
+/// Adds the files of a session, and what its tools may reach.
+fn sessions(command: Command) -> Command {
+    command
         .arg(value("session", "FILE", "Keep the session in this file").conflicts_with("resume"))
         .arg(value(
             "resume",

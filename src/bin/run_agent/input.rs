@@ -11,18 +11,18 @@ use std::io::IsTerminal;
 /// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// How often it is looked whether the session has to end.
+/// Interval at which it is checked if the session has to end.
 const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// What the user says.
+/// The prompt of the user.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     /// All of it: standard input first, where it is not a terminal, then the command line.
     pub(crate) text: String,
-    /// What the command line has of it, which a person has written for this session.
+    /// The part on the command line, which a person has written for this session.
     pub(crate) written: String,
 }
 

@@ -2,14 +2,14 @@
 
 mod command;
 mod input;
+mod model;
 mod options;
-mod played;
 mod setup;
 mod show;
 
+use crate::model::Model;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
-use gemini_tools::agent::pair::Pair;
 use gemini_tools::agent::session::AgentSession;
 use gemini_tools::process::signals::Signals;
 use gemini_tools::tool::Cancellation;
@@ -66,10 +66,13 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
         error
     };
     let prompt = input::prompt(options, cancel).map_err(fail)?;
-    let mut setup = setup::Setup::new(options).map_err(fail)?;
+    let setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(options, cancel).map_err(fail)?;
-    let played = played::Played::new(options, &setup).map_err(fail)?;
-    let prompts = played::prompts(played.as_ref(), &setup, prompt, cancel).map_err(fail)?;
+    let script = model::script(options, &setup).map_err(fail)?;
+    let prompt = model::prompt(prompt, script.as_ref());
+    let message = setup
+        .message(options, &pair, &prompt, cancel)
+        .map_err(fail)?;
     let no_prompt = match options.model_script {
         Some(_) => {
             "There is no prompt. Give one as an argument, by --prompt, on standard input, or as \
@@ -77,38 +80,29 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
         }
         None => "There is no prompt. Give one as an argument, by --prompt, or on standard input.",
     };
-    let is_empty = prompts.iter().all(|(_, parts)| parts.is_empty());
+    let is_empty = message.is_empty();
     let goes_on = options.resume.is_some() || options.continues;
     if is_empty && !goes_on {
         return Err(fail(bad_input(no_prompt)));
     }
-    let texts: Vec<&str> = prompts.iter().map(|(text, _)| text.as_str()).collect();
-    let run = played::run(options, &setup, played, &texts.join("\n\n")).map_err(fail)?;
-    let replay = run.replay.clone();
-    let mut session = session(&mut setup, options, &pair, signals, run).map_err(fail)?;
+    let model = Model::new(options, &setup, script, &prompt.text).map_err(fail)?;
+    let player = model.player.clone();
+    let (parts, config, resumed) = setup
+        .session_parts(options, &pair, signals, model)
+        .map_err(fail)?;
+    let mut session = AgentSession::new(setup.id.clone(), parts, config, resumed);
     if is_empty && !session.is_unfinished() {
         return Err(fail(bad_input(no_prompt)));
     }
-    let ended = session.run_all(prompts).map(drop);
+    let ended = session.run(&prompt.text, message).map(drop);
     let refused = &session.stats().refused;
     show::refused(options, refused);
     if ended.is_ok() {
-        show::expectations(options, replay.as_ref());
+        show::expectations(options, player.as_ref());
     }
     show::undo(session.stats(), setup.journal_session());
     let is_failure = options.fail_on_refusal && !refused.is_empty();
     ended.map(|()| if is_failure { REFUSED } else { 0 })
-}
-
-fn session<'a>(
-    setup: &mut setup::Setup,
-    options: &RunAgentOptions,
-    pair: &'a Pair,
-    signals: &Arc<Signals>,
-    run: played::Run,
-) -> Result<AgentSession<'a>, SessionError> {
-    let (parts, config, resumed) = setup.session_parts(options, pair, signals, run)?;
-    Ok(AgentSession::new(setup.id.clone(), parts, config, resumed))
 }
 
 pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {

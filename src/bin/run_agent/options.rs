@@ -1,4 +1,4 @@
-//! What the command line says.
+//! The options of the command line.
 
 use crate::command::command;
 use clap::ArgMatches;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The exit status of a command line that can't be used, as Gemini CLI has it.
 const BAD_INPUT: u8 = 42;
 
-/// How the session is shown.
+/// The form in which a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
     Text,
@@ -20,7 +20,7 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -47,18 +47,9 @@ pub(crate) struct RunAgentOptions {
     pub(crate) keeps: bool,
     pub(crate) report: Option<PathBuf>,
     pub(crate) record: Option<PathBuf>,
-    pub(crate) replay: Option<PathBuf>,
-    pub(crate) replay_check: bool,
     pub(crate) model_script: Option<PathBuf>,
     pub(crate) sandbox: Option<String>,
     pub(crate) include: Vec<PathBuf>,
-}
-
-impl RunAgentOptions {
-    /// Whether a file takes the model's place.
-    pub(crate) fn is_replay(&self) -> bool {
-        self.replay.is_some() || self.model_script.is_some()
-    }
 }
 
 /// Reads the command line.
@@ -114,8 +105,6 @@ pub(crate) fn options() -> Result<RunAgentOptions, u8> {
         keeps: !matches.get_flag("no-session"),
         report: path("report"),
         record: path("record"),
-        replay: path("replay"),
-        replay_check: matches.get_flag("replay-check"),
         model_script: path("model-script"),
         sandbox: text("sandbox"),
         include: list("include-directories")

@@ -1,21 +1,20 @@
 //! From options, settings and environment to a session.
 
 use crate::input::Prompt;
+use crate::model::Model;
 use crate::options::RunAgentOptions;
-use crate::played::Run;
 use crate::{bad_input, failed, show, warn};
-use gemini_tools::ToolRegistry;
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::kept::KeptSessions;
+use gemini_tools::agent::model_script::Places;
 use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
-use gemini_tools::agent::record::{Resumed, SessionRecord};
-use gemini_tools::agent::replay::Places;
-use gemini_tools::agent::session::{Parts, SessionConfig};
+use gemini_tools::agent::record::{SessionRecord, StoredSession};
+use gemini_tools::agent::session::{Listeners, Parts, SessionConfig};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::approval::{ApprovalPrompt, Gate};
-use gemini_tools::builtin::{self, ToolEnv};
+use gemini_tools::builtin;
 use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
 use gemini_tools::journal::SESSION;
@@ -25,7 +24,7 @@ use gemini_tools::registry::{hint, nearest};
 use gemini_tools::session::roots_from_env;
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::visible;
-use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError};
+use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
@@ -39,16 +38,17 @@ use std::sync::Arc;
 /// The model that Gemini CLI asks by default.
 const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
-/// What shell commands may do by default.
+/// The sandbox of shell commands by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
 /// The variable by which `get_tools` lists the tools of MCP servers; `0` leaves them aside here.
 const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
-/// All that is known before the session.
+/// The settings and the workspace of a session.
 pub(crate) struct Setup {
     pub(crate) id: String,
-    tool_env: ToolEnv,
+    settings: Settings,
+    workspace: Workspace,
     home: Option<PathBuf>,
 }
 
@@ -92,13 +92,10 @@ impl Setup {
         }
         Ok(Self {
             id: unique_id(),
-            tool_env: ToolEnv::new(Arc::new(workspace)).with_settings(Arc::new(settings)),
+            settings,
+            workspace,
             home,
         })
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.tool_env.settings
     }
 
     /// The tools.
@@ -164,13 +161,13 @@ impl Setup {
         Ok(())
     }
 
-    /// Whether a name is that of a tool of a server in the settings that has declared no tools.
+    /// Returns true for a tool of a server in the settings that has declared no tools.
     fn is_of_silent_server(&self, name: &str, pair: &Pair) -> bool {
         let has_tools = |server: &str| {
             let mut servers = pair.tools().iter().filter_map(|tool| tool.mcp.as_ref());
             servers.any(|mcp| mcp.server == server)
         };
-        let mut servers = self.settings().mcp.servers.iter();
+        let mut servers = self.settings.mcp.servers.iter();
         servers.any(|(server, _)| name.starts_with(&format!("{server}__")) && !has_tools(server))
     }
 
@@ -201,7 +198,7 @@ impl Setup {
         };
         // Our own commands, where a pair names them, would come twice.
         let words = foreign.words().map_err(|e| failed(e.to_string()))?;
-        let root = self.tool_env.workspace.root();
+        let root = self.workspace.root();
         let is_own = |program: &str, name| own_name(program, root) == Some(name);
         let lists_own = is_own(&words[0], "get_tools");
         if lists_own && is_own(&foreign.call, "call_tool") {
@@ -225,7 +222,7 @@ impl Setup {
                 call: call.clone(),
             }));
         }
-        let settings = self.settings();
+        let settings = &self.settings;
         let chosen = &settings.commands;
         let found = chosen.projects.as_ref().or(chosen.users.as_ref());
         if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
@@ -249,11 +246,11 @@ impl Setup {
 
     /// By what the changes of this run are listed, where they are kept.
     pub(crate) fn journal_session(&self) -> Option<&str> {
-        let is_kept = self.settings().undo.enabled && self.home.is_some();
+        let is_kept = self.settings.undo.enabled && self.home.is_some();
         is_kept.then_some(self.id.as_str())
     }
 
-    /// What both commands get besides the environment.
+    /// Returns variables that both commands get besides the environment.
     fn environment(&self, options: &RunAgentOptions) -> Vec<(String, String)> {
         let mut added = Vec::new();
         let is_set = !variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
@@ -261,9 +258,9 @@ impl Setup {
             (Some(mode), _) => Some(mode.clone()),
             (None, true) => None,
             (None, false) => self
-                .settings()
+                .settings
                 .sandbox
-                .default_for_agents(DEFAULT_SANDBOX, self.settings().trust.is_trusted()),
+                .default_for_agents(DEFAULT_SANDBOX, self.settings.trust.is_trusted()),
         };
         if options.trust {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
@@ -298,14 +295,14 @@ impl Setup {
             allowed: options.allowed.clone(),
             ..Extra::with_paths(&options.policy)
         };
-        let root = self.tool_env.workspace.root();
-        let policy = Policy::load(self.settings(), self.home.as_deref(), root, &extra);
+        let root = self.workspace.root();
+        let policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
         Gate::new(policy, Some(options.approval))
     }
 
-    /// Whether there is something at a path of the workspace.
+    /// Returns an error if there is nothing at a path of the workspace.
     fn found(&self, path: &str) -> Result<(), ToolError> {
-        let workspace = &self.tool_env.workspace;
+        let workspace = &self.workspace;
         let place = workspace.locate(path)?;
         workspace.stat(&place).map(drop)
     }
@@ -333,9 +330,11 @@ impl Setup {
         )))
     }
 
-    /// The user's message: the prompt, and the files that it names.
+    /// Returns the user's message: the prompt, and the files that it names.
     pub(crate) fn message(
         &self,
+        options: &RunAgentOptions,
+        pair: &Pair,
         prompt: &Prompt,
         cancel: &Cancellation,
     ) -> Result<Vec<Part>, SessionError> {
@@ -355,22 +354,22 @@ impl Setup {
         if paths.is_empty() {
             return Ok(vec![Part::text(text)]);
         }
-        let mut registry = ToolRegistry::default();
-        builtin::register(&mut registry, &self.tool_env).map_err(|e| failed(e.to_string()))?;
-        let cx = Context::new(cancel.clone(), false);
-        let read = registry
-            .execute("read_many_files", json!({ "paths": paths }), &cx)
-            .map_err(|e| bad_input(format!("What the prompt names can't be read: {e}")))?;
-        Ok(at_paths::message_parts(text, &read.llm_content))
+        let call_tool = own_directory()?.join("call_tool");
+        let read = pair.read_files(&paths, &call_tool, &self.environment(options), cancel);
+        let read = read.map_err(|e| match cancel.interruption() {
+            Some(why) => why.into(),
+            None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
+        })?;
+        Ok(at_paths::message_parts(text, &read))
     }
 
-    /// The model to ask; `recorded` is that of what is played.
-    pub(crate) fn model(&self, options: &RunAgentOptions, recorded: Option<String>) -> String {
+    /// Returns the name of the model; `scripted` is that of the script.
+    pub(crate) fn model(&self, options: &RunAgentOptions, scripted: Option<String>) -> String {
         let chosen = || std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
-        let given = options.model.clone().or(recorded);
+        let given = options.model.clone().or(scripted);
         given
             .or_else(chosen)
-            .or_else(|| self.settings().model.clone())
+            .or_else(|| self.settings.model.clone())
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
     }
 
@@ -381,49 +380,49 @@ impl Setup {
             .map_err(|e| failed(e.to_string()))
     }
 
-    /// The directories of the run, as recordings name them.
+    /// Returns the directories of the run with their names in scripts.
     pub(crate) fn places(&self) -> Places {
         let given = std::env::var_os("PWD").map(PathBuf::from);
-        let root = self.tool_env.workspace.root();
+        let root = self.workspace.root();
         // The shell's word for the directory counts where it is one.
         let given = given
             .filter(|given| std::fs::canonicalize(given).is_ok_and(|real| real.as_path() == root));
         Places::new(root, given.as_deref(), self.home.as_deref())
     }
 
-    /// All that a session is made of.
+    /// Returns the parts of a session.
     pub(crate) fn session_parts<'a>(
         &self,
         options: &RunAgentOptions,
         pair: &'a Pair,
         signals: &Arc<Signals>,
-        run: Run,
-    ) -> Result<(Parts<'a>, SessionConfig, Option<Resumed>), SessionError> {
-        let Run {
+        model: Model,
+    ) -> Result<(Parts<'a>, SessionConfig, Option<StoredSession>), SessionError> {
+        let Model {
             client,
-            model,
+            name: model,
             recorder,
-            replay,
-        } = run;
-        let kept = self.record(options, &model)?;
-        let memory = context::memory(&self.tool_env);
+            player,
+        } = model;
+        let kept = self.session_file(options, &model)?;
+        let memory = context::memory(&self.workspace, &self.settings.context_file_names);
         for problem in &memory.problems {
             warn(&visible(problem));
         }
-        let system = context::system_prompt(&self.tool_env, &memory.text)
+        let system = context::system_prompt(&self.workspace, &memory.text)
             .map_err(|e| bad_input(e.to_string()))?;
         let config = SessionConfig {
             generation: generation(&model),
             model,
             system,
             context: vec![
-                Content::user(context::environment_message(&self.tool_env)),
+                Content::user(context::environment_message(&self.workspace)),
                 Content {
                     role: "model".to_owned(),
                     parts: vec![Part::text(ACKNOWLEDGEMENT)],
                 },
             ],
-            max_turns: options.max_turns.or(self.settings().max_turns),
+            max_turns: options.max_turns.or(self.settings.max_turns),
             describes: show::describes(options),
         };
         let parts = Parts {
@@ -435,35 +434,48 @@ impl Setup {
                     Box::new(terminal.with_signals(Arc::clone(signals)));
                 asker
             }),
-            observers: show::observers(options, kept.go_on, self.journal_session()),
-            record: kept.file,
-            recorder,
-            replay,
+            listeners: Listeners {
+                observers: show::observers(options, kept.go_on, self.journal_session()),
+                record: kept.file,
+                recorder,
+                ..Listeners::default()
+            },
+            player,
             cancel: signals.cancellation().clone(),
         };
         Ok((parts, config, kept.resumed))
     }
 
-    /// Where the session is kept, what is there of it, and the command by which it goes on.
-    fn record(&self, options: &RunAgentOptions, model: &str) -> Result<Record, SessionError> {
+    /// Returns the file of the session to go on with, if the options want that.
+    fn resumed_file(
+        options: &RunAgentOptions,
+        kept: Option<&KeptSessions>,
+    ) -> Result<Option<PathBuf>, SessionError> {
+        if !options.continues {
+            return Ok(options.resume.clone());
+        }
+        let Some(kept) = kept else {
+            return Err(bad_input(
+                "Without a home directory (HOME) no session is kept to go on with (--continue).",
+            ));
+        };
+        let newest = kept.newest().ok_or_else(|| {
+            bad_input("There is no session of this directory to go on with (--continue).")
+        })?;
+        Ok(Some(newest))
+    }
+
+    /// Opens the file of the session, and reads it where the session goes on.
+    fn session_file(
+        &self,
+        options: &RunAgentOptions,
+        model: &str,
+    ) -> Result<SessionFile, SessionError> {
         let unusable =
             |e: gemini_tools::agent::record::SessionRecordError| bad_input(e.to_string());
         let named = options.session.as_ref().or(options.resume.as_ref());
         let kept = named.is_none().then(|| self.kept()).flatten();
-        let resumed = match &kept {
-            Some(kept) if options.continues => {
-                let newest = kept.newest();
-                Some(newest.ok_or_else(|| {
-                    bad_input("There is no session of this directory to go on with (--continue).")
-                })?)
-            }
-            None if options.continues => {
-                return Err(bad_input(
-                    "Without a home directory (HOME) no session is kept to go on with (--continue).",
-                ));
-            }
-            _ => options.resume.clone(),
-        };
+        let resumed = Self::resumed_file(options, kept.as_ref())?;
         let go_on = named.map_or_else(
             || "run_agent --continue".to_owned(),
             |path| format!("run_agent --resume {}", quoted(path)),
@@ -474,60 +486,56 @@ impl Setup {
                 std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
             };
             let (record, resumed) = if is_empty(&path) {
-                let record =
-                    SessionRecord::create(&path, &self.id, model, false).map_err(unusable)?;
+                let record = SessionRecord::create(&path, &self.id, model).map_err(unusable)?;
                 (record, None)
             } else {
                 let (record, resumed) = SessionRecord::resume(&path).map_err(unusable)?;
                 (record, Some(resumed))
             };
-            return Ok(Record {
-                file: Some(if kept.is_some() {
-                    record.spare()
-                } else {
-                    record
-                }),
+            let record = if kept.is_some() {
+                record.best_effort()
+            } else {
+                record
+            };
+            return Ok(SessionFile {
                 resumed,
-                go_on: Some(go_on),
+                ..SessionFile::new(record, go_on)
             });
         }
         if let Some(path) = &options.session {
-            let record = SessionRecord::create(path, &self.id, model, options.is_replay())
-                .map_err(unusable)?;
-            return Ok(Record::new(record, go_on));
+            let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
+            return Ok(SessionFile::new(record, go_on));
         }
         // The session was not asked to be kept: without a place for it, it is as good. That of a
-        // replay is not what --continue should go on with.
+        // script is not what --continue should go on with.
         let path = kept
-            .filter(|_| options.keeps && !options.is_replay())
+            .filter(|_| options.keeps && options.model_script.is_none())
             .map(|kept| kept.make(&self.id));
         let Some(Ok(path)) = path else {
-            return Ok(Record::default());
+            return Ok(SessionFile::default());
         };
-        Ok(
-            SessionRecord::create(&path, &self.id, model, false).map_or_else(
-                |_| Record::default(),
-                |record| Record::new(record.spare(), go_on),
-            ),
-        )
+        Ok(SessionRecord::create(&path, &self.id, model).map_or_else(
+            |_| SessionFile::default(),
+            |record| SessionFile::new(record.best_effort(), go_on),
+        ))
     }
 
     /// The sessions of the current directory that are kept.
     fn kept(&self) -> Option<KeptSessions> {
         let home = self.home.as_deref()?;
-        Some(KeptSessions::new(home, self.tool_env.workspace.root()))
+        Some(KeptSessions::new(home, self.workspace.root()))
     }
 }
 
-/// How a session is kept.
+/// The file of a session, and the command by which it goes on.
 #[derive(Default)]
-struct Record {
+struct SessionFile {
     file: Option<SessionRecord>,
-    resumed: Option<Resumed>,
+    resumed: Option<StoredSession>,
     go_on: Option<String>,
 }
 
-impl Record {
+impl SessionFile {
     fn new(file: SessionRecord, go_on: String) -> Self {
         Self {
             file: Some(file),
@@ -547,7 +555,7 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Whether a stream leads to a person. Pipes and files beside it are a person's, as in
+/// Returns true if a stream leads to a person. Pipes and files beside it are a person's, as in
 /// `git diff | run_agent`; who has taken all three is a program.
 fn is_person_there() -> bool {
     std::io::stdin().is_terminal()
@@ -560,12 +568,12 @@ fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
 }
 
-/// Whether the MCP servers of the settings have tools in this session.
+/// Returns true if the MCP servers of the settings have tools in this session.
 fn uses_servers(options: &RunAgentOptions) -> bool {
     !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
 
-/// Where the executables of this one's build are.
+/// Returns the directory of this executable and its siblings.
 fn own_directory() -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe()
         .map_err(|e| failed(format!("The path of run_agent can't be found out: {e}.")))?;
@@ -590,7 +598,7 @@ fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What Gemini CLI asks of a model: 0.8.2 of those up to 2.5, 0.61.0 of later ones.
+/// Returns the parameters of Gemini CLI: of 0.8.2 for models up to 2.5, of 0.61.0 for later ones.
 fn generation(model: &str) -> GenerationConfig {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let config = if name.starts_with("gemini-3") {

@@ -1,14 +1,13 @@
-//! Where a session is shown and recorded.
+//! The observers of a session, and messages beside it.
 
 use crate::options::{OutputFormat, RunAgentOptions};
 use crate::warn;
 use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Event, Observer, SessionError};
+use gemini_tools::agent::model_script::Player;
 use gemini_tools::agent::output::{
-    JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TerminalOutput,
-    TextOnTerminal, TextOutput,
+    JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TextOutput,
 };
-use gemini_tools::agent::replay::Replay;
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
@@ -20,10 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The width of a terminal that does not say its own.
 const COLUMNS: usize = 80;
 
-/// Whether something of the session that was asked for could not be written.
+/// Set once output or report could not be written.
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Whether output or report could not be written; that was told.
+/// Returns true if output or report could not be written, about which there was a warning.
 pub(crate) fn is_incomplete() -> bool {
     IS_INCOMPLETE.load(Ordering::Relaxed)
 }
@@ -85,58 +84,54 @@ pub(crate) fn observers(
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
-    // A replay asks no model, and uses no tokens that could be counted.
+    // A script uses no tokens that could be counted.
     let telemetry = TelemetryConfig::read(|name| std::env::var_os(name));
-    if let Some(config) = telemetry.filter(|_| !options.is_replay()) {
+    if let Some(config) = telemetry.filter(|_| options.model_script.is_none()) {
         observers.push(Box::new(Telemetry::new(config, warn)));
     }
     if let Some(path) = &options.report {
         let session = journal_session.map(str::to_owned);
-        let report = HtmlReport::new(path.clone(), unwritten).with_journal_session(session);
+        let report = HtmlReport::new(path.clone(), session, unwritten);
         observers.push(Box::new(report));
     }
     if is_watched(options) && is_live() {
-        let text = match (stdout().is_terminal(), is_styled()) {
-            (false, _) => TextOnTerminal::None,
-            (true, false) => TextOnTerminal::InPieces,
-            (true, true) => TextOnTerminal::InLines,
-        };
-        let live = LiveOutput::new(stderr(), columns, is_styled(), text, observers);
+        let shows_text = stdout().is_terminal();
+        let live = LiveOutput::new(stderr(), columns, is_styled(), shows_text, observers);
         return vec![Box::new(live)];
     }
     observers
 }
 
-/// Whether a line may be drawn anew and erased. The terminal of a CI job is a file that is read
+/// Returns true if a line may be drawn anew and erased. The terminal of a CI job is a file that is read
 /// later.
 fn is_live() -> bool {
     let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
     !is_dumb() && !is_ci
 }
 
-/// Whether calls are shown or reported, in words where there are some.
+/// Returns true if calls are shown or reported, in words where there are some.
 pub(crate) fn describes(options: &RunAgentOptions) -> bool {
     is_watched(options) || options.report.is_some()
 }
 
-/// What goes to standard output.
+/// Returns the observer that writes to standard output.
 fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
     match options.format {
         OutputFormat::Json => Box::new(JsonOutput::new(ReportingStdout::new())),
         OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(ReportingStdout::new())),
-        OutputFormat::Text if stdout().is_terminal() => {
-            Box::new(TerminalOutput::new(ReportingStdout::new(), is_styled()))
+        OutputFormat::Text => {
+            let is_terminal = stdout().is_terminal();
+            Box::new(TextOutput::new(ReportingStdout::new(), is_terminal))
         }
-        OutputFormat::Text => Box::new(TextOutput::new(ReportingStdout::new())),
     }
 }
 
-/// Whether a terminal gets colours.
+/// Returns true if a terminal gets colours.
 fn is_styled() -> bool {
     !is_dumb() && ColourChoice::Auto.shows_on(true)
 }
 
-/// Whether the terminal obeys no escape sequences.
+/// Returns true if the terminal obeys no escape sequences.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
@@ -161,8 +156,8 @@ pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
 }
 
 /// Says how many expectations of a model script a run has met that has passed.
-pub(crate) fn expectations(options: &RunAgentOptions, replay: Option<&Replay>) {
-    let met = replay.map_or(0, Replay::expectations_met);
+pub(crate) fn expectations(options: &RunAgentOptions, player: Option<&Player>) {
+    let met = player.map_or(0, Player::expectations_met);
     if met > 0 && options.format == OutputFormat::Text {
         warn(&format!("{} met", counted(met, "expectation")));
     }
@@ -204,7 +199,7 @@ fn unique(names: &[String]) -> Vec<&str> {
     each
 }
 
-/// Whether a person sees on standard error what goes on.
+/// Returns true if a person sees the calls on standard error.
 fn is_watched(options: &RunAgentOptions) -> bool {
     stderr().is_terminal() && options.format == OutputFormat::Text
 }

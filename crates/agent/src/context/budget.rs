@@ -1,4 +1,4 @@
-//! How much text the memory may hold, and reading files within that.
+//! A budget for the text of the memory, and reading files within it.
 
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::OpenFile;
@@ -71,7 +71,7 @@ impl Budget {
     }
 }
 
-/// Why a file is not in the memory.
+/// The reason why a file is not in the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotRead {
     Missing,

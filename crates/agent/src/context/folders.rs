@@ -1,8 +1,7 @@
 //! The tree of directories that the model is shown, drawn as Gemini CLI draws it.
 
-use super::shown_line;
-use gemini_tools_builtin_tools::builtin::push_collation_key;
-use gemini_tools_core::text::visible;
+use super::line_of;
+use gemini_tools_core::text::{push_collation_key, visible};
 use gemini_tools_workspace::ignore::Ignored;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
@@ -35,7 +34,7 @@ pub(super) fn structure(workspace: &Workspace) -> String {
         left -= tree.fill(root);
         text.push_str(&format!(
             "\n\n{}/\n",
-            shown_line(root.path()).trim_end_matches('/')
+            line_of(root.path()).trim_end_matches('/')
         ));
         match tree.folders.first() {
             Some(top) if top.is_closed => text.push_str("(It can't be read.)"),
@@ -55,7 +54,7 @@ struct Folder {
     /// Indices.
     folders: Vec<usize>,
     more_folders: bool,
-    /// Nothing in it is shown, though there may be something.
+    /// Set if its content is not shown.
     is_closed: bool,
 }
 
@@ -133,7 +132,7 @@ impl<'a> Tree<'a> {
                 break;
             }
             self.entries += 1;
-            self.folders[index].files.push(shown(&file.name));
+            self.folders[index].files.push(visible_name(&file.name));
         }
         for folder in entries.iter().filter(|e| e.is_dir) {
             if self.is_full() {
@@ -146,7 +145,7 @@ impl<'a> Tree<'a> {
                 || NOT_ENTERED.contains(&folder.name.as_slice());
             let new = self.folders.len();
             self.folders.push(Folder {
-                name: shown(&folder.name),
+                name: visible_name(&folder.name),
                 is_closed,
                 ..Folder::default()
             });
@@ -194,7 +193,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn shown(name: &[u8]) -> String {
+fn visible_name(name: &[u8]) -> String {
     visible(&show_name(name)).into_owned()
 }
 
@@ -210,7 +209,7 @@ mod tests {
 
     /// The tree of the project, without what is before it.
     fn tree(place: &Place) -> String {
-        let text = structure(&place.tool_env("", &[]).workspace);
+        let text = structure(&place.workspace("", &[]));
         let root = format!("\n\n{}/\n", place.root.display());
         text.split_once(&root)
             .expect("the root's line")
@@ -300,11 +299,11 @@ mod tests {
             place.write(&format!("lib/{n:03}"), "");
         }
         let lib = place.home.join("lib");
-        let text = structure(&place.tool_env("", &[&lib]).workspace);
+        let text = structure(&place.workspace("", &[&lib]));
         assert_eq!(text.matches("───0").count(), 200, "{text}");
         let empty = place.home.join("empty");
         std::fs::create_dir(&empty).expect("made");
-        let text = structure(&place.tool_env("", &[&empty]).workspace);
+        let text = structure(&place.workspace("", &[&empty]));
         assert!(text.ends_with(&format!("{}/", empty.display())), "{text}");
     }
 }

@@ -4,9 +4,9 @@
 //! and what lies below, whatever a path or a link says.
 
 use super::budget::{Budget, NotRead};
-use super::code;
 use crate::at_paths::without_punctuation;
 use gemini_tools_workspace::{OpenFile, Workspace};
+use pulldown_cmark::{Event, Parser, Tag};
 use std::ops::Range;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) fn id_of(open: &OpenFile) -> FileId {
 
 /// Puts imported texts in the place of imports.
 pub(super) struct Importer<'a> {
-    /// Where files may come from.
+    /// The workspace that files may come from.
     workspace: &'a Workspace,
     budget: &'a mut Budget,
     /// The file at hand and those that have led to it.
@@ -54,7 +54,7 @@ impl<'a> Importer<'a> {
         out
     }
 
-    /// What replaces an import; `None` leaves it as it is.
+    /// Returns the text in the place of an import; `None` leaves it as it is.
     fn replacement(&mut self, path: &str, dir: &Path) -> Option<String> {
         if !self.budget.take(0) {
             self.budget.left_out += 1;
@@ -107,7 +107,7 @@ impl<'a> Importer<'a> {
 
 /// The imports of a text with their `@`: at its start or after white space, and in no code.
 fn find(text: &str) -> Vec<Range<usize>> {
-    let mut code = code::regions(text).into_iter().peekable();
+    let mut code = code(text).into_iter().peekable();
     let mut found = Vec::new();
     for at in memchr::memchr_iter(b'@', text.as_bytes()) {
         if text[..at]
@@ -132,9 +132,39 @@ fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Returns the parts of a Markdown text that are code, in order.
+fn code(text: &str) -> Vec<Range<usize>> {
+    let events = Parser::new(text).into_offset_iter();
+    let code = events
+        .filter(|(event, _)| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))));
+    code.map(|(_, range)| range).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::{code, find};
+
+    #[test]
+    fn blocks_and_spans_are_code() {
+        let code = |text: &str| -> Vec<String> {
+            let parts = code(text)
+                .into_iter()
+                .map(|range| text[range].trim().to_owned());
+            parts.collect()
+        };
+        for (text, expected) in [
+            ("a `b` c ``d ` e`` f", vec!["`b`", "``d ` e``"]),
+            ("a `b\n\nc` d", vec![]),
+            ("a \\`b` c", vec![]),
+            ("a\n```sh\nb\n```\nc `d`", vec!["```sh\nb\n```", "`d`"]),
+            ("```\nnever closed\n\n`x`", vec!["```\nnever closed\n\n`x`"]),
+            ("a\n\n    b\nd", vec!["b"]),
+            ("a\n    b", vec![]),
+            ("- a\n\n    b\n", vec![]),
+        ] {
+            assert_eq!(code(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn imports_stand_apart_and_in_no_code() {

@@ -7,7 +7,6 @@
 
 use super::budget::{Budget, NotRead};
 use super::imports::{FileId, Importer, id_of};
-use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::text::visible;
 use gemini_tools_workspace::{OpenFile, Respect, Workspace, WorkspacePath, show_path};
 use std::collections::{HashSet, VecDeque};
@@ -24,20 +23,19 @@ const MAX_DIRECTORIES: usize = 200;
 /// Never looked into: what comes with a dependency has nothing to say here.
 const NEVER: [&[u8]; 2] = [b".git", b"node_modules"];
 
-/// What the user and the project want the model to know.
+/// The memory: texts of the user and the project for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// For the system prompt; empty where there is none.
     pub text: String,
-    /// How many files it comes from, those that are imported not counted.
+    /// The number of its files, those that are imported not counted.
     pub files: usize,
-    /// What was left out of it, for people; the text says so too.
+    /// Problems, for people: files that were left out. The text has them too.
     pub problems: Vec<String>,
 }
 
-/// Reads the memory.
-pub fn memory(tool_env: &ToolEnv) -> Memory {
-    let workspace = &*tool_env.workspace;
+/// Reads the memory; `names` are those of its files in the settings.
+pub fn memory(workspace: &Workspace, names: &[String]) -> Memory {
     let mut collector = Collector {
         cwd: workspace.root(),
         budget: Budget::new(),
@@ -45,7 +43,7 @@ pub fn memory(tool_env: &ToolEnv) -> Memory {
         blocks: Vec::new(),
         memory: Memory::default(),
     };
-    let names = collector.names(&tool_env.settings.context_file_names);
+    let names = collector.names(names);
     collector.users(workspace, &names);
     collector.projects(workspace, &names);
     collector.finish()

@@ -1,8 +1,7 @@
 //! The system prompt: ours, or the file that `GEMINI_SYSTEM_MD` names.
 
-use super::{platform, shown_line};
+use super::{line_of, platform};
 use crate::clock;
-use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::text::{ContentKind, detect};
 use gemini_tools_workspace::{Workspace, WorkspacePath};
@@ -20,7 +19,7 @@ const PROJECTS: &str = ".gemini/system.md";
 /// Maximum size of a system prompt, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Why there is no system prompt.
+/// The reason why there is no system prompt.
 #[derive(Debug, Error)]
 pub enum ContextError {
     /// The file does not exist.
@@ -56,11 +55,11 @@ pub enum ContextError {
 ///
 /// # Errors
 ///
-/// Where a file that is asked for can't be read or written.
-pub fn system_prompt(tool_env: &ToolEnv, memory: &str) -> Result<String, ContextError> {
+/// Returns an error if a file that is asked for can't be read or written.
+pub fn system_prompt(workspace: &Workspace, memory: &str) -> Result<String, ContextError> {
     let value = |name| std::env::var_os(name).unwrap_or_default();
     let (read, write) = (value("GEMINI_SYSTEM_MD"), value("GEMINI_WRITE_SYSTEM_MD"));
-    build(&tool_env.workspace, &read, &write, memory)
+    build(workspace, &read, &write, memory)
 }
 
 fn build(
@@ -69,12 +68,12 @@ fn build(
     write: &OsStr,
     memory: &str,
 ) -> Result<String, ContextError> {
-    let choice = Choice::of(read, workspace);
+    let choice = Choice::parse(read, workspace);
     let mut prompt = match &choice {
         Choice::Off => RULES.trim_end().to_owned(),
         chosen => chosen.read(workspace)?,
     };
-    Choice::of(write, workspace).write(workspace, &prompt)?;
+    Choice::parse(write, workspace).write(workspace, &prompt)?;
     if matches!(choice, Choice::Off) {
         prompt.push_str("\n\n");
         prompt.push_str(&this_run(workspace));
@@ -87,17 +86,17 @@ fn build(
     Ok(prompt)
 }
 
-/// What holds for this run only.
+/// Returns the facts of this run.
 fn this_run(workspace: &Workspace) -> String {
     format!(
         "# This run\n\n- Date: {}\n- Operating system: {}\n- Project's root directory: {}",
         clock::today(),
         platform(),
-        shown_line(workspace.root())
+        line_of(workspace.root())
     )
 }
 
-/// What one of the two variables says.
+/// The value of one of the two variables.
 #[derive(Debug, PartialEq, Eq)]
 enum Choice {
     Off,
@@ -106,7 +105,7 @@ enum Choice {
 }
 
 impl Choice {
-    fn of(value: &OsStr, workspace: &Workspace) -> Self {
+    fn parse(value: &OsStr, workspace: &Workspace) -> Self {
         let text = value.to_string_lossy();
         match text.trim().to_lowercase().as_str() {
             "" | "0" | "false" => return Choice::Off,
@@ -196,9 +195,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn prompt(place: &Place, read: &str, write: &str, memory: &str) -> Result<String, String> {
-        let tool_env = place.tool_env("", &[]);
+        let workspace = place.workspace("", &[]);
         let (read, write) = (OsStr::new(read), OsStr::new(write));
-        build(&tool_env.workspace, read, write, memory).map_err(|e| e.to_string())
+        build(&workspace, read, write, memory).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -289,7 +288,7 @@ mod tests {
         assert!(error.starts_with("GEMINI_WRITE_SYSTEM_MD asks"), "{error}");
         assert!(!place.home.join("system.md").exists());
         let odd = OsStr::from_bytes(b"no/such\xff/\0");
-        let workspace = place.tool_env("", &[]).workspace;
+        let workspace = place.workspace("", &[]);
         let error = build(&workspace, OsStr::new(""), odd, "").expect_err("a NUL");
         assert!(matches!(error, ContextError::NotWritten { .. }));
     }

@@ -16,7 +16,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     shown.collect::<String>().into()
 }
 
-/// The same on one line, without space around it.
+/// Returns a text as [`escape_controls`] does, on one line and without space around it.
 pub fn one_line(text: &str) -> String {
     let text = escape_controls(text.trim());
     text.chars()
@@ -24,7 +24,7 @@ pub fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// What is shown in the place of a character.
+/// Returns the sign in the place of a character.
 fn sign(c: char) -> Option<char> {
     Some(match c {
         '\n' | '\t' => c,

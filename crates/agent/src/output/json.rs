@@ -1,9 +1,9 @@
-//! One JSON document at the end, as of `gemini --output-format json`.
+//! A JSON document at the end, as of `gemini --output-format json`.
 
 use super::Sink;
-use super::metrics::Metrics;
+use super::metrics::metrics;
 use crate::event::{Event, Observer};
-use serde::Serialize;
+use serde_json::json;
 use std::io::Write;
 
 /// Maximum warnings kept.
@@ -20,26 +20,6 @@ pub struct JsonOutput<W> {
     /// The next text is that of another turn.
     is_new_turn: bool,
     warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<&'a str>,
-    response: &'a str,
-    stats: Metrics<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<DocumentError<'a>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    warnings: &'a [String],
-}
-
-#[derive(Serialize)]
-struct DocumentError<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    message: &'a str,
-    code: u8,
 }
 
 impl<W: Write> JsonOutput<W> {
@@ -74,17 +54,20 @@ impl<W: Write + Send> Observer for JsonOutput<W> {
                 self.warnings.push((*warning).to_owned());
             }
             Event::Ended { error, stats } => {
-                let document = Document {
-                    session_id: self.session.as_deref(),
-                    response: &self.response,
-                    stats: Metrics::from(*stats),
-                    error: error.map(|error| DocumentError {
-                        kind: error.kind.name(),
-                        message: &error.message,
-                        code: error.kind.exit_status(),
-                    }),
-                    warnings: &self.warnings,
-                };
+                let mut document = json!({ "response": self.response, "stats": metrics(stats) });
+                if let Some(session) = &self.session {
+                    document["session_id"] = session.as_str().into();
+                }
+                if let Some(error) = error {
+                    document["error"] = json!({
+                        "type": error.kind.name(),
+                        "message": error.message,
+                        "code": error.kind.exit_status(),
+                    });
+                }
+                if !self.warnings.is_empty() {
+                    document["warnings"] = json!(self.warnings);
+                }
                 if let Ok(mut text) = serde_json::to_string_pretty(&document) {
                     text.push('\n');
                     self.sink.write(&text);
@@ -99,7 +82,7 @@ impl<W: Write + Send> Observer for JsonOutput<W> {
 mod tests {
     use super::JsonOutput;
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
-    use crate::output::testing::{PROMPT, STARTED, done, stats, text, thought, turn};
+    use crate::output::tests::{PROMPT, STARTED, done, stats, text, thought, turn};
     use crate::stats::Stats;
     use serde_json::{Value, json};
 
@@ -131,73 +114,74 @@ mod tests {
                 stats: &stats,
             },
         ]);
-        let expected = r#"{
-  "session_id": "s-1",
-  "response": "It is \u001b3.",
-  "stats": {
-    "models": {
-      "gemini-x": {
-        "api": {
-          "totalRequests": 3,
-          "totalErrors": 1,
-          "totalLatencyMs": 3000
-        },
-        "tokens": {
-          "input": 80,
-          "prompt": 200,
-          "candidates": 40,
-          "total": 260,
-          "cached": 120,
-          "thoughts": 20,
-          "tool": 0
-        }
-      }
-    },
-    "tools": {
-      "totalCalls": 2,
-      "totalSuccess": 1,
-      "totalFail": 1,
-      "totalDurationMs": 24,
-      "totalDecisions": {
-        "accept": 0,
-        "reject": 0,
-        "modify": 0,
-        "auto_accept": 1
-      },
-      "byName": {
-        "read_file": {
-          "count": 1,
-          "success": 0,
-          "fail": 1,
-          "durationMs": 12,
-          "decisions": {
-            "accept": 0,
-            "reject": 0,
-            "modify": 0,
-            "auto_accept": 0
+        let expected = json!({
+          "session_id": "s-1",
+          "response": "It is \u{1b}3.",
+          "stats": {
+            "models": {
+              "gemini-x": {
+                "api": {
+                  "totalRequests": 3,
+                  "totalErrors": 1,
+                  "totalLatencyMs": 3000
+                },
+                "tokens": {
+                  "input": 80,
+                  "prompt": 200,
+                  "candidates": 40,
+                  "total": 260,
+                  "cached": 120,
+                  "thoughts": 20,
+                  "tool": 0
+                }
+              }
+            },
+            "tools": {
+              "totalCalls": 2,
+              "totalSuccess": 1,
+              "totalFail": 1,
+              "totalDurationMs": 24,
+              "totalDecisions": {
+                "accept": 0,
+                "reject": 0,
+                "modify": 0,
+                "auto_accept": 1
+              },
+              "byName": {
+                "read_file": {
+                  "count": 1,
+                  "success": 0,
+                  "fail": 1,
+                  "durationMs": 12,
+                  "decisions": {
+                    "accept": 0,
+                    "reject": 0,
+                    "modify": 0,
+                    "auto_accept": 0
+                  }
+                },
+                "replace": {
+                  "count": 1,
+                  "success": 1,
+                  "fail": 0,
+                  "durationMs": 12,
+                  "decisions": {
+                    "accept": 0,
+                    "reject": 0,
+                    "modify": 0,
+                    "auto_accept": 1
+                  }
+                }
+              }
+            },
+            "files": {
+              "totalLinesAdded": 2,
+              "totalLinesRemoved": 1
+            }
           }
-        },
-        "replace": {
-          "count": 1,
-          "success": 1,
-          "fail": 0,
-          "durationMs": 12,
-          "decisions": {
-            "accept": 0,
-            "reject": 0,
-            "modify": 0,
-            "auto_accept": 1
-          }
-        }
-      }
-    },
-    "files": {
-      "totalLinesAdded": 2,
-      "totalLinesRemoved": 1
-    }
-  }
-}
-"#;
+        });
+        assert!(shown.ends_with("}\n"), "{shown}");
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
         assert_eq!(shown, expected);
     }
 

@@ -1,71 +1,57 @@
-//! The last line of a terminal, which says what is waited for, and for how long.
+//! The last line of a terminal, which names what is waited for, and for how long.
 //!
 //! A thread draws the line anew several times a second, on the terminal that all else is written
 //! to as well. So that the two never mix, [`LiveOutput`] holds the observers that write: it takes
 //! each event first, erases the line, and lets it come back when they are done. The thread draws
-//! while it has the lock and something is waited for, and at no other time. Where the model's
-//! text has ended within a line of the terminal, nothing is drawn before that line has ended. Text
-//! that is shown by whole lines has not: its cursor is at the beginning of one while more of it is
-//! waited for.
+//! while it has the lock and something is waited for, and at no other time. Within a line of the
+//! model's text nothing is drawn.
 
 use super::escape::fitting;
 use super::progress::{last_line, what};
-use super::terminal::LINE_BYTES;
 use super::{Sink, one_line};
 use crate::call::{CallState, ToolCall};
 use crate::event::{Event, Observer};
+use crate::thought::Thought;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The line is drawn anew after this.
+/// Time after which the line is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What takes no longer is not worth a line.
+/// Time before the line is drawn: less is not worth one.
 const DELAY: Duration = Duration::from_millis(300);
 
-/// The sign at the beginning, one after the other.
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// The signs at the beginning, one after the other.
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Maximum characters of a thought's subject that are kept.
-const SUBJECT_CHARS: usize = 200;
-
-/// How the model's text comes to the terminal that the line is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextOnTerminal {
-    /// The text goes to another place.
-    None,
-    /// As it comes, in pieces of lines.
-    InPieces,
-    /// By whole lines, but for one that is too long to be waited for.
-    InLines,
-}
+/// Maximum bytes of a thought in which its subject is looked for.
+const THOUGHT_BYTES: usize = 1_000;
 
 /// Shows what is waited for, below what other observers write.
 pub struct LiveOutput<W: Write + Send + 'static> {
     observers: Vec<Box<dyn Observer>>,
     shared: Arc<Shared<W>>,
     drawing: Option<JoinHandle<()>>,
-    text: TextOnTerminal,
-    /// Bytes of the model's line that have come.
-    line_bytes: usize,
+    /// Set if the model's text goes to the same terminal.
+    shows_text: bool,
     model: String,
-    /// When the model was asked.
+    /// The time when the model was asked.
     asked: Instant,
     thought: String,
-    /// Calls that run: their ids, and what they do.
+    /// The running calls: their ids, and what they do.
     running: Vec<(String, String)>,
-    waited: Option<Waited>,
+    waited: Option<WaitStatus>,
 }
 
-/// What is waited for.
+/// A thing that is waited for.
 #[derive(Debug, Clone)]
-struct Waited {
+struct WaitStatus {
     since: Instant,
     what: String,
-    /// What was said of it last.
+    /// The last news of it.
     last: String,
 }
 
@@ -81,7 +67,7 @@ struct Line<W> {
     is_drawn: bool,
     is_over: bool,
     frame: usize,
-    waited: Option<Waited>,
+    waited: Option<WaitStatus>,
 }
 
 impl<W: Write + Send + 'static> fmt::Debug for LiveOutput<W> {
@@ -94,13 +80,13 @@ impl<W: Write + Send + 'static> fmt::Debug for LiveOutput<W> {
 
 impl<W: Write + Send + 'static> LiveOutput<W> {
     /// Draws on `out`, a terminal that `columns` gives the width of and that obeys escape
-    /// sequences; with `is_styled`, in colours. `text` is how the model's text comes to the same
-    /// terminal.
+    /// sequences; with `is_styled`, in colours. `shows_text` is set if the model's text comes to the
+    /// same terminal.
     pub fn new(
         out: W,
         columns: fn() -> usize,
         is_styled: bool,
-        text: TextOnTerminal,
+        shows_text: bool,
         observers: Vec<Box<dyn Observer>>,
     ) -> Self {
         let shared = Arc::new(Shared {
@@ -122,8 +108,7 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             observers,
             shared,
             drawing,
-            text,
-            line_bytes: 0,
+            shows_text,
             model: String::new(),
             asked: Instant::now(),
             thought: String::new(),
@@ -132,13 +117,13 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
         }
     }
 
-    /// The model is waited for.
-    fn model(&self, last: String) -> Waited {
-        Waited {
+    /// Waits for the model.
+    fn wait_for_model(&mut self, last: String) {
+        self.waited = Some(WaitStatus {
             since: self.asked,
             what: self.model.clone(),
             last,
-        }
+        });
     }
 
     fn follow(&mut self, event: &Event<'_>) {
@@ -147,31 +132,21 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             Event::Request { .. } => {
                 self.asked = Instant::now();
                 self.thought.clear();
-                self.line_bytes = 0;
-                self.waited = Some(self.model(String::new()));
+                self.wait_for_model(String::new());
             }
             Event::ThoughtPiece(text) => {
-                if let Some(subject) = self.subject(text) {
-                    self.waited = Some(self.model(subject));
+                if self.thought.len() < THOUGHT_BYTES {
+                    self.thought.push_str(text);
                 }
+                let subject = Thought::parse(&self.thought).subject;
+                self.wait_for_model(one_line(&subject));
             }
-            Event::Text(text) => {
-                self.line_bytes = match text.rfind('\n') {
-                    Some(end) => text.len() - end - 1,
-                    None => self.line_bytes + text.len(),
-                };
-                let is_within_line = match self.text {
-                    TextOnTerminal::None => false,
-                    TextOnTerminal::InPieces => self.line_bytes > 0,
-                    TextOnTerminal::InLines => self.line_bytes > LINE_BYTES,
-                };
-                self.waited = (!is_within_line).then(|| self.model(String::new()));
+            Event::Thought(_) => self.thought.clear(),
+            Event::Text(text) if self.shows_text && !text.ends_with('\n') => self.waited = None,
+            Event::Text(_) | Event::Retry(_) | Event::AttemptFailed { wait: Some(_), .. } => {
+                self.wait_for_model(String::new());
             }
-            Event::Retry(_) | Event::Waits { .. } => {
-                self.line_bytes = 0;
-                self.waited = Some(self.model(String::new()));
-            }
-            Event::Call(call) => self.call(call),
+            Event::Call(call) => self.follow_call(call),
             Event::Live { text, .. } => {
                 if let (Some(waited), Some(line)) = (&mut self.waited, last_line(text)) {
                     waited.last = one_line(line);
@@ -184,25 +159,7 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
         }
     }
 
-    /// The subject of a thought, which is a line in bold type; it may come in pieces.
-    fn subject(&mut self, text: &str) -> Option<String> {
-        let mut found = None;
-        for piece in text.split_inclusive('\n') {
-            let room = SUBJECT_CHARS.saturating_sub(self.thought.chars().count());
-            self.thought.extend(piece.chars().take(room));
-            let line = self.thought.trim();
-            let subject = line.strip_prefix("**").and_then(|l| l.strip_suffix("**"));
-            if let Some(subject) = subject.filter(|subject| !subject.trim().is_empty()) {
-                found = Some(one_line(subject));
-            }
-            if piece.ends_with('\n') {
-                self.thought.clear();
-            }
-        }
-        found
-    }
-
-    fn call(&mut self, call: &ToolCall) {
+    fn follow_call(&mut self, call: &ToolCall) {
         let id = &call.request.id;
         self.running.retain(|(running, _)| running != id);
         if matches!(call.state(), CallState::Executing) {
@@ -213,7 +170,7 @@ impl<W: Write + Send + 'static> LiveOutput<W> {
             0 | 1 => String::new(),
             count => format!(", and {} more", count - 1),
         };
-        self.waited = self.running.first().map(|(_, label)| Waited {
+        self.waited = self.running.first().map(|(_, label)| WaitStatus {
             since: Instant::now(),
             what: format!("{label}{more}"),
             last: String::new(),
@@ -253,7 +210,7 @@ impl<W: Write> Shared<W> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the line away, and draws none.
+    /// Erases the line, and draws none.
     fn hold(&self) {
         let mut line = self.line();
         line.waited = None;
@@ -299,9 +256,9 @@ impl<W: Write> Line<W> {
     }
 }
 
-/// The line; its last column stays free, because some terminals go to the next line after it.
-fn text(waited: &Waited, elapsed: Duration, frame: usize, columns: usize) -> String {
-    /// Columns that are left for what is said last.
+/// Returns the line. Its last column stays free, because some terminals go to the next line after it.
+fn text(waited: &WaitStatus, elapsed: Duration, frame: usize, columns: usize) -> String {
+    /// Columns that are left for the last news.
     const LAST_COLUMNS: usize = 24;
 
     let sign = FRAMES[frame % FRAMES.len()];
@@ -311,8 +268,11 @@ fn text(waited: &Waited, elapsed: Duration, frame: usize, columns: usize) -> Str
         _ => format!("{}m {:02}s", secs / 60, secs % 60),
     };
     let room = columns.saturating_sub(1 + 2 + 1 + time.len());
-    let is_cut = waited.last.is_empty();
-    let for_last = if is_cut { 0 } else { LAST_COLUMNS };
+    let for_last = if waited.last.is_empty() {
+        0
+    } else {
+        LAST_COLUMNS
+    };
     let what = fitting(&waited.what, room.saturating_sub(for_last).max(10));
     let head = format!("{sign} {what} {time}");
     if waited.last.is_empty() {
@@ -324,15 +284,15 @@ fn text(waited: &Waited, elapsed: Duration, frame: usize, columns: usize) -> Str
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_BYTES, LiveOutput, TICK, TextOnTerminal, Waited, text};
+    use super::{LiveOutput, TICK, WaitStatus, text};
     use crate::event::{Event, Observer};
-    use crate::output::testing::{STARTED, begun, turn};
+    use crate::output::tests::{STARTED, begun, turn};
     use serde_json::json;
     use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
 
-    /// What all that write to a terminal have written.
+    /// The bytes that were written to a terminal.
     #[derive(Clone, Default)]
     struct Terminal(Arc<Mutex<Vec<u8>>>);
 
@@ -372,15 +332,15 @@ mod tests {
         }
     }
 
-    fn live(terminal: &Terminal, text: TextOnTerminal) -> LiveOutput<Terminal> {
+    fn live(terminal: &Terminal, shows_text: bool) -> LiveOutput<Terminal> {
         let writer = Box::new(Writer(terminal.clone()));
-        LiveOutput::new(terminal.clone(), || 40, false, text, vec![writer])
+        LiveOutput::new(terminal.clone(), || 40, false, shows_text, vec![writer])
     }
 
     #[test]
     fn the_line_is_gone_before_anything_is_written() {
         let terminal = Terminal::default();
-        let mut live = live(&terminal, TextOnTerminal::InPieces);
+        let mut live = live(&terminal, true);
         live.take(&STARTED);
         live.take(&turn(1));
         terminal.waits_for("gemini-x 0s");
@@ -411,18 +371,12 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_within_a_line_of_the_model() {
-        let long = "x".repeat(LINE_BYTES + 1);
-        for (text, begun, is_within) in [
-            (TextOnTerminal::InPieces, "half", true),
-            (TextOnTerminal::InLines, "half", false),
-            (TextOnTerminal::InLines, &*long, true),
-            (TextOnTerminal::None, "half", false),
-        ] {
+        for is_within in [true, false] {
             let terminal = Terminal::default();
-            let mut live = live(&terminal, text);
+            let mut live = live(&terminal, is_within);
             live.take(&STARTED);
             live.take(&turn(1));
-            live.take(&Event::Text(begun));
+            live.take(&Event::Text("half"));
             if is_within {
                 std::thread::sleep(2 * super::DELAY);
                 assert!(
@@ -438,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_line_is_no_wider_than_the_terminal() {
-        let waited = |what: &str, last: &str| Waited {
+        let waited = |what: &str, last: &str| WaitStatus {
             since: Instant::now(),
             what: what.to_owned(),
             last: last.to_owned(),

@@ -1,27 +1,23 @@
-//! What a session shows: the model's text, what goes on beside it, and the two JSON formats.
+//! Observers that show a session: the model's text, what goes on beside it, and the two JSON formats.
 //!
-//! Each observer writes to whatever it is given. [`TextOutput`], [`TerminalOutput`], [`JsonOutput`] and
-//! [`StreamJsonOutput`] are for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a
-//! session has one of each. Where both are terminals, the one for standard output takes an
-//! event first: it ends its line then. [`LiveOutput`] holds both, and shows below them what is
-//! waited for.
+//! Each writes to whatever it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`] are for
+//! standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a session has one of
+//! each. Where both are terminals, the one for standard output takes an event first: it ends its
+//! line then. [`LiveOutput`] holds both, and shows below them what is waited for.
 
 mod escape;
 mod json;
 mod live;
-mod markdown;
 mod metrics;
 mod progress;
 mod stream_json;
-mod terminal;
 mod text;
 
 pub use escape::{escape_controls, one_line};
 pub use json::JsonOutput;
-pub use live::{LiveOutput, TextOnTerminal};
+pub use live::LiveOutput;
 pub use progress::{NotesOutput, ProgressOutput};
 pub use stream_json::StreamJsonOutput;
-pub use terminal::TerminalOutput;
 pub use text::TextOutput;
 
 use std::io::Write;
@@ -63,192 +59,4 @@ impl<W: Write> Sink<W> {
 }
 
 #[cfg(test)]
-pub(super) mod testing {
-    //! Events for the tests of all observers.
-
-    use crate::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision};
-    use crate::event::Event;
-    use crate::stats::Stats;
-    use crate::thought::Thought;
-    use gemini_tools_core::tool::{ErrorKind, Kind, ModelCall, ModelCallError, TokenCounts};
-    use gemini_tools_net::gemini_api::{GenerateContentResponse, UsageMetadata};
-    use serde_json::{Value, json};
-    use std::io::{self, Write};
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-    /// A clock that does not advance.
-    pub(crate) fn still() -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(1_769_846_950_123)
-    }
-
-    pub(crate) fn request(name: &str, args: Value) -> CallRequest {
-        let args = serde_json::from_value(args).expect("an object");
-        CallRequest {
-            id: format!("{name}-1"),
-            name: name.to_owned(),
-            args,
-        }
-    }
-
-    fn moved(mut call: ToolCall, states: impl IntoIterator<Item = CallState>) -> ToolCall {
-        for state in states {
-            call.move_to(state).expect("a legal move");
-        }
-        call.duration = Duration::from_millis(12);
-        call
-    }
-
-    /// A call that has just begun.
-    pub(crate) fn begun(name: &str, args: Value) -> ToolCall {
-        ToolCall::new(request(name, args), Some(Kind::Read))
-    }
-
-    /// A call that has come to this.
-    pub(crate) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
-        let mut call = begun(name, args);
-        call.decision = Some(ToolCallDecision::AutoAccept);
-        moved(
-            call,
-            [
-                CallState::Scheduled,
-                CallState::Executing,
-                CallState::Success(outcome),
-            ],
-        )
-    }
-
-    /// A call that has failed.
-    pub(crate) fn failed(name: &str, args: Value, why: &str) -> ToolCall {
-        let outcome =
-            CallOutcome::failure(&request(name, args.clone()), ErrorKind::FileNotFound, why);
-        moved(begun(name, args), [CallState::Error(outcome)])
-    }
-
-    /// A call that a person has rejected.
-    pub(crate) fn refused(name: &str, args: Value) -> ToolCall {
-        let why = "The user declined this call.";
-        let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
-        let mut call = begun(name, args);
-        call.decision = Some(ToolCallDecision::Reject);
-        moved(call, [CallState::Cancelled(outcome)])
-    }
-
-    /// A call's result of this text.
-    pub(crate) fn text(text: &str) -> CallOutcome {
-        CallOutcome {
-            text: text.to_owned(),
-            ..CallOutcome::default()
-        }
-    }
-
-    /// An edit's result.
-    pub(crate) fn edit() -> CallOutcome {
-        CallOutcome {
-            text: "Edited.".to_owned(),
-            diff: Some("--- a\n+++ a\n@@ -1 +1,2 @@\n-old\n+new\n+more\n".to_owned()),
-            diff_stat: Some(json!({
-                "ai_added_lines": 2, "ai_removed_lines": 1,
-                "user_added_lines": 0, "user_removed_lines": 0,
-            })),
-            ..CallOutcome::default()
-        }
-    }
-
-    pub(crate) fn usage() -> UsageMetadata {
-        UsageMetadata {
-            prompt_token_count: 100,
-            candidates_token_count: 20,
-            total_token_count: 130,
-            cached_content_token_count: 60,
-            thoughts_token_count: 10,
-            ..UsageMetadata::default()
-        }
-    }
-
-    pub(crate) fn last() -> GenerateContentResponse {
-        GenerateContentResponse {
-            usage_metadata: Some(usage()),
-            ..GenerateContentResponse::default()
-        }
-    }
-
-    pub(crate) const STARTED: Event<'static> = Event::Started {
-        session: "s-1",
-        model: "gemini-x",
-    };
-
-    pub(crate) const PROMPT: Event<'static> = Event::Prompt {
-        id: "p-1",
-        text: "Häng an!",
-    };
-
-    pub(crate) fn thought() -> Thought {
-        Thought::parse("**Hidden** in the dark")
-    }
-
-    pub(crate) fn turn(turn: u32) -> Event<'static> {
-        Event::Request {
-            prompt_id: "p-1",
-            turn,
-        }
-    }
-
-    /// A request that was answered.
-    pub(crate) fn model_call() -> ModelCall {
-        let usage = usage();
-        ModelCall {
-            model: "gemini-x".to_owned(),
-            duration_ms: 1_000,
-            tokens: TokenCounts {
-                prompt: usage.prompt_token_count,
-                candidates: usage.candidates_token_count,
-                total: usage.total_token_count,
-                cached: usage.cached_content_token_count,
-                thoughts: usage.thoughts_token_count,
-                tool: usage.tool_use_prompt_token_count,
-            },
-            error: None,
-        }
-    }
-
-    /// A request that was refused for now.
-    pub(crate) fn refused_call() -> ModelCall {
-        ModelCall {
-            model: "gemini-x".to_owned(),
-            duration_ms: 1_000,
-            error: Some(ModelCallError {
-                kind: "Server".to_owned(),
-                status: Some(500),
-                message: "The Gemini API answered 500.".to_owned(),
-            }),
-            ..ModelCall::default()
-        }
-    }
-
-    /// A session's statistics: two turns, one that failed, two calls.
-    pub(crate) fn stats() -> Stats {
-        let mut stats = Stats::default();
-        stats.count_model_call(&model_call());
-        stats.count_model_call(&model_call());
-        stats.count_model_call(&refused_call());
-        stats.count_call(&done("replace", json!({}), edit()));
-        stats.count_call(&failed("read_file", json!({}), "gone"));
-        stats.duration = Duration::from_millis(4_200);
-        stats
-    }
-
-    /// Where nothing can be written.
-    #[derive(Debug, Default)]
-    pub(crate) struct Broken(pub(crate) usize);
-
-    impl Write for &mut Broken {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            self.0 += 1;
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-}
+pub(super) mod tests;

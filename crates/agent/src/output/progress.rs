@@ -1,4 +1,4 @@
-//! What goes on beside the model's text, on standard error.
+//! The calls and other events beside the model's text, on standard error.
 
 use super::escape::fitting;
 use super::{Sink, one_line};
@@ -84,10 +84,7 @@ impl<W: Write> ProgressOutput<W> {
         let name = fitting(&name, NAME_COLUMNS);
         let mut end = format!(" ({})", span(call.duration));
         if let Some(stat) = &outcome.diff_stat {
-            let lines = |key: &str| stat[key].as_u64().unwrap_or_default();
-            let added = lines("ai_added_lines") + lines("user_added_lines");
-            let removed = lines("ai_removed_lines") + lines("user_removed_lines");
-            end = format!(" +{added} -{removed}{end}");
+            end = format!(" +{} -{}{end}", stat.added(), stat.removed());
         }
         let failure = failure
             .map(|failure| one_line(&format!(": {failure}")))
@@ -161,7 +158,7 @@ impl<W: Write> ProgressOutput<W> {
         }
     }
 
-    /// What the session came to, and how it goes on.
+    /// Shows the sums of the session, and the command by which it goes on.
     fn summary(&mut self, stats: &Stats, is_done: bool) {
         let many = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
@@ -182,8 +179,8 @@ impl<W: Write> ProgressOutput<W> {
             let lines = &calls.lines;
             parts.push(format!(
                 "{count} changed (+{} -{})",
-                lines.ai_added + lines.user_added,
-                lines.ai_removed + lines.user_removed
+                lines.added(),
+                lines.removed()
             ));
         }
         let line = parts.join(", ");
@@ -264,30 +261,14 @@ pub(super) fn last_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
-/// What a call does, in words or by its arguments.
+/// Returns a description of a call, by its arguments where it has none.
 pub(super) fn what(call: &ToolCall) -> String {
     if bare_name(&call.request.name) == "run_shell_command"
         && let Some(Value::String(command)) = call.request.args.get("command")
     {
         return one_line(command);
     }
-    if let Some(description) = call.description.as_deref().map(one_line)
-        && !description.is_empty()
-    {
-        return description;
-    }
-    let mut shown = String::new();
-    for (name, value) in &call.request.args {
-        let value = match value {
-            // More of it would not be read here.
-            Value::String(text) => one_line(&text.chars().take(200).collect::<String>()),
-            Value::Array(_) | Value::Object(_) => "…".to_owned(),
-            value => value.to_string(),
-        };
-        let comma = if shown.is_empty() { "" } else { ", " };
-        shown.push_str(&format!("{comma}{}: {value}", one_line(name)));
-    }
-    shown
+    one_line(&call.summary())
 }
 
 fn warning(text: &str) -> String {
@@ -311,7 +292,10 @@ impl<W: Write + Send> Observer for ProgressOutput<W> {
                 let line = self.styled(DIM, &line);
                 self.line(&line);
             }
-            Event::Waits { error, wait } => {
+            Event::AttemptFailed {
+                error,
+                wait: Some(wait),
+            } => {
                 let reason = one_line(&error.message);
                 let line = format!("{reason} It is asked again in {}.", span(*wait));
                 let line = self.styled(DIM, &line);
@@ -367,7 +351,7 @@ mod tests {
     use super::{NotesOutput, ProgressOutput};
     use crate::call::{CallOutcome, CommandFailure, ToolCallDecision};
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
-    use crate::output::testing::{begun, done, edit, failed, refused, stats, text, turn};
+    use crate::output::tests::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::stats::Stats;
     use gemini_tools_core::tool::Display;
     use serde_json::{Value, json};
@@ -402,7 +386,7 @@ mod tests {
         let calls = [&begun, &done, &described, &failed, &refused].map(Event::Call);
         assert_eq!(
             plain(&calls),
-            "✓ read_file file_path: src/a.rs, limit: 3, more: … (12ms)\n\
+            "✓ read_file limit: 3, more: [1], file_path: src/a.rs (12ms)\n\
              ✓ replace Edit a +2 -1 (1m 30s)\n  -old\n  +new\n  +more\n\
              ✗ x (12ms)\n  gone\n\
              – rm a: b (12ms)\n  The user declined this call.\n"

@@ -1,12 +1,12 @@
 //! A line of JSON for each event, as of `gemini --output-format stream-json`.
 
 use super::Sink;
-use super::metrics::StreamStats;
-use crate::call::{CallFailure, CallState, ToolCall};
+use super::metrics::stream_stats;
+use crate::call::{CallState, ToolCall};
 use crate::clock::{Clock, iso};
 use crate::event::{Event, Observer};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use crate::thought::Thought;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::time::SystemTime;
 
@@ -20,90 +20,6 @@ pub struct StreamJsonOutput<W> {
     now: Clock,
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    timestamp: String,
-    #[serde(flatten)]
-    fields: Fields<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Fields<'a> {
-    Init {
-        session_id: &'a str,
-        model: &'a str,
-    },
-    Message {
-        role: &'static str,
-        content: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        delta: Option<bool>,
-    },
-    /// Gemini CLI has no such line: it leaves thoughts out.
-    Thought {
-        subject: &'a str,
-        description: &'a str,
-    },
-    ToolUse {
-        tool_name: &'a str,
-        tool_id: &'a str,
-        parameters: &'a Map<String, Value>,
-    },
-    ToolResult {
-        tool_id: &'a str,
-        status: &'static str,
-        output: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<LineError<'a>>,
-    },
-    Error {
-        severity: &'static str,
-        message: &'a str,
-    },
-    Result {
-        status: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<LineError<'a>>,
-        stats: StreamStats<'a>,
-    },
-}
-
-impl Fields<'_> {
-    fn kind(&self) -> &'static str {
-        match self {
-            Fields::Init { .. } => "init",
-            Fields::Message { .. } => "message",
-            Fields::Thought { .. } => "thought",
-            Fields::ToolUse { .. } => "tool_use",
-            Fields::ToolResult { .. } => "tool_result",
-            Fields::Error { .. } => "error",
-            Fields::Result { .. } => "result",
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct LineError<'a> {
-    #[serde(rename = "type")]
-    kind: Value,
-    message: &'a str,
-}
-
-impl<'a> From<&'a CallFailure> for LineError<'a> {
-    fn from(failure: &'a CallFailure) -> Self {
-        let kind = failure
-            .kind
-            .and_then(|kind| serde_json::to_value(kind).ok());
-        Self {
-            kind: kind.unwrap_or_else(|| UNKNOWN_TYPE.into()),
-            message: &failure.message,
-        }
-    }
-}
-
 impl<W: Write> StreamJsonOutput<W> {
     /// Writes to `out`.
     pub fn new(out: W) -> Self {
@@ -113,77 +29,83 @@ impl<W: Write> StreamJsonOutput<W> {
         }
     }
 
-    fn write(&mut self, fields: Fields<'_>) {
-        let line = Line {
-            kind: fields.kind(),
-            timestamp: iso((self.now)()),
-            fields,
-        };
-        if let Ok(mut line) = serde_json::to_string(&line) {
-            line.push('\n');
-            self.sink.write(&line);
-        }
+    /// Writes a line of this type; `fields` is an object.
+    fn write(&mut self, kind: &str, fields: &Value) {
+        // The type comes first, for readers.
+        let mut line = format!(r#"{{"type":"{kind}","timestamp":"{}""#, iso((self.now)()));
+        let fields = fields.to_string();
+        line.push(',');
+        line.push_str(&fields[1..]);
+        line.push('\n');
+        self.sink.write(&line);
     }
 
     fn call(&mut self, call: &ToolCall) {
         let request = &call.request;
         if let Some(outcome) = call.outcome() {
             let is_done = matches!(call.state(), CallState::Success(_));
-            self.write(Fields::ToolResult {
-                tool_id: &request.id,
-                status: if is_done { "success" } else { "error" },
-                output: &outcome.text,
-                error: outcome.error.as_ref().map(LineError::from),
+            let mut fields = json!({
+                "tool_id": request.id,
+                "status": if is_done { "success" } else { "error" },
+                "output": outcome.text,
             });
+            if let Some(error) = &outcome.error {
+                let kind = error
+                    .kind
+                    .map_or_else(|| UNKNOWN_TYPE.into(), |kind| json!(kind));
+                fields["error"] = json!({ "type": kind, "message": error.message });
+            }
+            self.write("tool_result", &fields);
         } else if matches!(call.state(), CallState::Validating) && call.decision.is_none() {
             // Arguments that a person has changed are looked at again, by a decision.
-            self.write(Fields::ToolUse {
-                tool_name: &request.name,
-                tool_id: &request.id,
-                parameters: &request.args,
+            let fields = json!({
+                "tool_name": request.name, "tool_id": request.id, "parameters": request.args,
             });
+            self.write("tool_use", &fields);
         }
+    }
+
+    fn warning(&mut self, message: &str) {
+        let fields = json!({ "severity": "warning", "message": message });
+        self.write("error", &fields);
     }
 }
 
 impl<W: Write + Send> Observer for StreamJsonOutput<W> {
     fn take(&mut self, event: &Event<'_>) {
         match event {
-            Event::Started { session, model } => self.write(Fields::Init {
-                session_id: session,
-                model,
-            }),
-            Event::Prompt { text, .. } => self.write(Fields::Message {
-                role: "user",
-                content: text,
-                delta: None,
-            }),
-            Event::Text(text) => self.write(Fields::Message {
-                role: "assistant",
-                content: text,
-                delta: Some(true),
-            }),
-            Event::Thought(thought) => self.write(Fields::Thought {
-                subject: &thought.subject,
-                description: &thought.description,
-            }),
+            Event::Started { session, model } => {
+                self.write("init", &json!({ "session_id": session, "model": model }));
+            }
+            Event::Prompt { text, .. } => {
+                self.write("message", &json!({ "role": "user", "content": text }));
+            }
+            Event::Text(text) => {
+                let fields = json!({ "role": "assistant", "content": text, "delta": true });
+                self.write("message", &fields);
+            }
+            // Gemini CLI has no such line: it leaves thoughts out.
+            Event::Thought(Thought {
+                subject,
+                description,
+            }) => self.write(
+                "thought",
+                &json!({ "subject": subject, "description": description }),
+            ),
             Event::Call(call) => self.call(call),
-            Event::Retry(flaw) => self.write(Fields::Error {
-                severity: "warning",
-                message: &format!("The model is asked again, because {flaw}."),
-            }),
-            Event::Warning(message) => self.write(Fields::Error {
-                severity: "warning",
-                message,
-            }),
-            Event::Ended { error, stats } => self.write(Fields::Result {
-                status: if error.is_some() { "error" } else { "success" },
-                error: error.map(|error| LineError {
-                    kind: error.kind.name().into(),
-                    message: &error.message,
-                }),
-                stats: StreamStats::from(*stats),
-            }),
+            Event::Retry(reason) => {
+                self.warning(&format!("The model is asked again, because {reason}."));
+            }
+            Event::Warning(message) => self.warning(message),
+            Event::Ended { error, stats } => {
+                let status = if error.is_some() { "error" } else { "success" };
+                let mut fields = json!({ "status": status, "stats": stream_stats(stats) });
+                if let Some(error) = error {
+                    fields["error"] =
+                        json!({ "type": error.kind.name(), "message": error.message });
+                }
+                self.write("result", &fields);
+            }
             _ => {}
         }
     }
@@ -194,11 +116,11 @@ mod tests {
     use super::StreamJsonOutput;
     use crate::call::{CallState, ToolCallDecision};
     use crate::event::{Event, Observer, SessionError, SessionErrorKind};
-    use crate::output::testing::{
+    use crate::output::tests::{
         PROMPT, STARTED, begun, done, failed, last, refused, stats, still, text, thought, turn,
     };
     use crate::stats::Stats;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::time::Duration;
 
     /// The lines, without the parts that all of them have.
@@ -221,11 +143,15 @@ mod tests {
             .collect()
     }
 
+    fn value(line: &str) -> Value {
+        serde_json::from_str(line).expect("JSON")
+    }
+
     #[test]
     fn a_session_is_told_line_by_line() {
         let begun = begun("read_file", json!({"file_path": "ä\n\u{2028}"}));
         let mut running = begun.clone();
-        running.move_to(CallState::Scheduled).expect("legal");
+        running.move_to(CallState::Scheduled);
         let done = done("read_file", json!({}), text("line 1\nline 2"));
         let failed = failed("read_file", json!({}), "gone");
         let refused = refused("read_file", json!({}));
@@ -272,7 +198,7 @@ mod tests {
             r#"{"type":"result","status":"success","stats":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80,"duration_ms":4200,"tool_calls":2,"models":{"gemini-x":{"total_tokens":260,"input_tokens":200,"output_tokens":40,"cached":120,"input":80}}}}"#,
         ];
         for (shown, expected) in shown.iter().zip(expected) {
-            assert_eq!(shown, expected);
+            assert_eq!(value(shown), value(expected));
         }
         assert_eq!(shown.len(), expected.len());
     }
@@ -289,7 +215,8 @@ mod tests {
             stats: &stats,
         }]);
         let expected = r#"{"type":"result","status":"error","error":{"type":"FatalCancellationError","message":"Enough."},"stats":{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0,"duration_ms":0,"tool_calls":0,"models":{}}}"#;
-        assert_eq!(shown, [expected]);
+        assert_eq!(shown.len(), 1);
+        assert_eq!(value(&shown[0]), value(expected));
     }
 
     #[test]

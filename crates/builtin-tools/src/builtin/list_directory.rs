@@ -2,7 +2,7 @@
 
 use super::{BuiltinTool, ToolEnv, ignored_note};
 use gemini_tools_core::colours::Look;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, push_collation_key};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, Places, Schema,
@@ -209,54 +209,6 @@ impl Call {
     }
 }
 
-/// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
-/// accents first, punctuation before digits before letters.
-pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
-    const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
-    // Keys of ASCII characters lie below this, those of all others begin with it.
-    const BEYOND: u8 = 0xc0;
-    let ascii = |b: u8| -> u8 {
-        match b {
-            b'0'..=b'9' | b'a'..=b'z' => b,
-            b'A'..=b'Z' => b.to_ascii_lowercase(),
-            _ => PUNCTUATION
-                .iter()
-                .position(|p| *p == b)
-                .map_or(1, |i| 2 + i as u8),
-        }
-    };
-    if name.is_ascii() {
-        key.extend(name.iter().map(|b| ascii(*b)));
-        return;
-    }
-    for c in String::from_utf8_lossy(name).chars() {
-        match base_letter(c) {
-            c if c.is_ascii() => key.push(ascii(c as u8)),
-            c => {
-                for lower in c.to_lowercase() {
-                    key.push(BEYOND);
-                    key.extend(u32::from(lower).to_be_bytes());
-                }
-            }
-        }
-    }
-}
-
-/// The letter under an accent, for the letters of Latin-1.
-fn base_letter(c: char) -> char {
-    match c {
-        'À'..='Å' | 'à'..='å' => 'a',
-        'Ç' | 'ç' => 'c',
-        'È'..='Ë' | 'è'..='ë' => 'e',
-        'Ì'..='Ï' | 'ì'..='ï' => 'i',
-        'Ñ' | 'ñ' => 'n',
-        'Ò'..='Ö' | 'ò'..='ö' => 'o',
-        'Ù'..='Ü' | 'ù'..='ü' => 'u',
-        'Ý' | 'ý' | 'ÿ' => 'y',
-        other => other,
-    }
-}
-
 fn compare(a: &[u8], b: &[u8], x: &[u8], y: &[u8]) -> Ordering {
     // Where only the case differs, the small letter comes first.
     a.cmp(b).then_with(|| y.cmp(x))
@@ -264,7 +216,8 @@ fn compare(a: &[u8], b: &[u8], x: &[u8], y: &[u8]) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::{compare, push_collation_key};
+    use super::compare;
+    use gemini_tools_core::text::push_collation_key;
 
     #[test]
     fn names_are_ordered_as_people_expect() {

@@ -23,7 +23,6 @@ mod search;
 
 #[cfg(feature = "full")]
 pub use confinement::sandbox;
-pub use list_directory::push_collation_key;
 pub use memory_hosts::MemoryHost;
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;

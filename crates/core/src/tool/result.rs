@@ -270,6 +270,27 @@ pub struct DiffStat {
     pub user_removed_lines: u64,
 }
 
+impl DiffStat {
+    /// Returns the number of lines that were added, by the model or the user.
+    pub fn added(&self) -> u64 {
+        self.ai_added_lines + self.user_added_lines
+    }
+
+    /// Returns the number of lines that were removed, by the model or the user.
+    pub fn removed(&self) -> u64 {
+        self.ai_removed_lines + self.user_removed_lines
+    }
+}
+
+impl std::ops::AddAssign for DiffStat {
+    fn add_assign(&mut self, other: Self) {
+        self.ai_added_lines += other.ai_added_lines;
+        self.ai_removed_lines += other.ai_removed_lines;
+        self.user_added_lines += other.user_added_lines;
+        self.user_removed_lines += other.user_removed_lines;
+    }
+}
+
 /// A run of characters of one look on a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

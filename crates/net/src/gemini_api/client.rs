@@ -7,7 +7,7 @@ use super::id::unique_id;
 use super::messages::{
     GenerateContentRequest, GenerateContentResponse, ModelRequest, UsageMetadata,
 };
-use super::recorded::{Answer, ApiMethod, Player, Recorder, no_answer, without};
+use super::played::{Answer, ApiMethod, Player, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
@@ -47,7 +47,6 @@ const TICK: Duration = Duration::from_millis(50);
 /// next.
 pub struct GeminiClient {
     way: Way,
-    recorder: Option<Recorder>,
     policy: RetryPolicy,
     /// The session, and the prompt in it that requests are for.
     session: String,
@@ -57,11 +56,7 @@ pub struct GeminiClient {
 /// The source of answers.
 enum Way {
     Api(Box<Api>),
-    Played {
-        player: Player,
-        /// True if a wait is as long as the answer asks for.
-        waits: bool,
-    },
+    Played(Player),
 }
 
 /// The API, and how it lets in.
@@ -82,7 +77,7 @@ impl std::fmt::Debug for GeminiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let credentials = match &self.way {
             Way::Api(api) => Some(&api.credentials),
-            Way::Played { .. } => None,
+            Way::Played(_) => None,
         };
         f.debug_struct("GeminiClient")
             .field("credentials", &credentials)
@@ -176,10 +171,10 @@ impl GeminiClient {
         })))
     }
 
-    /// A client that opens no connection and needs no credential: a player gives the answers. With
-    /// `waits`, it is waited as long as a refused request asks for, and not at all otherwise.
-    pub fn played(player: Player, waits: bool) -> Self {
-        Self::by(Way::Played { player, waits }).with_retry(RetryPolicy {
+    /// Makes a client that opens no connection and needs no credential: a player gives the answers.
+    /// It waits before a request only as long as the answer before asks for.
+    pub fn played(player: Player) -> Self {
+        Self::by(Way::Played(player)).with_retry(RetryPolicy {
             first_wait: Duration::ZERO,
             ..RetryPolicy::default()
         })
@@ -189,7 +184,6 @@ impl GeminiClient {
         let session = unique_id();
         Self {
             way,
-            recorder: None,
             policy: RetryPolicy::default(),
             prompt: format!("{session}########1"),
             session,
@@ -213,16 +207,9 @@ impl GeminiClient {
         self
     }
 
-    /// Hands each answer to a recorder, without the credential.
-    #[must_use]
-    pub fn recorded(mut self, recorder: Recorder) -> Self {
-        self.recorder = Some(recorder);
-        self
-    }
-
     /// Returns true if a player gives the answers.
     pub fn is_played(&self) -> bool {
-        matches!(self.way, Way::Played { .. })
+        matches!(self.way, Way::Played(_))
     }
 
     /// A text in which the credential does not show.
@@ -338,7 +325,7 @@ impl GeminiClient {
         self.retrying(model, cancel, &mut |_| {}, |client, _| {
             let method = ApiMethod::CountTokens;
             let prepared = match &client.way {
-                Way::Played { .. } => None,
+                Way::Played(_) => None,
                 Way::Api(api) => {
                     let contents = json!(request.contents);
                     let body = if api.is_wrapped() {
@@ -378,7 +365,7 @@ impl GeminiClient {
             body: &[],
         };
         let response = api.http.send(&request, &cancel).ok()?;
-        let answer = whole(&mut Answer::sent(response, false), model).ok()?;
+        let answer = whole(&mut Answer::sent(response), model).ok()?;
         let value: Value = json::read(&answer).ok()?;
         value["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
     }
@@ -401,7 +388,7 @@ impl GeminiClient {
                     Some(token) => token.prepare(&mut api.http, cancel),
                     None => Ok(()),
                 },
-                Way::Played { .. } => Ok(()),
+                Way::Played(_) => Ok(()),
             };
             let attempted = attempted.and_then(|()| attempt(self, &mut used));
             let mut tell = |error, wait| {
@@ -435,7 +422,6 @@ impl GeminiClient {
                 .filter(|_| error.is_transient);
             tell(Some(&error), wait);
             match wait {
-                Some(_) if matches!(self.way, Way::Played { waits: false, .. }) => {}
                 Some(wait) if wait_for(wait, cancel)? => {}
                 _ if failed > 1 => {
                     let mut error = error;
@@ -477,8 +463,8 @@ impl GeminiClient {
         Ok(Some(Prepared { url, body }))
     }
 
-    /// Has a request answered, by the API or a player, and what was read of the answer recorded.
-    /// `read` is also told whether responses are in the wrapper of Code Assist.
+    /// Has a request answered, by the API or a player. `read` is also told if responses are in the
+    /// wrapper of Code Assist.
     fn exchange<T>(
         &mut self,
         method: ApiMethod,
@@ -486,49 +472,21 @@ impl GeminiClient {
         cancel: &Cancellation,
         read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        let recorder = &mut self.recorder;
-        let is_recorded = recorder.is_some();
-        let secret = match &recorder {
-            Some(_) => self.way.secret().to_owned(),
-            None => String::new(),
-        };
-        let (mut answer, is_wrapped) = match (&mut self.way, prepared) {
+        match (&mut self.way, prepared) {
             (Way::Api(api), Some(prepared)) => {
                 let is_wrapped = api.is_wrapped();
-                match api.send(prepared, cancel) {
-                    Ok(response) => (Answer::sent(response, is_recorded), is_wrapped),
-                    Err(e) => {
-                        if let Some(record) = recorder {
-                            record(no_answer(method, &e, &secret));
-                        }
-                        return Err(e.into());
-                    }
-                }
+                let response = api.send(prepared, cancel)?;
+                read(&mut Answer::sent(response), is_wrapped)
             }
-            (Way::Played { player, .. }, _) => {
-                let played = player(method)?;
-                match Answer::played(&played, is_recorded) {
-                    Ok(answer) => (answer, false),
-                    Err(e) => {
-                        if let Some(record) = recorder {
-                            record(played);
-                        }
-                        return Err(e);
-                    }
-                }
+            (Way::Played(player), _) => {
+                let mut answer = Answer::played(player(method)?)?;
+                read(&mut answer, false)
             }
-            (Way::Api(_), None) => {
-                return Err(ApiError::new(
-                    ApiErrorKind::BadRequest,
-                    "There is no request to send.",
-                ));
-            }
-        };
-        let done = read(&mut answer, is_wrapped);
-        if let Some(record) = recorder {
-            record(answer.recorded(method, is_wrapped, &secret));
+            (Way::Api(_), None) => Err(ApiError::new(
+                ApiErrorKind::BadRequest,
+                "There is no request to send.",
+            )),
         }
-        done
     }
 }
 
@@ -537,7 +495,7 @@ impl Way {
     fn secret(&self) -> &str {
         match self {
             Way::Api(api) => api.credentials.secret(),
-            Way::Played { .. } => "",
+            Way::Played(_) => "",
         }
     }
 }
@@ -567,7 +525,7 @@ impl Api {
         let url = self.credentials.address(model, "loadCodeAssist")?;
         let body = Body::whole(to_bytes(&body));
         let response = self.send(&Prepared { url, body }, cancel)?;
-        let answer = whole(&mut Answer::sent(response, false), model)?;
+        let answer = whole(&mut Answer::sent(response), model)?;
         let value: Value =
             json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
         let tiers = value["ineligibleTiers"].as_array().into_iter().flatten();

@@ -1,6 +1,6 @@
 //! Errors of the API, and what to do about each.
 
-use super::recorded::without;
+use super::played::without;
 use super::retry::{json_duration, retry_after};
 use crate::http_client::NetError;
 use serde_json::Value;
@@ -135,25 +135,16 @@ impl ApiError {
         self
     }
 
-    /// The answers are played, and none is for this request.
+    /// Returns the error of a request for which a player has no answer.
     pub fn not_recorded(why: impl Into<String>) -> Self {
         Self::new(ApiErrorKind::NotRecorded, why)
     }
 
-    /// No answer came, or no more of it, as [`ApiError::reason`] says.
+    /// Returns the error of a request that was not answered.
     pub(super) fn unreached(why: &str) -> Self {
         let mut own = Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}."));
         own.is_transient = true;
         own
-    }
-
-    /// Returns the reason without the beginning and the end that all such messages share.
-    pub(super) fn reason(&self) -> &str {
-        let why = self
-            .message
-            .strip_prefix(UNREACHED)
-            .unwrap_or(&self.message);
-        why.strip_suffix('.').unwrap_or(why)
     }
 
     /// There is no credential.

@@ -40,7 +40,7 @@ mod external_account;
 mod id;
 mod login;
 mod messages;
-mod recorded;
+mod played;
 mod retry;
 mod sse;
 mod stream;
@@ -59,7 +59,7 @@ pub use messages::{
     PromptFeedback, RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata,
     UsageMetadata, WebSource,
 };
-pub use recorded::{ApiMethod, Player, RecordedAnswer, Recorder};
+pub use played::{ApiMethod, PlayedAnswer, Player};
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
 pub use stream::ResponseStream;

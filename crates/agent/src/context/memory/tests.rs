@@ -1,4 +1,4 @@
-//! Which files make the memory, what they import, and what is kept out.
+//! The files of the memory, their imports, and what is kept out.
 
 use super::super::tests::Place;
 use super::{Memory, memory, relative};
@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn read(place: &Place, cwd: &str) -> Memory {
-    memory(&place.tool_env(cwd, &[]))
+    memory(&place.workspace(cwd, &[]), &place.names)
 }
 
 /// The memory's text for a project with this `GEMINI.md`, without the lines around it.
@@ -77,7 +77,7 @@ fn without_any_file_there_is_no_memory() {
 #[test]
 fn all_names_of_the_settings_count_but_those_of_other_directories() {
     let mut place = Place::new();
-    place.settings.context_file_names = vec![
+    place.names = vec![
         "A.md".into(),
         "../b.md".into(),
         "/c.md".into(),
@@ -137,7 +137,7 @@ fn no_more_than_so_many_directories_are_searched() {
 #[test]
 fn a_file_by_several_names_is_read_once_and_loops_of_links_end() {
     let mut place = Place::new();
-    place.settings.context_file_names = vec!["GEMINI.md".into(), "AGENTS.md".into()];
+    place.names = vec!["GEMINI.md".into(), "AGENTS.md".into()];
     place.write("project/GEMINI.md", "once");
     place.write("project/a/x", "");
     symlink("GEMINI.md", place.root.join("AGENTS.md")).expect("made");

@@ -1,4 +1,4 @@
-//! Runs that are recorded, and played again without a model.
+//! Runs that are recorded as scripts, and played again without a model.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -45,37 +45,15 @@ fn place() -> Workspace {
 }
 
 fn recording(ws: &Workspace) -> String {
-    fs::read_to_string(ws.path("run.jsonl")).expect("a recording")
+    fs::read_to_string(ws.path("run.yaml")).expect("a recording")
 }
 
-/// The lines of `--output-format stream-json`, without what differs between two runs.
-fn events(answer: &Answer, ws: &Workspace) -> Vec<String> {
-    let text = answer
-        .text()
-        .replace(ws.dir().to_str().expect("text"), "/ws");
-    let rules = [
-        (r#""timestamp":"[^"]*""#, r#""timestamp":"T""#),
-        (r#""session_id":"[^"]*""#, r#""session_id":"S""#),
-        (r#""duration_ms":\d+"#, r#""duration_ms":0"#),
-        (
-            r"\d{4}-\d\d-\d\dT[\d:]+Z|(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*? \d{4}",
-            "T",
-        ),
-        (r"pid \d+|PGID: \d+", "pid P"),
-        (r"/tmp/tmp\.\w+", "/tmp/X"),
-    ];
-    let stable = |line: &str| {
-        let mut line = line.to_owned();
-        for (rule, to) in rules {
-            let rule = regex::Regex::new(rule).expect("a rule");
-            line = rule.replace_all(&line, to).into_owned();
-        }
-        line
-    };
-    let mut lines: Vec<String> = text.lines().map(stable).collect();
-    // Calls that only read are over in any order.
-    lines.sort();
+/// The turns of a recorded script.
+fn turns(text: &str) -> Vec<Value> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("- "));
     lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 #[test]
@@ -84,30 +62,33 @@ fn a_recorded_run_is_played_elsewhere_without_network_or_credential() {
     let Some(api) = StandIn::playing(&job(&ws)) else {
         return;
     };
-    let shown = ["--output-format", "stream-json", "-y"];
-    let args = [&["--record", "run.jsonl", "Look into a.txt"][..], &shown].concat();
-    let recorded = agent(&ws, &api, &args).run();
-    let mode = fs::metadata(ws.path("run.jsonl"))
+    let recorded = agent(
+        &ws,
+        &api,
+        &["--record", "run.yaml", "Look into a.txt", "-y"],
+    )
+    .run();
+    let mode = fs::metadata(ws.path("run.yaml"))
         .expect("there")
         .permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let text = recording(&ws);
-    let kinds: Vec<String> = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["type"].to_string())
-        .collect();
-    assert_eq!(kinds.first().map(String::as_str), Some("\"recording\""));
-    assert_eq!(kinds.last().map(String::as_str), Some("\"end\""));
-    assert_eq!(kinds.iter().filter(|kind| *kind == "\"answer\"").count(), 6);
+    let turns = turns(&text);
+    assert_eq!(turns.len(), 5, "{text}");
+    let calls = turns.iter().filter_map(|turn| turn["calls"].as_array());
+    let expected: Vec<&Value> = calls.flatten().map(|call| &call["expect"]).collect();
+    assert_eq!(expected.len(), 6);
+    assert!(expected.iter().all(|expect| expect["answer"].is_string()));
+    assert_eq!(expected[4]["error_type"], "file_not_found");
     // It is of this run, and of no machine.
     assert!(!text.contains(ws.root().to_str().expect("text")), "{text}");
     assert!(text.contains("{{workspace}}/new/b.txt"), "{text}");
     let asked = api.requests().len();
-    let there = place().file("run.jsonl", &text);
-    let args = [&["--replay", "run.jsonl", "--replay-check"][..], &shown].concat();
-    let replayed = alone(&there, &args).run();
-    said(&replayed);
-    assert_eq!(events(&replayed, &there), events(&recorded, &ws));
+    let there = place().file("run.yaml", &text);
+    let args = ["--model-script", "run.yaml", "-y"];
+    let played = alone(&there, &args).run();
+    assert_eq!(said(&played), said(&recorded));
+    played.must_say(&played.errors(), &["6 expectations met"]);
     assert_eq!(
         fs::read_to_string(there.path("new/b.txt")).expect("written"),
         "b\n"
@@ -118,11 +99,11 @@ fn a_recorded_run_is_played_elsewhere_without_network_or_credential() {
     if !is_cut_off.is_ok_and(|status| status.success()) {
         return skipped("unshare with a network of its own");
     }
-    let there = place().file("run.jsonl", &text);
-    let replayed = alone(&there, &args)
+    let there = place().file("run.yaml", &text);
+    let played = alone(&there, &args)
         .in_bash("exec unshare -rn \"$@\"")
         .run();
-    assert_eq!(events(&replayed, &there), events(&recorded, &ws));
+    assert_eq!(said(&played), said(&recorded));
 }
 
 #[test]
@@ -131,32 +112,30 @@ fn a_tool_that_answers_otherwise_is_named_with_the_difference() {
     let Some(api) = StandIn::playing(&job(&ws)) else {
         return;
     };
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "Go", "-y"]).run());
+    said(&agent(&ws, &api, &["--record", "run.yaml", "Go", "-y"]).run());
     let text = recording(&ws);
-    let check = ["--replay", "run.jsonl", "--replay-check", "-y"];
-    let there = || Workspace::new().file("run.jsonl", &text);
+    let play = ["--model-script", "run.yaml", "-y"];
+    let there = || Workspace::new().file("run.yaml", &text);
     let other = there().file("a.txt", "two\n");
     ended(
-        &alone(&other, &check).run(),
+        &alone(&other, &play).run(),
         4,
         &[
-            "The run differs from the recording run.jsonl in call 1, read_file {\"absolute_path\":",
-            "\n--- recorded\n+++ replayed\n@@ -1,",
-            "\n-  one\n+  two\n",
+            "The run differs from the model script run.yaml in call 1, read_file {\"absolute_path\":",
+            ":\n--- expected\n+++ answered\n@@ -1,",
+            "\n success\n-one\n+two\n",
         ],
     );
     // It has ended there.
     assert!(!Path::new(&other.path("new/b.txt")).exists());
-    // Without the check the run goes on as the model went on.
-    let answer = alone(&other, &["--replay", "run.jsonl", "-y"]).run();
-    assert!(said(&answer).ends_with(
-        "
-Done.
-"
-    ));
+    // Recorded anew, the answers of today are what is expected.
+    let anew = [&play[..], &["--record", "new.yaml"]].concat();
+    assert!(said(&alone(&other, &anew).run()).ends_with("\nDone.\n"));
+    fs::remove_dir_all(other.path("new")).expect("removed");
+    said(&alone(&other, &["--model-script", "new.yaml", "-y"]).run());
     // How a call ends counts too, and each call of the turn is named.
     let gone = there().file("c.txt", "c\n");
-    let answer = alone(&gone, &check).run();
+    let answer = alone(&gone, &play).run();
     ended(
         &answer,
         4,
@@ -164,32 +143,28 @@ Done.
             "\n-success\n",
             "\n+error (file_not_found)\n",
             "\n\nand in call 2, list_directory",
-            "+  c.txt",
+            "+c.txt",
         ],
     );
     // So does what may not run: a recording is no permission.
     let careful = there().file("a.txt", "one\n");
-    let answer = alone(&careful, &check[..3]).run();
     ended(
-        &answer,
+        &alone(&careful, &play[..2]).run(),
         4,
         &["in call 3, write_file", "+error (policy_violation)"],
     );
-    let answer = alone(
-        &careful,
-        &[&check[..3], &["-o", "json", "--approval-mode", "plan"]].concat(),
-    )
-    .run();
+    let in_plan_mode = [&play[..2], &["-o", "json", "--approval-mode", "plan"]].concat();
+    let answer = alone(&careful, &in_plan_mode).run();
     assert_eq!(
         answer.json()["error"]["type"],
-        "ReplayDiffersError",
+        "ScriptDiffersError",
         "{}",
         answer.shown()
     );
 }
 
 #[test]
-fn faults_of_the_api_are_played_by_the_same_way_and_without_the_wait() {
+fn faults_of_the_api_are_recorded_and_played_without_the_wait() {
     let fault = |fault: &str| json!({"fault": fault, "match": {"kind": "turn"}});
     let mut asks = fault("429");
     asks["retryAfter"] = 1.into();
@@ -217,29 +192,25 @@ fn faults_of_the_api_are_played_by_the_same_way_and_without_the_wait() {
         let Some(api) = StandIn::playing(&script) else {
             return;
         };
-        let recorded = agent(&ws, &api, &["--record", "run.jsonl", "Go"]).run();
+        let recorded = agent(&ws, &api, &["--record", "run.yaml", "Go"]).run();
         let name = format!("{faults:?}: {}\n{}", recorded.shown(), recording(&ws));
         assert_eq!(recorded.status(), status, "{name}");
-        // What it waited for would not be over: a day is more than any replay lasts.
-        let text = recording(&ws).replace(r#""retry_after":"1""#, r#""retry_after":"50""#);
-        fs::write(ws.path("run.jsonl"), text).expect("written");
-        let args = [
-            "--replay",
-            "run.jsonl",
-            "--replay-check",
-            "--time-limit",
-            "40",
-        ];
-        let replayed = alone(&ws, &args).run();
-        assert_eq!(replayed.status(), status, "{name}{}", replayed.shown());
-        assert_eq!(replayed.stdout, recorded.stdout, "{name}");
-        assert_eq!(replayed.errors(), recorded.errors(), "{name}");
+        let played = alone(&ws, &["--model-script", "run.yaml"]).run();
+        assert_eq!(played.status(), status, "{name}{}", played.shown());
+        assert_eq!(played.stdout, recorded.stdout, "{name}");
+        let is_failure = |answer: &Answer| {
+            !answer
+                .errors()
+                .replace("run_agent: 1 expectation met\n", "")
+                .is_empty()
+        };
+        assert_eq!(
+            is_failure(&played),
+            is_failure(&recorded),
+            "{name}{}",
+            played.shown()
+        );
     }
-}
-
-/// Lines of a recording, so many of them.
-fn first_lines(text: &str, count: usize) -> String {
-    text.split_inclusive('\n').take(count).collect()
 }
 
 #[test]
@@ -248,86 +219,43 @@ fn a_run_that_asks_for_more_than_was_recorded_ends_clearly() {
     let Some(api) = StandIn::playing(&job(&ws)) else {
         return;
     };
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "Go", "-y"]).run());
+    said(&agent(&ws, &api, &["--record", "run.yaml", "Go", "-y"]).run());
     let text = recording(&ws);
-    // Up to the answers of the first turn, and a line that was cut off.
-    let cut = first_lines(&text, 5) + "{\"type\":\"req";
-    let ws = place().file("run.jsonl", cut);
-    let answer = alone(&ws, &["--replay", "run.jsonl"]).run();
+    let first: Vec<&str> = text.lines().take(5).collect();
+    let ws = place().file("run.yaml", first.join("\n") + "\n");
+    let answer = alone(&ws, &["--model-script", "run.yaml"]).run();
     ended(
         &answer,
         4,
         &[
-            "The recording run.jsonl has 1 answer of the model, and the run asks for one more",
-            "broken off",
+            "The model script run.yaml has 1 answer of the model, and the run asks for one more",
+            "record the run again",
         ],
-    );
-    // A turn is missing in the middle.
-    let lines: Vec<&str> = text.lines().collect();
-    let requests: Vec<usize> = (0..lines.len())
-        .filter(|n| lines[*n].starts_with(r#"{"type":"request""#))
-        .collect();
-    let without = [&lines[..requests[1]], &lines[requests[2]..]].concat();
-    let ws = place().file("run.jsonl", without.join("\n") + "\n");
-    let answer = alone(&ws, &["--replay", "run.jsonl", "-y"]).run();
-    ended(
-        &answer,
-        4,
-        &[
-            "does not fit",
-            "what read_file, list_directory answered",
-            "write_file",
-        ],
-    );
-    // And a tool without the turn that calls it.
-    let ws = place().file("run.jsonl", format!("{}\n{}\n", lines[0], lines[3]));
-    ended(
-        &alone(&ws, &["--replay", "run.jsonl"]).run(),
-        42,
-        &["run.jsonl, line 2", "before the model"],
     );
 }
 
 #[test]
-fn the_prompt_is_the_recorded_one() {
+fn the_prompt_is_recorded_and_the_file_that_it_names_read_anew() {
     let ws = place();
     let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
         return;
     };
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "What is in @a.txt?"]).run());
-    let replay = ["--replay", "run.jsonl"];
-    let with = |prompt: &str| alone(&ws, &[&replay[..], &[prompt]].concat()).run();
-    said(&with("What is in @a.txt?"));
-    ended(
-        &with("What else?"),
-        42,
-        &["not the one that run.jsonl has the answers to: What is in @a.txt?"],
-    );
-    ended(
-        &alone(&ws, &replay).input("What else?").run(),
-        42,
-        &["Leave it out"],
-    );
-    // The file that it names is read as it is now.
-    let answer = alone(&ws, &[&replay[..], &["--session", "s.jsonl"]].concat()).run();
+    said(&agent(&ws, &api, &["--record", "run.yaml", "What is in @a.txt?"]).run());
+    fs::write(ws.path("a.txt"), "another\n").expect("written");
+    let answer = alone(&ws, &["--model-script", "run.yaml", "--session", "s.jsonl"]).run();
     said(&answer);
     let session = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
-    assert!(session.contains(r#"{"text":"one"}"#), "{session}");
-    assert!(
-        session.starts_with(r#"{"type":"session""#) && session.contains(r#""replay":true"#),
-        "{session}"
-    );
+    assert!(session.contains(r#"{"text":"another"}"#), "{session}");
 }
 
 #[test]
-fn a_replay_is_nothing_to_go_on_with_and_sends_no_telemetry() {
-    let ws = place();
+fn a_run_of_a_script_is_nothing_to_go_on_with_and_sends_no_telemetry() {
+    let ws = place().file("turns.yaml", "turns: [{text: Done.}]");
     let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
         return;
     };
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "--no-session", "Go"]).run());
     let events = ws.outside_path("events.jsonl");
-    let answer = alone(&ws, &["--replay", "run.jsonl"])
+    let answer = alone(&ws, &["--model-script", "turns.yaml", "Go"])
         .env("GEMINI_TELEMETRY_OUTFILE", &events)
         .run();
     assert_eq!(said(&answer), "Done.\n");
@@ -342,63 +270,44 @@ fn options_that_don_t_go_together_are_refused_and_nothing_is_overwritten() {
     let Some(api) = StandIn::playing(&json!({"closing": "Done."})) else {
         return;
     };
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "Go"]).run());
+    said(&agent(&ws, &api, &["--record", "run.yaml", "Go"]).run());
     let text = recording(&ws);
+    let play = ["--model-script", "run.yaml"];
     for (args, said) in [
-        (
-            &["--replay", "run.jsonl", "--continue"][..],
-            "cannot be used with",
-        ),
-        (
-            &["--replay", "run.jsonl", "--resume", "s"],
-            "cannot be used with",
-        ),
-        (
-            &["--replay", "run.jsonl", "--model-script", "s"],
-            "cannot be used with",
-        ),
-        (&["--replay-check"], "--replay <FILE>"),
-        (
-            &["--replay", "run.jsonl", "--replay-check", "--record", "x"],
-            "cannot be used with",
-        ),
-        (
-            &["--replay", "run.jsonl", "--record", "./run.jsonl"],
-            "Name another file",
-        ),
-        (
-            &["--replay", "missing.jsonl"],
-            "missing.jsonl: No such file",
-        ),
-        (
-            &["--replay", "a.txt"],
-            "a.txt: It is not a recording (run_agent --record)",
-        ),
-        (&["--replay", "."], "not a regular file"),
-        (&["--model-script", "a.txt", "Go"], "a.txt"),
+        (&["--continue"][..], "cannot be used with"),
+        (&["--resume", "s"], "cannot be used with"),
+        (&["--record", "./run.yaml"], "Name another file"),
     ] {
-        ended(&alone(&ws, args).run(), 42, &[said]);
+        ended(&alone(&ws, &[&play[..], args].concat()).run(), 42, &[said]);
+    }
+    for (file, said) in [
+        ("missing.yaml", "missing.yaml: No such file"),
+        (".", "not a regular file"),
+        ("a.txt", "a.txt"),
+    ] {
+        ended(
+            &alone(&ws, &["--model-script", file, "Go"]).run(),
+            42,
+            &[said],
+        );
     }
     let answer = agent(&ws, &api, &["--record", "a.txt", "Go"]).run();
     ended(
         &answer,
         42,
-        &["The recording a.txt: it holds something else"],
+        &["The model script a.txt: it holds something else"],
     );
     assert_eq!(fs::read(ws.path("a.txt")).expect("there"), b"one\n");
     assert_eq!(recording(&ws), text);
     // Without a credential, the recording that is there stays.
-    let answer = alone(&ws, &["--record", "run.jsonl", "Go"]).run();
+    let answer = alone(&ws, &["--record", "run.yaml", "Go"]).run();
     ended(&answer, 1, &["no credential"]);
     assert_eq!(recording(&ws), text);
-    // What tools answer now can be recorded anew, beside it.
-    said(&alone(&ws, &["--replay", "run.jsonl", "--record", "new.jsonl"]).run());
-    assert_eq!(fs::read_to_string(ws.path("new.jsonl")).expect("new"), text);
 }
 
 #[test]
 fn a_run_that_is_killed_leaves_whole_lines() {
-    let turns = json!([
+    let script = json!([
         [call(
             "a",
             "run_shell_command",
@@ -410,31 +319,27 @@ fn a_run_that_is_killed_leaves_whole_lines() {
             json!({"command": "sleep 60"})
         )],
     ]);
-    let Some(api) = StandIn::playing(&json!({ "turns": turns })) else {
+    let Some(api) = StandIn::playing(&json!({ "turns": script })) else {
         return;
     };
     let ws = place();
-    let running = agent(&ws, &api, &["--record", "run.jsonl", "Go", "-y"]).start();
+    let running = agent(&ws, &api, &["--record", "run.yaml", "Go", "-y"]).start();
     let until = Instant::now() + Duration::from_secs(60);
-    let answers = || fs::read_to_string(ws.path("run.jsonl")).unwrap_or_default();
-    while answers().matches(r#""type":"response""#).count() < 2 {
+    let answers = || fs::read_to_string(ws.path("run.yaml")).unwrap_or_default();
+    while api.count("turn") < 2 || !answers().contains("echo one") {
         assert!(Instant::now() < until, "{}", answers());
         thread::sleep(Duration::from_millis(20));
     }
     running.kill();
     let text = recording(&ws);
     assert!(text.ends_with('\n'), "{text}");
-    for line in text.lines() {
-        serde_json::from_str::<Value>(line).expect("a whole line");
-    }
-    // The call that was not answered is made; then there is no more.
-    let text = text.replace("sleep 60", "true");
-    fs::write(ws.path("run.jsonl"), text).expect("written");
-    let answer = alone(&ws, &["--replay", "run.jsonl", "--replay-check", "-y"]).run();
+    assert_eq!(turns(&text).len(), 1, "{text}");
+    // The turn whose calls were not answered is not there.
+    let answer = alone(&ws, &["--model-script", "run.yaml", "-y"]).run();
     ended(
         &answer,
         4,
-        &["has 2 answers of the model", "was broken off there"],
+        &["has 1 answer of the model", "asks for one more"],
     );
 }
 
@@ -515,7 +420,7 @@ fn no_credential_gets_into_a_recording() {
     ];
     for (name, variables) in cases {
         let ws = place();
-        let args = ["--record", "run.jsonl", "-y", "Go"];
+        let args = ["--record", "run.yaml", "-y", "Go"];
         let mut run = ws.program(&executable("run_agent"), &args).unwatched();
         for (name, value) in variables {
             run = run.env(name, value);
@@ -537,44 +442,9 @@ fn no_credential_gets_into_a_recording() {
             "{name}: {text}"
         );
         // It is whole all the same.
-        let replay = ["--replay", "run.jsonl", "--replay-check", "-y"];
-        assert!(said(&alone(&ws, &replay).run()).contains("***"), "{name}");
+        let play = ["--model-script", "run.yaml", "-y"];
+        assert!(said(&alone(&ws, &play).run()).contains("***"), "{name}");
     }
-}
-
-#[test]
-fn the_file_of_a_session_is_played_too() {
-    let ws = place();
-    let Some(api) = StandIn::playing(&job(&ws)) else {
-        return;
-    };
-    said(&agent(&ws, &api, &["--session", "run.jsonl", "Go", "-y"]).run());
-    api.play(&json!({"closing": "Nothing more."}));
-    said(&agent(&ws, &api, &["--resume", "run.jsonl", "And now?", "-y"]).run());
-    let replay = ["--replay", "run.jsonl", "--replay-check", "-y"];
-    let text = recording(&ws);
-    // It has the paths of its machine.
-    fs::remove_dir_all(ws.path("new")).expect("removed");
-    let answer = alone(&ws, &replay).run();
-    assert!(said(&answer).ends_with("Done.\nNothing more.\n"));
-    fs::write(ws.path("a.txt"), "two\n").expect("written");
-    fs::remove_dir_all(ws.path("new")).expect("removed");
-    let answer = alone(&ws, &replay).run();
-    ended(
-        &answer,
-        4,
-        &[
-            "The run differs from the session run.jsonl in call 1, read_file",
-            "-  one\n+  two",
-        ],
-    );
-    let answer = alone(&ws, &["--replay", "run.jsonl", "Go"]).run();
-    ended(&answer, 42, &["run.jsonl has 2 prompts"]);
-    assert_eq!(
-        recording(&ws),
-        text,
-        "a session that is replayed does not go on"
-    );
 }
 
 #[test]
@@ -585,22 +455,22 @@ fn a_run_that_goes_on_is_recorded_from_there() {
     };
     said(&agent(&ws, &api, &["First"]).run());
     api.play(&job(&ws));
-    said(&agent(&ws, &api, &["-c", "Second", "-y", "--record", "run.jsonl"]).run());
+    said(&agent(&ws, &api, &["-c", "Second", "-y", "--record", "run.yaml"]).run());
     let text = recording(&ws);
     assert!(text.contains("Second") && !text.contains("First"), "{text}");
-    let ws = place().file("run.jsonl", &text);
-    let answer = alone(&ws, &["--replay", "run.jsonl", "--replay-check", "-y"]).run();
+    let ws = place().file("run.yaml", &text);
+    let answer = alone(&ws, &["--model-script", "run.yaml", "-y"]).run();
     assert!(said(&answer).ends_with("Done.\n"));
     // One that went on without a word has none to repeat.
     let text = text.replace("Second", "");
-    let ws = place().file("run.jsonl", &text);
-    let replay = ["--replay", "run.jsonl", "-y"];
-    ended(&alone(&ws, &replay).run(), 42, &["There is no prompt."]);
-    said(&alone(&ws, &[&replay[..], &["Go"]].concat()).run());
+    let ws = place().file("run.yaml", &text);
+    let play = ["--model-script", "run.yaml", "-y"];
+    ended(&alone(&ws, &play).run(), 42, &["There is no prompt."]);
+    said(&alone(&ws, &[&play[..], &["Go"]].concat()).run());
 }
 
 #[test]
-fn a_history_that_was_shortened_is_shortened_in_the_replay() {
+fn what_shortens_a_history_is_no_turn_of_the_script() {
     let usage = json!({"promptTokenCount": 900_000, "totalTokenCount": 900_010});
     let read = |id: &str| call(id, "read_file", json!({"absolute_path": "a.txt"}));
     let script = json!({
@@ -616,23 +486,12 @@ fn a_history_that_was_shortened_is_shortened_in_the_replay() {
         return;
     };
     let ws = Workspace::new().file("a.txt", "one\n".repeat(1000));
-    said(&agent(&ws, &api, &["--record", "run.jsonl", "Go"]).run());
+    said(&agent(&ws, &api, &["--record", "run.yaml", "Go"]).run());
     assert_eq!(api.count("count"), 1);
     let text = recording(&ws);
-    assert!(
-        text.contains("The summary.") && text.contains("countTokens"),
-        "{text}"
-    );
-    let args = [
-        "--replay",
-        "run.jsonl",
-        "--replay-check",
-        "--session",
-        "s.jsonl",
-    ];
-    assert!(said(&alone(&ws, &args).run()).ends_with("Done.\n"));
-    let session = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
-    assert!(session.contains("The summary."), "{session}");
+    assert_eq!(turns(&text).len(), 3, "{text}");
+    assert!(!text.contains("The summary."), "{text}");
+    assert!(said(&alone(&ws, &["--model-script", "run.yaml"]).run()).ends_with("Done.\n"));
 }
 
 #[test]
@@ -659,24 +518,20 @@ fn media_and_secrets_of_the_environment_are_compared_and_not_shown() {
         };
         run.env("SOME_TOKEN", token).run()
     };
-    said(&run(&["--record", "run.jsonl", "Go"], "hush-hush-hush"));
+    said(&run(&["--record", "run.yaml", "Go"], "hush-hush-hush"));
     let text = recording(&ws);
     assert!(
         text.contains("image/png") && !text.contains("hush"),
         "{text}"
     );
-    let replay = ["--replay", "run.jsonl", "--replay-check"];
-    assert!(said(&run(&replay, "hush-hush-hush")).ends_with("Done.\n"));
-    assert!(said(&run(&replay, "another-secret")).ends_with("Done.\n"));
+    let play = ["--model-script", "run.yaml"];
+    assert!(said(&run(&play, "hush-hush-hush")).ends_with("Done.\n"));
+    assert!(said(&run(&play, "another-secret")).ends_with("Done.\n"));
     let other = [&png[..], b"\0"].concat();
     fs::write(ws.path("dot.png"), other).expect("written");
     ended(
-        &run(&replay, "hush-hush-hush"),
+        &run(&play, "hush-hush-hush"),
         4,
-        &[
-            "call 1, read_file",
-            "-image/png, some ",
-            "+image/png, some ",
-        ],
+        &["call 1, read_file", "-[image/png, ", "+[image/png, "],
     );
 }

@@ -1,31 +1,10 @@
-//! What differs from run to run in the answers of tools, made the same.
+//! Names for texts in the answers of tools that differ from run to run.
 //!
-//! Only for the comparison: a recording has what was answered, but for the names of [`Places`].
 //! Each rule replaces a sort of text by its name, `<time>` for example. Rules are narrow where a
 //! wide one would hide a change: a hash of a commit or a file stays, a number without a unit too.
 
-use super::places::{Places, each_text};
-use gemini_tools_core::secrets::Secrets;
 use regex::Regex;
-use serde_json::{Map, Value};
 use std::sync::LazyLock;
-
-/// Keys whose numbers differ from run to run.
-const KEYS: [(&str, &str); 13] = [
-    ("pid", "<pid>"),
-    ("ppid", "<pid>"),
-    ("pgid", "<pid>"),
-    ("pids", "<pid>"),
-    ("backgroundpids", "<pid>"),
-    ("processgrouppgid", "<pid>"),
-    ("duration", "<duration>"),
-    ("durationms", "<duration>"),
-    ("elapsed", "<duration>"),
-    ("elapsedms", "<duration>"),
-    ("timestamp", "<time>"),
-    ("mtime", "<time>"),
-    ("time", "<time>"),
-];
 
 const MONTH: &str = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
 const DAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
@@ -76,16 +55,8 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Makes a document stable. What was recorded has names for its places already, and they stay.
-pub(super) fn document(value: &mut Value, places: Option<&Places>, secrets: &Secrets) {
-    numbers(value);
-    each_text(value, &|text| {
-        let named = places.map(|places| places.named(text));
-        stable(&secrets.hidden(named.as_deref().unwrap_or(text)))
-    });
-}
-
-fn stable(text: &str) -> String {
+/// Returns a text in which texts of those sorts have their names.
+pub(super) fn stable(text: &str) -> String {
     let mut own = text.to_owned();
     for (rule, name) in &*RULES {
         if rule.is_match(&own) {
@@ -95,35 +66,9 @@ fn stable(text: &str) -> String {
     own
 }
 
-/// Replaces numbers whose keys say that they differ.
-fn numbers(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(numbers),
-        Value::Object(fields) => numbers_of(fields),
-        _ => {}
-    }
-}
-
-fn numbers_of(fields: &mut Map<String, Value>) {
-    for (key, value) in fields {
-        let plain: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
-        let plain = plain.to_lowercase();
-        let known = KEYS.iter().find(|(known, _)| *known == plain);
-        let is_number = |value: &Value| value.is_number();
-        match (known, &mut *value) {
-            (Some((_, name)), Value::Number(_)) => *value = (*name).into(),
-            (Some((_, name)), Value::Array(items)) if items.iter().all(is_number) => {
-                *value = (*name).into();
-            }
-            (_, inner) => numbers(inner),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Secrets, document, stable};
-    use serde_json::json;
+    use super::stable;
 
     #[test]
     fn what_differs_from_run_to_run_is_made_stable() {
@@ -176,13 +121,5 @@ mod tests {
         ] {
             assert_eq!(stable(text), text);
         }
-    }
-
-    #[test]
-    fn numbers_are_known_by_their_keys() {
-        let mut value = json!({"pid": 5, "pids": [1, 2], "duration_ms": 7, "count": 3, "a": [{"elapsed": 0.5}], "time": "12"});
-        document(&mut value, None, &Secrets::default());
-        let want = json!({"pid": "<pid>", "pids": "<pid>", "duration_ms": "<duration>", "count": 3, "a": [{"elapsed": "<duration>"}], "time": "12"});
-        assert_eq!(value, want);
     }
 }

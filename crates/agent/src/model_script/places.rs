@@ -1,6 +1,6 @@
 //! Paths that differ from machine to machine, as names that don't.
 //!
-//! In a recording the project's directory is `{{workspace}}` and the user's `{{home}}`, so that it
+//! In a recorded script the project's directory is `{{workspace}}` and the user's `{{home}}`, so that it
 //! can be played in another checkout, and names no user. Where a text has such a name
 //! of its own, an equals sign is put into it for each time that it is written down:
 //! `{{=workspace}}` is the text `{{workspace}}`.
@@ -18,17 +18,17 @@ const HOME: &str = "{{home}}";
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{\{(=*)(workspace|home)\}\}").unwrap());
 
-/// The directories of a run.
+/// The directories of a run, with their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Each with its name: what is inside of another first.
+    /// Paths with their names: one inside of another comes first.
     paths: Vec<(String, &'static str)>,
     workspace: Option<String>,
     home: Option<String>,
 }
 
 impl Places {
-    /// The project's directory, and the user's. `given` is the project's as the caller has named
+    /// Names the project's directory and the user's. `given` is the project's as the caller has named
     /// it, where that may be by a link.
     pub fn new(workspace: &Path, given: Option<&Path>, home: Option<&Path>) -> Self {
         let text = |path: &Path| {
@@ -56,7 +56,7 @@ impl Places {
         }
     }
 
-    /// A text with names instead of the paths.
+    /// Returns a text with names in the place of paths.
     pub fn named(&self, text: &str) -> String {
         let mut own = NAME.replace_all(text, "{{=$1$2}}").into_owned();
         for (path, name) in &self.paths {
@@ -65,7 +65,7 @@ impl Places {
         own
     }
 
-    /// A text with the paths instead of the names. A place that this machine has not stays a name.
+    /// Returns a text with paths in the place of names. A place that this machine has not stays a name.
     pub fn found(&self, text: &str) -> String {
         let path = |name: &Captures<'_>| {
             if let Some(fewer) = name[1].strip_prefix('=') {
@@ -109,7 +109,7 @@ fn replaced(text: &str, path: &str, name: &str) -> String {
 }
 
 /// Changes each text of a document.
-pub(super) fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
+fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
         Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),

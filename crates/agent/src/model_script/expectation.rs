@@ -1,0 +1,339 @@
+//! The answer that a script expects of a tool.
+
+use super::places::Places;
+use super::stable::stable;
+use crate::call::ToolCall;
+use gemini_tools_core::message::Part;
+use gemini_tools_core::secrets::Secrets;
+use gemini_tools_core::text::hex;
+use gemini_tools_core::tool::ErrorKind;
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+/// Maximum lines of a difference that are shown.
+const MAX_LINES: usize = 200;
+
+/// Maximum characters of a line of a difference that are shown.
+const MAX_LINE_CHARS: usize = 400;
+
+/// Maximum characters of an answer that are shown.
+const SHOWN_CHARS: usize = 1000;
+
+/// Number of unchanged lines around each change.
+const AROUND_LINES: usize = 3;
+
+/// Time for the search of the smallest difference.
+const DIFF_TIME: Duration = Duration::from_secs(2);
+
+/// The expectations of one call's answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expectation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_type: Option<String>,
+    /// The whole answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    #[serde(skip_serializing_if = "Texts::is_empty")]
+    contains: Texts,
+    #[serde(skip_serializing_if = "Texts::is_empty")]
+    lacks: Texts,
+}
+
+/// The end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Success,
+    Error,
+    Cancelled,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Success => "success",
+            State::Error => "error",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A text, or several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a text, or a list of texts")]
+enum Texts {
+    One(String),
+    Some(Vec<String>),
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Texts::Some(Vec::new())
+    }
+}
+
+impl Texts {
+    fn is_empty(&self) -> bool {
+        self.each().is_empty()
+    }
+
+    fn each(&self) -> &[String] {
+        match self {
+            Texts::One(text) => std::slice::from_ref(text),
+            Texts::Some(texts) => texts,
+        }
+    }
+
+    fn each_mut(&mut self) -> &mut [String] {
+        match self {
+            Texts::One(text) => std::slice::from_mut(text),
+            Texts::Some(texts) => texts,
+        }
+    }
+}
+
+impl Expectation {
+    /// Returns the expectation that this answer, as it is now, comes again; `hide` takes the
+    /// credential of the run out of it.
+    pub(super) fn of_answer(
+        call: &ToolCall,
+        places: &Places,
+        secrets: &Secrets,
+        hide: &dyn Fn(&str) -> String,
+    ) -> Option<Self> {
+        let answer = Answer::new(call)?;
+        Some(Self {
+            state: Some(answer.state),
+            error_type: answer.error_type,
+            answer: Some(comparable(&hide(&answer.text), places, secrets)),
+            ..Self::default()
+        })
+    }
+
+    /// Changes each text in which a place of a machine may be named by its path.
+    pub(super) fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
+        let contains = self.contains.each_mut().iter_mut();
+        for text in contains.chain(self.lacks.each_mut()) {
+            *text = change(text);
+        }
+    }
+
+    /// Returns a message if a call was answered otherwise.
+    pub(super) fn mismatch(
+        &self,
+        call: &ToolCall,
+        places: &Places,
+        secrets: &Secrets,
+    ) -> Option<String> {
+        let answer = Answer::new(call)?;
+        let text = &answer.text;
+        if let Some(wanted) = &self.answer {
+            let kind =
+                |kind: Option<&str>| kind.map_or_else(String::new, |kind| format!(" ({kind})"));
+            let state = self.state.unwrap_or(answer.state);
+            // An error of any type will do where none is named.
+            let came = answer
+                .error_type
+                .as_deref()
+                .filter(|_| state == answer.state);
+            let error_type = self.error_type.as_deref().or(came);
+            let wanted = format!("{}{}\n{}", state.name(), kind(error_type), stable(wanted));
+            let came = format!(
+                "{}{}\n{}",
+                answer.state.name(),
+                kind(answer.error_type.as_deref()),
+                comparable(text, places, secrets)
+            );
+            if wanted != came {
+                return Some(format!("\n{}", unified(&wanted, &came)));
+            }
+        }
+        let why = if let Some(state) = self.state.filter(|state| *state != answer.state) {
+            format!(
+                "expected is {}, and it is {}",
+                state.name(),
+                answer.state.name()
+            )
+        } else if let Some(wanted) = &self.error_type
+            && self.error_type != answer.error_type
+        {
+            let came = answer.error_type.as_deref().unwrap_or("none");
+            format!("expected is the error type {wanted}, and it is {came}")
+        } else if let Some(missing) = self.contains.each().iter().find(|t| !text.contains(*t)) {
+            format!("the answer does not contain {missing:?}")
+        } else if let Some(there) = self.lacks.each().iter().find(|t| text.contains(*t)) {
+            format!("the answer contains {there:?}")
+        } else {
+            return None;
+        };
+        let shown: String = text.chars().take(SHOWN_CHARS).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        let state = answer.state.name();
+        Some(format!(" {why}. The answer ({state}):\n{shown}{more}"))
+    }
+}
+
+/// An answer as it is compared.
+struct Answer {
+    state: State,
+    error_type: Option<String>,
+    text: String,
+}
+
+impl Answer {
+    /// Returns nothing for a call that is not over.
+    fn new(call: &ToolCall) -> Option<Self> {
+        let outcome = call.outcome()?;
+        let kind = outcome.error.as_ref().and_then(|error| error.kind);
+        let texts: Vec<String> = outcome.parts.iter().map(part_text).collect();
+        Some(Self {
+            state: match (&outcome.error, kind) {
+                (None, _) => State::Success,
+                (_, Some(ErrorKind::Cancelled)) => State::Cancelled,
+                _ => State::Error,
+            },
+            error_type: kind
+                .and_then(|kind| serde_json::to_value(kind).ok())
+                .and_then(|kind| kind.as_str().map(str::to_owned)),
+            text: texts.join("\n"),
+        })
+    }
+}
+
+/// Returns a part as text: media by their type, size and hash.
+fn part_text(part: &Part) -> String {
+    let part = serde_json::to_value(part).unwrap_or_default();
+    if let Some(data) = part["inlineData"]["data"].as_str() {
+        let kind = part["inlineData"]["mimeType"].as_str().unwrap_or_default();
+        let hash = hex(&Sha256::digest(data.as_bytes())[..8]);
+        return format!("[{kind}, {} characters of base64, {hash}]", data.len());
+    }
+    let Some(response) = part["functionResponse"]["response"].as_object() else {
+        return part["text"]
+            .as_str()
+            .map_or_else(|| part.to_string(), str::to_owned);
+    };
+    let mut texts: Vec<String> = Vec::new();
+    for (key, value) in response {
+        texts.push(match value {
+            Value::String(text) if key == "output" || key == "error" => text.clone(),
+            value => format!("{key}: {value:#}"),
+        });
+    }
+    texts.join("\n")
+}
+
+/// Returns a text without what differs from run to run or from machine to machine.
+fn comparable(text: &str, places: &Places, secrets: &Secrets) -> String {
+    stable(&secrets.hidden(&places.named(text)))
+}
+
+/// Returns the difference of two texts as `diff -u` has it.
+fn unified(wanted: &str, came: &str) -> String {
+    let lines = |text| str::split(text, '\n').collect::<Vec<_>>();
+    let (mut old, mut new) = (lines(wanted), lines(came));
+    // A newline at the end is shown where only one of them has it.
+    if old.last() == Some(&"") && new.last() == Some(&"") {
+        old.pop();
+        new.pop();
+    }
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    let ops = diff_lines(Algorithm::Myers, &old, &new, deadline);
+    let mut own = vec!["--- expected".to_owned(), "+++ answered".to_owned()];
+    for group in group_diff_ops(ops, AROUND_LINES) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        let range = |start: usize, end: usize| format!("{},{}", start + 1, end - start);
+        own.push(format!(
+            "@@ -{} +{} @@",
+            range(first.old_range().start, last.old_range().end),
+            range(first.new_range().start, last.new_range().end),
+        ));
+        for op in &group {
+            let mut add = |sign: char, lines: &[&str]| {
+                own.extend(lines.iter().map(|line| {
+                    let start: String = line.chars().take(MAX_LINE_CHARS).collect();
+                    let more = if start.len() < line.len() { "…" } else { "" };
+                    format!("{sign}{start}{more}")
+                }));
+            };
+            if matches!(op, DiffOp::Equal { .. }) {
+                add(' ', &old[op.old_range()]);
+            } else {
+                add('-', &old[op.old_range()]);
+                add('+', &new[op.new_range()]);
+            }
+        }
+    }
+    let more = own.len().saturating_sub(MAX_LINES);
+    if more > 0 {
+        own.truncate(MAX_LINES);
+        own.push(format!("… {more} more lines"));
+    }
+    own.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Expectation, Places, Secrets, part_text, unified};
+    use crate::output::tests::{done, failed, text};
+    use gemini_tools_core::message::Part;
+    use serde_json::json;
+
+    fn expect(value: serde_json::Value) -> Expectation {
+        serde_json::from_value(value).expect("an expectation")
+    }
+
+    #[test]
+    fn the_whole_answer_is_compared_line_by_line_with_its_end() {
+        let (places, secrets) = (Places::default(), Secrets::default());
+        let mismatch = |expected: &str, came: &str| {
+            let mut outcome = text(came);
+            outcome.parts = vec![Part::function_response("i", "t", json!({"output": came}))];
+            let call = done("t", json!({}), outcome);
+            expect(json!({"state": "success", "answer": expected}))
+                .mismatch(&call, &places, &secrets)
+        };
+        assert_eq!(mismatch("a\nb", "a\nb"), None);
+        assert_eq!(mismatch("at <time>", "at 2026-01-31 08:09:10"), None);
+        assert_eq!(
+            mismatch("a\nb\nc", "a\nB\nc").as_deref(),
+            Some("\n--- expected\n+++ answered\n@@ -1,4 +1,4 @@\n success\n a\n-b\n+B\n c")
+        );
+        let newline = mismatch("a", "a\n").expect("a newline more");
+        assert!(newline.ends_with(" a\n+"), "{newline}");
+        let call = failed("t", json!({}), "gone");
+        let shown = expect(json!({"state": "success", "answer": "a"}))
+            .mismatch(&call, &places, &secrets)
+            .expect("another end");
+        assert!(
+            shown.contains("-success\n-a\n+error (file_not_found)\n+gone"),
+            "{shown}"
+        );
+        let same = Expectation::of_answer(&call, &places, &secrets, &str::to_owned)
+            .expect("a call that is over");
+        assert_eq!(same.mismatch(&call, &places, &secrets), None);
+    }
+
+    #[test]
+    fn media_are_compared_and_not_shown() {
+        let media = |data: &str| part_text(&Part::inline_data("image/png", data.to_owned()));
+        assert_eq!(media("AAAA"), media("AAAA"));
+        assert_ne!(media("AAAA"), media("AAAB"));
+        assert!(media("AAAA").starts_with("[image/png, 4 characters of base64, "));
+    }
+
+    #[test]
+    fn a_long_difference_is_cut_and_says_so() {
+        let old: Vec<String> = (0..300).map(|n| format!("{n}")).collect();
+        let shown = unified(&old.join("\n"), "");
+        assert!(shown.ends_with("\n… 104 more lines"), "{shown}");
+    }
+}

@@ -1,0 +1,159 @@
+//! A run whose model is played.
+
+use super::places::Places;
+use super::{Call, ModelScript, Turn};
+use crate::call::ToolCall;
+use crate::event::{SessionError, SessionErrorKind};
+use gemini_tools_core::secrets::Secrets;
+use gemini_tools_core::text::counted;
+use gemini_tools_net::gemini_api::{ApiError, ApiMethod, GeminiClient, PlayedAnswer};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Maximum characters of a call that are shown.
+const SHOWN_CHARS: usize = 400;
+
+/// A script that is being played. Clones are at the same turn.
+#[derive(Debug, Clone)]
+pub struct Player(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    name: String,
+    left: VecDeque<Turn>,
+    /// The number of turns that were played.
+    played: usize,
+    /// The calls of the last turn.
+    calls: Vec<Call>,
+    /// The number of calls in the turns that were played.
+    calls_sent: usize,
+    /// The number of calls before those of the last turn.
+    calls_before: usize,
+    /// The number of expectations that were met.
+    met: usize,
+    places: Places,
+    secrets: Secrets,
+    /// Set if answers of tools are compared with the expectations.
+    checks: bool,
+}
+
+impl Player {
+    /// Plays a script at these places. Without `checks`, expectations don't count.
+    pub fn new(script: ModelScript, places: Places, checks: bool) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            name: script.name,
+            left: script.turns.into(),
+            played: 0,
+            calls: Vec::new(),
+            calls_sent: 0,
+            calls_before: 0,
+            met: 0,
+            places,
+            secrets: Secrets::of_environment(),
+            checks,
+        })))
+    }
+
+    /// Returns a client that gets the turns as answers.
+    pub fn client(&self) -> GeminiClient {
+        let own = self.clone();
+        GeminiClient::played(Box::new(move |method| own.state().next(method)))
+    }
+
+    /// Compares the answers of tools with the expectations.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names each call that was answered otherwise.
+    pub fn check(&self, calls: &[ToolCall]) -> Result<(), SessionError> {
+        let mut state = self.state();
+        let first = state.calls_before + 1;
+        state.calls_before += calls.len();
+        if !state.checks {
+            return Ok(());
+        }
+        let mut mismatches = Vec::new();
+        let mut met = 0;
+        for (number, (call, scripted)) in calls.iter().zip(&state.calls).enumerate() {
+            let Some(expect) = &scripted.expect else {
+                continue;
+            };
+            match expect.mismatch(call, &state.places, &state.secrets) {
+                None => met += 1,
+                Some(how) => {
+                    let call = call.request.to_string();
+                    let shown: String = call.chars().take(SHOWN_CHARS).collect();
+                    let more = if shown.len() < call.len() { "…" } else { "" };
+                    mismatches.push(format!("call {}, {shown}{more}:{how}", first + number));
+                }
+            }
+        }
+        state.met += met;
+        if mismatches.is_empty() {
+            return Ok(());
+        }
+        Err(differs(format!(
+            "The run differs from the model script {} in {}",
+            state.name,
+            mismatches.join("\n\nand in ")
+        )))
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if turns are left.
+    pub fn finish(&self) -> Result<(), SessionError> {
+        let state = self.state();
+        let (left, played) = (state.left.len(), state.played);
+        if left == 0 {
+            return Ok(());
+        }
+        let were = if left == 1 { "was" } else { "were" };
+        Err(differs(format!(
+            "The model script {} has {} more of the model that {were} not asked for: the run was \
+             over with answer {played}, which has no call.",
+            state.name,
+            counted(left, "answer"),
+        )))
+    }
+
+    /// Returns the number of expectations that the run has met.
+    pub fn expectations_met(&self) -> usize {
+        self.state().met
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the next answer.
+    fn next(&mut self, method: ApiMethod) -> Result<PlayedAnswer, ApiError> {
+        let turn = match method {
+            ApiMethod::StreamGenerateContent => self.left.pop_front(),
+            _ => None,
+        };
+        let Some(turn) = turn else {
+            return Err(ApiError::not_recorded(format!(
+                "The model script {} has {} of the model, and the run asks for one more. Add a \
+                 turn, or record the run again; the last turn has no calls.",
+                self.name,
+                counted(self.played, "answer"),
+            )));
+        };
+        self.played += 1;
+        let answer = turn.answer(&mut self.calls_sent);
+        self.calls = turn.calls;
+        Ok(answer)
+    }
+}
+
+fn differs(message: String) -> SessionError {
+    SessionError {
+        message,
+        kind: SessionErrorKind::ScriptDiffers,
+    }
+}

@@ -1,0 +1,226 @@
+//! Writes a script of a run, turn by turn.
+//!
+//! Each turn is a line, in one write, once its calls are answered: a run that is killed leaves whole
+//! turns.
+
+use super::places::Places;
+use super::{Call, Expectation, Fault, ScriptError, Turn};
+use crate::call::{CallRequest, ToolCall};
+use crate::event::Event;
+use crate::record;
+use gemini_tools_core::secrets::Secrets;
+use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind, FinishReason, GenerateContentResponse};
+use rustix::fs::OFlags;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The first line of a recorded script.
+const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-script.";
+
+/// The status of a token that has expired.
+const UNAUTHORIZED: u16 = 401;
+
+/// A script that is being written.
+#[derive(Debug)]
+pub struct Recorder {
+    file: File,
+    path: PathBuf,
+    places: Places,
+    secrets: Secrets,
+    /// The turn that the model is at.
+    current: Turn,
+    /// Turns that are over and not yet written.
+    pending: Vec<Turn>,
+    /// Set once a line could not be written: none is written behind a gap.
+    is_broken: bool,
+}
+
+impl Recorder {
+    /// Begins a script, for its owner's eyes only if the file is new. A recorded script that is there
+    /// is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file can't be written, or holds something else.
+    pub fn create(path: &Path, places: Places) -> Result<Self, ScriptError> {
+        let fail = |reason| fail(path, reason);
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        let mut file = record::open(path, flags).map_err(|e| fail(e.into_reason()))?;
+        let mut start = Vec::new();
+        let length = HEADER.len() as u64;
+        (&file).take(length).read_to_end(&mut start).map_err(fail)?;
+        if !start.is_empty() && start != HEADER.as_bytes() {
+            return Err(fail(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "it holds something else than a recorded script; name another",
+            )));
+        }
+        file.set_len(0).and_then(|()| file.rewind()).map_err(fail)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            places,
+            secrets: Secrets::of_environment(),
+            current: Turn::default(),
+            pending: Vec::new(),
+            is_broken: false,
+        })
+    }
+
+    /// Writes the head of the script; `hide` takes the credential out of a text.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub fn begin(
+        &mut self,
+        model: &str,
+        prompt: &str,
+        hide: &dyn Fn(&str) -> String,
+    ) -> Result<(), ScriptError> {
+        let prompt = self.safe(prompt, hide);
+        let (model, prompt) = (line(model), line(&prompt));
+        self.write(&format!(
+            "{HEADER}\nmodel: {model}\nprompt: {prompt}\nturns:\n"
+        ))
+    }
+
+    /// Takes in what happens while the model is asked.
+    pub fn take(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Text(text) => self.current.text.get_or_insert_default().push_str(text),
+            Event::ThoughtPiece(text) => {
+                self.current.thought.get_or_insert_default().push_str(text);
+            }
+            Event::AttemptFailed { error, wait } => self.failed(error, *wait),
+            Event::Response { last, .. } => self.answered(*last),
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self, error: &ApiError, wait: Option<Duration>) {
+        let mut turn = std::mem::take(&mut self.current);
+        if matches!(
+            error.kind,
+            ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime
+        ) {
+            return;
+        }
+        match error.status {
+            Some(status) if turn == Turn::default() => {
+                turn.status = Some(status);
+                // The API's own words, without ours around them.
+                let words = error.message.split_once(": ").map(|(_, words)| words);
+                turn.message = Some(words.unwrap_or_default().to_owned());
+                // A wait that was too long ends the run again; another is not worth the time.
+                let asked = error.retry_after.filter(|_| wait.is_none());
+                turn.retry_after = asked.map(|asked| asked.as_secs_f64());
+            }
+            // Broken off after an empty chunk, if there is no text.
+            _ if error.kind == ApiErrorKind::Broken => {
+                turn.text.get_or_insert_default();
+                turn.fault = Some(Fault::Cut);
+            }
+            _ if error.kind == ApiErrorKind::BadResponse => turn.fault = Some(Fault::Malformed),
+            _ => turn.fault = Some(Fault::Unreachable),
+        }
+        self.push(turn);
+    }
+
+    fn answered(&mut self, last: Option<&GenerateContentResponse>) {
+        let mut turn = std::mem::take(&mut self.current);
+        let finish = last.and_then(GenerateContentResponse::finish_reason);
+        let blocked = last.and_then(|last| last.prompt_feedback.as_ref()?.block_reason.as_deref());
+        let finish = finish.map(FinishReason::as_str).or(blocked);
+        turn.finish = finish.filter(|finish| *finish != "STOP").map(str::to_owned);
+        self.push(turn);
+    }
+
+    fn push(&mut self, turn: Turn) {
+        // The token was renewed; a played model wants none.
+        self.pending
+            .pop_if(|before| before.status == Some(UNAUTHORIZED));
+        self.pending.push(turn);
+    }
+
+    /// Adds the calls of the turn that was answered last.
+    pub fn calls(&mut self, requests: &[CallRequest]) {
+        if let Some(turn) = self.pending.last_mut() {
+            turn.calls.extend(requests.iter().map(|request| Call {
+                name: request.name.clone(),
+                args: request.args.clone(),
+                expect: None,
+            }));
+        }
+    }
+
+    /// Writes the turns that are over, with the answers to the calls of the last one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error the first time that a line can't be written.
+    pub fn write_turns(
+        &mut self,
+        answered: &[ToolCall],
+        hide: &dyn Fn(&str) -> String,
+    ) -> Result<(), ScriptError> {
+        let mut turns = std::mem::take(&mut self.pending);
+        if let Some(last) = turns.last_mut() {
+            for (call, answered) in last.calls.iter_mut().zip(answered) {
+                call.expect = Expectation::of_answer(answered, &self.places, &self.secrets, hide);
+            }
+        }
+        for mut turn in turns {
+            if turn == Turn::default() {
+                turn.text = Some(String::new());
+            }
+            turn.change_texts(&|text| self.safe(text, hide));
+            self.write(&format!("- {}\n", line(&turn)))?;
+        }
+        Ok(())
+    }
+
+    /// Returns a text without secrets, and with names for the places of this machine.
+    fn safe(&self, text: &str, hide: &dyn Fn(&str) -> String) -> String {
+        self.secrets.hidden(&self.places.named(&hide(text)))
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), ScriptError> {
+        if self.is_broken {
+            return Ok(());
+        }
+        self.file.write_all(text.as_bytes()).map_err(|reason| {
+            self.is_broken = true;
+            fail(&self.path, reason)
+        })
+    }
+}
+
+fn fail(path: &Path, reason: io::Error) -> ScriptError {
+    ScriptError::File {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// Returns a value as JSON on a line that is YAML too, which takes fewer characters as they are.
+fn line(value: &(impl Serialize + ?Sized)) -> String {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    let mut own = String::with_capacity(json.len());
+    for c in json.chars() {
+        let is_plain = !c.is_control()
+            && !matches!(
+                c,
+                '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+            );
+        if is_plain {
+            own.push(c);
+        } else {
+            own.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    own
+}

@@ -1,0 +1,261 @@
+//! Telemetry in files, pipes and not at all.
+
+use super::{Telemetry, TelemetryConfig};
+use crate::call::CallOutcome;
+use crate::event::{Event, Observer};
+use crate::output::tests::{
+    PROMPT, STARTED, begun, done, edit, failed, model_call, refused_call, still, turn,
+};
+use crate::thought::Thought;
+use rustix::fs::{Mode, OFlags};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+fn record(path: &Path, has_prompts: bool, events: &[Event<'_>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let config = TelemetryConfig {
+        path: path.to_owned(),
+        has_prompts,
+    };
+    let mut telemetry = Telemetry::new(config, |warning: &str| warnings.push(warning.to_owned()));
+    telemetry.now = still;
+    for event in events {
+        telemetry.take(event);
+    }
+    drop(telemetry);
+    warnings
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("a file");
+    assert!(text.ends_with('\n'));
+    let line = |line: &str| serde_json::from_str(line).expect("a line of JSON");
+    text.lines().map(line).collect()
+}
+
+/// The two requests of these tests took a second.
+fn a_second_before(mut line: Value) -> Value {
+    line["event.timestamp"] = "2026-01-31T08:09:09.123Z".into();
+    line
+}
+
+fn with_common(name: &str, mut fields: Value) -> Value {
+    fields["event.name"] = format!("gemini_cli.{name}").into();
+    fields["event.timestamp"] = "2026-01-31T08:09:10.123Z".into();
+    fields["session.id"] = "s-1".into();
+    fields
+}
+
+#[test]
+fn events_have_the_fields_of_gemini_cli() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.jsonl");
+    let (answered, refused) = (model_call(), refused_call());
+    let calls = [
+        done("replace", json!({"file_path": "ä"}), edit()),
+        failed("read_file", json!({}), "gone\nwith more"),
+    ];
+    let events = [
+        STARTED,
+        PROMPT,
+        turn(1),
+        Event::Text("hidden"),
+        Event::ModelCall(&answered),
+        Event::Call(&begun("replace", json!({}))),
+        Event::Call(&calls[0]),
+        Event::Call(&calls[1]),
+        turn(2),
+        Event::ModelCall(&refused),
+    ];
+    assert!(record(&path, true, &events).is_empty());
+    let mode = path.metadata().expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let request = json!({ "model": "gemini-x", "prompt_id": "p-1" });
+    let expected = [
+        with_common(
+            "user_prompt",
+            json!({ "prompt_length": 8, "prompt_id": "p-1", "prompt": "Häng an!" }),
+        ),
+        a_second_before(with_common("api_request", request.clone())),
+        with_common(
+            "api_response",
+            json!({
+                "model": "gemini-x", "status_code": 200, "duration_ms": 1000,
+                "input_token_count": 100, "output_token_count": 20,
+                "cached_content_token_count": 60, "thoughts_token_count": 10,
+                "tool_token_count": 0, "total_token_count": 130, "prompt_id": "p-1",
+            }),
+        ),
+        with_common(
+            "tool_call",
+            json!({
+                "function_name": "replace", "function_args": "{\"file_path\":\"ä\"}",
+                "duration_ms": 12, "success": true, "decision": "auto_accept",
+                "prompt_id": "p-1", "tool_type": "native", "content_length": 7,
+                "metadata": {
+                    "ai_added_lines": 2, "ai_removed_lines": 1,
+                    "user_added_lines": 0, "user_removed_lines": 0,
+                },
+            }),
+        ),
+        with_common(
+            "tool_call",
+            json!({
+                "function_name": "read_file", "function_args": "{}", "duration_ms": 12,
+                "success": false, "error": "gone\nwith more",
+                "error_type": "file_not_found", "prompt_id": "p-1",
+                "tool_type": "native", "content_length": 14,
+            }),
+        ),
+        a_second_before(with_common("api_request", request)),
+        with_common(
+            "api_error",
+            json!({
+                "model": "gemini-x", "error": "The Gemini API answered 500.",
+                "error_type": "Server", "status_code": 500, "duration_ms": 1000,
+                "prompt_id": "p-1",
+            }),
+        ),
+    ];
+    let written = lines(&path);
+    for (written, expected) in written.iter().zip(&expected) {
+        assert_eq!(written, expected);
+    }
+    assert_eq!(written.len(), expected.len());
+    // A second session comes after it.
+    record(&path, true, &events[..2]);
+    assert_eq!(lines(&path).len(), expected.len() + 1);
+}
+
+#[test]
+fn without_leave_nothing_of_prompts_and_files_is_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.jsonl");
+    let output = CallOutcome {
+        diff: Some("+secret".to_owned()),
+        text: "secret".to_owned(),
+        ..CallOutcome::default()
+    };
+    let calls = [
+        done("write_file", json!({"content": "secret"}), output),
+        failed("x", json!({"content": "secret"}), "It has failed:\nsecret"),
+    ];
+    let events = [
+        STARTED,
+        Event::Prompt {
+            id: "p-1",
+            text: "secret",
+        },
+        Event::Text("secret"),
+        Event::ThoughtPiece("secret"),
+        Event::Thought(&Thought::parse("**secret** secret")),
+        Event::Call(&calls[0]),
+        Event::Live {
+            id: "x",
+            text: "secret",
+        },
+        Event::Call(&calls[1]),
+    ];
+    record(&path, false, &events);
+    let written = lines(&path);
+    assert_eq!(written.len(), 3);
+    assert_eq!(written[2]["error"], "It has failed:");
+    for line in written {
+        assert!(!line.to_string().contains("secret"), "{line}");
+        assert!(line.get("function_args").is_none(), "{line}");
+    }
+}
+
+#[test]
+fn a_call_of_an_mcp_server_is_told_apart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.jsonl");
+    // Whatever the name looks like, and whether a person was asked or not.
+    let of = |name: &str, server: Option<&str>| {
+        let mut call = done(name, json!({}), CallOutcome::default());
+        call.server = server.map(str::to_owned);
+        call
+    };
+    let calls = [
+        of("my_server__t", Some("my server")),
+        of("mine__t", None),
+        of("read_file", None),
+    ];
+    let events: Vec<_> = calls.iter().map(Event::Call).collect();
+    record(&path, false, &events);
+    let native = json!(["native", null]);
+    let told: Vec<_> = lines(&path)
+        .iter()
+        .map(|line| json!([line["tool_type"], line["mcp_server_name"]]))
+        .collect();
+    assert_eq!(told, [json!(["mcp", "my server"]), native.clone(), native]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_one_warning() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo").success());
+    let cases = [directory.path(), Path::new("/dev/full"), fifo.as_path()];
+    for path in cases {
+        let warnings = record(path, true, &[STARTED, PROMPT, turn(1)]);
+        assert_eq!(warnings.len(), 1, "{}", path.display());
+        assert!(warnings[0].contains(&path.display().to_string()));
+    }
+}
+
+#[test]
+fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo").success());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let reader = rustix::fs::open(&fifo, flags, Mode::empty()).expect("opened");
+    let text = "x".repeat(1000);
+    let prompts: Vec<Event<'_>> = (0..200)
+        .map(|_| Event::Prompt {
+            id: "p",
+            text: &text,
+        })
+        .collect();
+    let warnings = record(&fifo, true, &prompts);
+    assert_eq!(warnings.len(), 1);
+    let mut read = String::new();
+    std::fs::File::from(reader)
+        .read_to_string(&mut read)
+        .expect("read");
+    let is_whole = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    assert!(read.lines().count() > 10 && read.lines().all(is_whole));
+}
+
+#[test]
+fn it_is_off_unless_asked_for() {
+    let config = |variables: &[(&str, &str)]| {
+        let variables: HashMap<&str, &str> = variables.iter().copied().collect();
+        TelemetryConfig::read(|name| variables.get(name).map(OsString::from))
+    };
+    let file = ("GEMINI_TELEMETRY_OUTFILE", "/t");
+    let is_on = |has_prompts| {
+        Some(TelemetryConfig {
+            path: "/t".into(),
+            has_prompts,
+        })
+    };
+    assert_eq!(config(&[]), None);
+    assert_eq!(config(&[("GEMINI_TELEMETRY_OUTFILE", "")]), None);
+    assert_eq!(config(&[file, ("GEMINI_TELEMETRY_ENABLED", "false")]), None);
+    assert_eq!(
+        config(&[file, ("GEMINI_TELEMETRY_ENABLED", "1")]),
+        is_on(false)
+    );
+    for (value, has_prompts) in [("true", true), ("1", true), ("yes", false), ("0", false)] {
+        let prompts = ("GEMINI_TELEMETRY_LOG_PROMPTS", value);
+        assert_eq!(config(&[file, prompts]), is_on(has_prompts), "{value}");
+    }
+}

@@ -1,0 +1,143 @@
+//! An answer that is being read: the API's, or one that a player gives in its place.
+//!
+//! A player stands where bytes come in: retries, streams that are cut and text that is not JSON are
+//! dealt with by the same code either way.
+
+use super::error::ApiError;
+use crate::http_client as net;
+
+/// Text in the place of a credential.
+const HIDDEN: &str = "***";
+
+/// The longest text that is too short for a credential.
+const NO_SECRET_BYTES: usize = 3;
+
+/// A method of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiMethod {
+    /// A whole answer.
+    GenerateContent,
+    /// An answer in pieces.
+    StreamGenerateContent,
+    /// The number of tokens.
+    CountTokens,
+}
+
+impl ApiMethod {
+    /// Returns the name of the method in an address.
+    pub fn name(self) -> &'static str {
+        match self {
+            ApiMethod::GenerateContent => "generateContent",
+            ApiMethod::StreamGenerateContent => "streamGenerateContent",
+            ApiMethod::CountTokens => "countTokens",
+        }
+    }
+}
+
+/// An answer that a player gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlayedAnswer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header `Retry-After`.
+    pub retry_after: Option<String>,
+    /// The content.
+    pub body: String,
+    /// The reason why no answer comes, if none does.
+    pub failure: Option<String>,
+}
+
+impl Default for PlayedAnswer {
+    fn default() -> Self {
+        Self {
+            status: 200,
+            retry_after: None,
+            body: String::new(),
+            failure: None,
+        }
+    }
+}
+
+/// Gives the next answer in the API's place; an error where there is none.
+pub type Player = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
+
+/// An answer that is being read.
+pub(super) struct Answer<'a> {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<String>,
+    pub(super) content_type: Option<String>,
+    body: Body<'a>,
+}
+
+enum Body<'a> {
+    Sent(net::Body<'a>),
+    Played { bytes: Vec<u8>, at: usize },
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn sent(response: net::Response<'a>) -> Self {
+        let header = |name| response.header(name).map(str::to_owned);
+        Self {
+            status: response.status,
+            retry_after: header("retry-after"),
+            content_type: header("content-type"),
+            body: Body::Sent(response.body),
+        }
+    }
+
+    /// Begins to read an answer of a player.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no answer comes.
+    pub(super) fn played(answer: PlayedAnswer) -> Result<Self, ApiError> {
+        if let Some(why) = &answer.failure {
+            return Err(ApiError::unreached(why));
+        }
+        Ok(Self {
+            status: answer.status,
+            retry_after: answer.retry_after,
+            content_type: None,
+            body: Body::Played {
+                bytes: answer.body.into_bytes(),
+                at: 0,
+            },
+        })
+    }
+
+    /// Reads what is there; zero is the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ApiError> {
+        match &mut self.body {
+            Body::Sent(body) => body.read(buffer).map_err(ApiError::from),
+            Body::Played { bytes, at } => {
+                let n = buffer.len().min(bytes.len() - *at);
+                buffer[..n].copy_from_slice(&bytes[*at..*at + n]);
+                *at += n;
+                Ok(n)
+            }
+        }
+    }
+
+    /// Reads to the end, but no more than `limit` bytes, and tells if there was more.
+    pub(super) fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), ApiError> {
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            let n = self.read(&mut piece)?;
+            let room = limit - bytes.len();
+            bytes.extend_from_slice(&piece[..n.min(room)]);
+            if n == 0 || n > room {
+                return Ok((bytes, n > room));
+            }
+        }
+    }
+}
+
+/// Returns a text in which a credential does not show.
+pub(super) fn without(text: &str, secret: &str) -> String {
+    if secret.len() > NO_SECRET_BYTES {
+        text.replace(secret, HIDDEN)
+    } else {
+        text.to_owned()
+    }
+}
