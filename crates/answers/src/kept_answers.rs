@@ -120,7 +120,7 @@ impl StoredAnswer {
             changed,
             bytes,
             files: vec![path.to_owned()],
-            is_in_use: Identity::of(pid).is_some(),
+            is_in_use: Identity::find(pid).is_some(),
         })
     }
 

@@ -63,7 +63,7 @@ pub(super) fn list(
             continue;
         };
         let is_executable = may_be_executed(&stat);
-        files.push((name.to_owned(), Stamp::of(&stat), is_executable));
+        files.push((name.to_owned(), Stamp::from_stat(&stat), is_executable));
     }
     files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     Ok(files)

@@ -26,7 +26,7 @@ struct Versioned<T> {
 /// Reads the content of a file, and the time at which it was written.
 pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> {
     let text = files::beginning(file, FileOwner::Users, MAX_KEPT_BYTES)?;
-    let written = Stamp::of_path(file)?.modified();
+    let written = Stamp::from_path(file)?.modified();
     let kept: Versioned<T> = serde_json::from_slice(&text).ok()?;
     (kept.version == VERSION).then_some((kept.content, written))
 }

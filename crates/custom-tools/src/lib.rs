@@ -148,7 +148,7 @@ impl Custom {
 
     /// Returns the owner of one of these files or directories.
     fn whose(&self, path: &Path) -> FileOwner<'_> {
-        FileOwner::of(path, self.home.as_deref(), &self.root)
+        FileOwner::by_location(path, self.home.as_deref(), &self.root)
     }
 
     fn of(tool_env: &ToolEnv) -> Self {
@@ -407,7 +407,7 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
 /// Returns the owner of a tool's file.
 fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     let workspace = &tool_env.workspace;
-    FileOwner::of(file, workspace.home(), workspace.root())
+    FileOwner::by_location(file, workspace.home(), workspace.root())
 }
 
 /// Returns the note that another tool has a tool's name.

@@ -223,7 +223,7 @@ impl Lint {
     /// The path is relative to `root`, the project's directory; `home` is the user's.
     pub fn take_path(&mut self, path: &Path, home: Option<&Path>, root: &Path) {
         let path = root.join(path);
-        let whose = |path: &Path| FileOwner::of(path, home, root);
+        let whose = |path: &Path| FileOwner::by_location(path, home, root);
         if path.is_dir() {
             self.look_into(&path, "the directory's", &whose);
         } else {

@@ -87,7 +87,7 @@ struct KeptPair {
 pub(super) fn read_kept(cache: &Path) -> Option<Discovered> {
     let (pair, written): (KeptPair, _) = kept::read(cache)?;
     let is_same = |(path, stamp): &(PathBuf, Option<String>)| {
-        let now = Stamp::of_path(path);
+        let now = Stamp::from_path(path);
         let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
         !is_racy && now.map(Stamp::to_text) == *stamp
     };
@@ -161,7 +161,7 @@ fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option
     paths
         .into_iter()
         .map(|path| {
-            let stamp = Stamp::of_path(&path);
+            let stamp = Stamp::from_path(&path);
             (path, stamp)
         })
         .collect()

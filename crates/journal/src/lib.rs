@@ -174,7 +174,7 @@ impl Host {
         let chosen = gemini_tools_core::variables::value(SESSION);
         let chosen = chosen.and_then(|id| id.into_string().ok());
         let session = chosen.unwrap_or_else(|| {
-            let start = Identity::of(pid).map_or(0, |identity| identity.start_time);
+            let start = Identity::find(pid).map_or(0, |identity| identity.start_time);
             format!("{by}-{pid}-{start}")
         });
         Self { by, session }

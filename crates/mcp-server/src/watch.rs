@@ -96,7 +96,7 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
         false.hash(hasher);
         return false;
     };
-    Stamp::of_path(path).map(Stamp::to_text).hash(hasher);
+    Stamp::from_path(path).map(Stamp::to_text).hash(hasher);
     meta.is_dir()
 }
 

@@ -7,7 +7,7 @@
 //!
 //! - `sniffed` keeps the first `SNIFF_BYTES`, by which `finish` tells text from binary data. Binary
 //!   data is named, not shown.
-//! - `Whole` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is made
+//! - `WholeOutput` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is made
 //!   only when it is needed, because most commands print little. [`Capture::finish`] keeps it only
 //!   if the text is cut or binary; else it is removed.
 //! - The decoder makes text of the bytes and the terminal emulator makes of that what a terminal
@@ -51,9 +51,9 @@ type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 /// Output as it comes in.
 pub struct Capture<'a> {
     decoder: Utf8Decoder,
-    shown: Shown,
+    shown: OutputTexts,
     sniffed: Vec<u8>,
-    whole: Whole<'a>,
+    whole: WholeOutput<'a>,
     limit: usize,
 }
 
@@ -88,14 +88,14 @@ impl<'a> Capture<'a> {
     ) -> Self {
         Self {
             decoder: Utf8Decoder::default(),
-            shown: Shown {
+            shown: OutputTexts {
                 terminal: TerminalEmulator::default(),
                 plain: Ends::new(limit),
                 coloured: coloured.then(|| Ends::new(limit)),
                 live: live.then(|| Ends::new(LIVE_CHARS)),
             },
             sniffed: Vec::new(),
-            whole: Whole {
+            whole: WholeOutput {
                 new_file: Box::new(new_file),
                 memory: Vec::new(),
                 log: None,
@@ -237,7 +237,7 @@ fn format_of(start: &[u8]) -> &'static str {
 }
 
 /// The text of the output, for each reader.
-struct Shown {
+struct OutputTexts {
     terminal: TerminalEmulator,
     plain: Ends,
     /// As printed, with escape sequences, where it will be shown on a terminal.
@@ -246,7 +246,7 @@ struct Shown {
     live: Option<Ends>,
 }
 
-impl Shown {
+impl OutputTexts {
     fn push(&mut self, text: &str) {
         if let Some(coloured) = &mut self.coloured {
             coloured.push(text);
@@ -262,7 +262,7 @@ impl Shown {
 }
 
 /// Everything that came, in memory first and then in a file.
-struct Whole<'a> {
+struct WholeOutput<'a> {
     new_file: NewFile<'a>,
     memory: Vec<u8>,
     log: Option<Log>,
@@ -274,7 +274,7 @@ struct Whole<'a> {
     is_given_away: bool,
 }
 
-impl Whole<'_> {
+impl WholeOutput<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if self.log.is_none() && !self.is_lost {

@@ -91,7 +91,7 @@ fn process_ids(record: &mut impl Read) -> Vec<i32> {
 }
 
 /// The open files of a supervisor that stays.
-struct Kept {
+struct JobFiles {
     log: Log,
     record: File,
     /// Whose ending is noted.
@@ -102,14 +102,14 @@ struct Kept {
 pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
-    Ok(Box::new(Kept {
+    Ok(Box::new(JobFiles {
         log: Log::reopen(log)?,
         processes: process_ids(&mut record),
         record,
     }))
 }
 
-impl Keeper for Kept {
+impl Keeper for JobFiles {
     fn output(&mut self, bytes: &[u8]) {
         // What can't be kept is lost, but the writer goes on.
         let _ = self.log.append(bytes);

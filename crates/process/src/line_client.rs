@@ -166,7 +166,7 @@ impl<R: Reply> LineClient<R> {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         // Before the thread below can have reaped it: its number may be another's after that.
-        let identity = Identity::of(i32::try_from(child.id()).unwrap_or_default());
+        let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
         let reader = Reader {

@@ -50,11 +50,11 @@ pub struct Identity {
 impl Identity {
     /// Returns true if the process is still alive.
     pub fn is_alive(self) -> bool {
-        Self::of(self.pid) == Some(self)
+        Self::find(self.pid) == Some(self)
     }
 
     /// Returns the process of this id, if one is alive.
-    pub fn of(pid: i32) -> Option<Self> {
+    pub fn find(pid: i32) -> Option<Self> {
         system::stat(pid)
             .filter(|s| !s.is_zombie)
             .map(|s| s.identity)
@@ -277,7 +277,7 @@ mod tests {
             .spawn()
             .expect("bash");
         let pid = i32::try_from(shell.id()).expect("a process id");
-        let first = Identity::of(pid).expect("alive");
+        let first = Identity::find(pid).expect("alive");
         while descendants(pid).len() < 2 {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_used_again_is_another_process() {
-        let me = Identity::of(i32::try_from(std::process::id()).expect("an id")).expect("alive");
+        let me = Identity::find(i32::try_from(std::process::id()).expect("an id")).expect("alive");
         assert!(me.is_alive());
         let other = Identity {
             start_time: me.start_time + 1,

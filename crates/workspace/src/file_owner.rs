@@ -65,7 +65,7 @@ impl From<ResolveError> for io::Error {
 impl<'a> FileOwner<'a> {
     /// Returns the owner of the file at a path, by where it lies: what is in the `.gemini` of the project in
     /// `root` is the project's, unless that directory is the user's home.
-    pub fn of(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
+    pub fn by_location(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
         if home != Some(root) && path.starts_with(root.join(".gemini")) {
             Self::Projects { root, home }
         } else {

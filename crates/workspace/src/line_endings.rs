@@ -15,7 +15,7 @@ const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// The line ends nearest to a place, outside of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Around {
+pub struct NearbyEnds {
     /// The last line end before the place.
     pub before: Option<LineEnding>,
     /// The first line end behind the place.
@@ -30,7 +30,7 @@ pub struct Survey {
     /// True if not all lines of the file end alike.
     pub is_mixed: bool,
     /// The line ends around each place, in order.
-    pub around: Vec<Around>,
+    pub around: Vec<NearbyEnds>,
 }
 
 /// Reads a file from front to back for a [`Survey`].
@@ -112,7 +112,7 @@ impl<'a, P: Fn(usize) -> Option<Range<u64>>> Surveyor<'a, P> {
     /// Notes the last line end for the places that begin up to a position.
     fn begin_places(&mut self, at: u64) {
         while (self.place)(self.begun).is_some_and(|place| place.start <= at) {
-            self.survey.around.push(Around {
+            self.survey.around.push(NearbyEnds {
                 before: self.last,
                 behind: None,
             });
@@ -155,7 +155,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<LineEnding>)> {
             return Some((text, None));
         };
         let (line, end) = text.split_at(at);
-        let ending = LineEnding::of(end);
+        let ending = LineEnding::at_start(end);
         rest = Some(&end[ending.text().len()..]);
         Some((line, Some(ending)))
     })
@@ -181,7 +181,7 @@ pub fn with_end(text: &str, ending: LineEnding) -> String {
 /// Returns a text for a place in a file whose lines end in different ways: a line that stays keeps
 /// its end, one that changes has the end of the line it takes the place of, and one that is new
 /// the end of the line before it, or of the next line where none is before it.
-pub fn with_own_ends(place: &str, around: Around, new: &str) -> String {
+pub fn with_own_ends(place: &str, around: NearbyEnds, new: &str) -> String {
     let (old_lines, old_ends): (Vec<&str>, Vec<_>) = lines(place).unzip();
     let (new_lines, written): (Vec<&str>, Vec<_>) = lines(new).unzip();
     let mut ends: Vec<Option<LineEnding>> = vec![None; new_lines.len()];

@@ -26,7 +26,7 @@ impl Stamp {
         clippy::unnecessary_cast,
         reason = "the types differ between systems"
     )]
-    pub fn of(stat: &Stat) -> Self {
+    pub fn from_stat(stat: &Stat) -> Self {
         Self(
             stat.st_size as i64,
             stat.st_mtime as i64,
@@ -38,9 +38,9 @@ impl Stamp {
     }
 
     /// Returns the stamp of what a path leads to.
-    pub fn of_path(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
-        Some(Self::of(&stat))
+        Some(Self::from_stat(&stat))
     }
 
     /// Returns the time of the last change of the content.
@@ -104,13 +104,13 @@ mod tests {
     fn a_file_changes_with_its_content_and_rests_after_a_while() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("a");
-        assert_eq!(Stamp::of_path(&path), None);
+        assert_eq!(Stamp::from_path(&path), None);
         std::fs::write(&path, "x").expect("written");
-        let stamp = Stamp::of_path(&path).expect("it is there");
+        let stamp = Stamp::from_path(&path).expect("it is there");
         assert!(stamp.time_until_stable(stamp.modified()).is_some());
         let later = stamp.modified() + COARSE_TICK + Duration::from_millis(1);
         assert_eq!(stamp.time_until_stable(later), None);
         std::fs::write(&path, "xy").expect("written");
-        assert_ne!(Stamp::of_path(&path), Some(stamp));
+        assert_ne!(Stamp::from_path(&path), Some(stamp));
     }
 }

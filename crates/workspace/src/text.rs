@@ -302,7 +302,7 @@ pub enum LineEnding {
 
 impl LineEnding {
     /// Returns the line end that a text begins with.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn at_start(text: &str) -> Self {
         if text.starts_with("\r\n") {
             LineEnding::Crlf
         } else if text.starts_with('\r') {

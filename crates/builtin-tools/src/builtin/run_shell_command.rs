@@ -407,7 +407,7 @@ impl Report<'_> {
         let record = JobRecord {
             processes: living.clone(),
             session: self.leader,
-            supervisor: Identity::of(supervised.supervisor),
+            supervisor: Identity::find(supervised.supervisor),
             boot_id: tree::boot_id(),
             command: self.call.command.clone(),
             directory: show_path(self.call.place.path()).into_owned(),

@@ -43,7 +43,7 @@ impl SettingsLines {
     }
 
     fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
-        let whose = FileOwner::of(path, self.home.as_deref(), &self.root);
+        let whose = FileOwner::by_location(path, self.home.as_deref(), &self.root);
         let read = || whose.read(path).ok().flatten();
         let text = self
             .texts

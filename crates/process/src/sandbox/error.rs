@@ -13,7 +13,10 @@ pub enum SandboxError {
         remedy: &'static str,
     },
     /// A writable path is not absolute.
-    #[error("The sandbox can't make {} writable: it is not absolute.", shown(path))]
+    #[error(
+        "The sandbox can't make {} writable: it is not absolute.",
+        on_one_line(path)
+    )]
     NotAbsolute {
         /// The path.
         path: PathBuf,
@@ -23,7 +26,7 @@ pub enum SandboxError {
     #[error(
         "The sandbox can't make {} writable: it leads through a symbolic link that commands in the \
          sandbox could change.",
-        shown(path)
+        on_one_line(path)
     )]
     ThroughLink {
         /// The path.
@@ -32,7 +35,7 @@ pub enum SandboxError {
         real: PathBuf,
     },
     /// A writable path can't be opened.
-    #[error("The sandbox can't make {} writable: {why}.", shown(path))]
+    #[error("The sandbox can't make {} writable: {why}.", on_one_line(path))]
     Unreachable {
         /// The path.
         path: PathBuf,
@@ -42,6 +45,6 @@ pub enum SandboxError {
 }
 
 /// Returns a path on one line: a name may hold line feeds and what moves a terminal's cursor.
-fn shown(path: &Path) -> String {
+fn on_one_line(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
 }

@@ -100,7 +100,7 @@ impl Walk<'_> {
         if path == backup_path(&settings) {
             return written.is_some_and(|file| file.backup.as_deref() == Some(path));
         }
-        let whose = FileOwner::of(path, Some(self.home), self.root);
+        let whose = FileOwner::by_location(path, Some(self.home), self.root);
         let text = || read(path, whose).ok().flatten();
         let is_made = |text: &String| {
             written.is_some_and(|file| file.backup.is_none() && file.is_as_written(text))

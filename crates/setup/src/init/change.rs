@@ -151,7 +151,7 @@ impl Project {
 
     /// Returns the owner of a file, which says how it is read.
     pub(super) fn whose(&self, path: &Path) -> FileOwner<'_> {
-        FileOwner::of(path, Some(&self.home), &self.written)
+        FileOwner::by_location(path, Some(&self.home), &self.written)
     }
 
     /// Follows the links of a file that is the project's, or the user's.
