@@ -8,7 +8,7 @@ mod correction;
 
 use super::edit::{Before, Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, ToolEnv};
-use crate::edit_match::{EditMatch, NoMatch, behind, find_place, unit_of};
+use crate::edit_match::{EditMatch, MatchTier, NoMatch, behind, find_place, unit_of};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
@@ -175,7 +175,7 @@ impl Call {
         let Some(text) = text else {
             return Err(self.edit.not_found(subject));
         };
-        match find_place(&text, old, new, &cx.cancel)? {
+        match find_place(&text, old, new, &MatchTier::ALL, &cx.cancel)? {
             Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
             Err(NoMatch::Nothing) => Err(self.edit.not_found(subject)),
             Err(NoMatch::Several(tier, lines)) => {

@@ -32,6 +32,8 @@ mod indent;
 mod lines;
 mod mapped;
 mod normal;
+#[cfg(test)]
+mod tiers;
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::line_endings::fitted;
@@ -57,6 +59,16 @@ pub(crate) enum MatchTier {
 }
 
 impl MatchTier {
+    /// Every tier, from strict to lenient.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::LineEnds,
+        Self::Indentation,
+        Self::LookAlikes,
+        Self::LineNumbers,
+        Self::Escapes,
+        Self::Anchored,
+    ];
+
     /// What was different, for people and models.
     pub(crate) fn describe(self) -> &'static str {
         match self {
@@ -115,68 +127,73 @@ pub(super) enum Found {
     Unclear(usize, &'static str),
 }
 
-/// What a file is indented by; `None` where no line is indented.
+/// Returns the unit that a file is indented by; `None` if no line is indented.
 pub(crate) fn unit_of(text: &str) -> Option<String> {
     depth::unit_of(text.lines())
 }
 
-/// Tries the tiers from strict to lenient until one holds.
+/// Tries the given tiers from strict to lenient until one holds.
 ///
 /// # Errors
 ///
-/// Where the call is interrupted.
+/// Returns an error if the call is interrupted.
 pub(crate) fn find_place(
     text: &str,
     old: &str,
     new: &str,
+    tiers: &[MatchTier],
     cancel: &Cancellation,
 ) -> Result<Result<EditMatch, NoMatch>, ToolError> {
-    if let Some(outcome) = literal_tiers(text, old, new, None) {
+    let find = |old: &str, new: &str, by| find_literally(text, old, new, by, tiers);
+    if let Some(outcome) = find(old, new, None) {
         return Ok(outcome);
     }
     cancel.check()?;
-    if let Some((old, new)) = normal::without_line_numbers(old, new)
-        && let Some(outcome) = literal_tiers(text, &old, &new, Some(MatchTier::LineNumbers))
-    {
-        return Ok(outcome);
+    for (tier, changed) in [
+        (
+            MatchTier::LineNumbers,
+            normal::without_line_numbers(old, new),
+        ),
+        (MatchTier::Escapes, normal::unescaped(old, new)),
+    ] {
+        if tiers.contains(&tier)
+            && let Some((old, new)) = changed
+            && let Some(outcome) = find(&old, &new, Some(tier))
+        {
+            return Ok(outcome);
+        }
     }
-    if let Some((old, new)) = normal::unescaped(old, new)
-        && let Some(outcome) = literal_tiers(text, &old, &new, Some(MatchTier::Escapes))
-    {
-        return Ok(outcome);
+    if !tiers.contains(&MatchTier::Anchored) {
+        return Ok(Err(NoMatch::Nothing));
     }
     let file = lines::Lines::of(text);
     let found = anchored::find(&file, old, new, cancel)?;
     Ok(outcome(text, MatchTier::Anchored, found).unwrap_or(Err(NoMatch::Nothing)))
 }
 
-/// The tiers on which every character of the old text counts. `by` is what was done to the
-/// texts before.
-fn literal_tiers(
+/// Tries the tiers on which every character of the old text counts. `by` is the tier that has
+/// changed the texts before.
+fn find_literally(
     text: &str,
     old: &str,
     new: &str,
     by: Option<MatchTier>,
+    tiers: &[MatchTier],
 ) -> Option<Result<EditMatch, NoMatch>> {
-    let plain = mapped::find(text, old, new, normal::Level::Plain);
     let file = lines::Lines::of(text);
-    let tier = |own: MatchTier| by.map_or(own, |by| by.max(own));
-    outcome(text, tier(MatchTier::LineEnds), plain)
-        .or_else(|| {
-            let found = indent::find(&file, old, new, normal::Level::Plain);
-            outcome(text, tier(MatchTier::Indentation), found)
-        })
-        .or_else(|| {
-            let found = mapped::find(text, old, new, normal::Level::LookAlike);
-            outcome(text, tier(MatchTier::LookAlikes), found)
-        })
-        .or_else(|| {
-            let found = indent::find(&file, old, new, normal::Level::LookAlike);
-            outcome(text, tier(MatchTier::LookAlikes), found)
-        })
+    let mapped = |level| mapped::find(text, old, new, level);
+    let indent = |level| indent::find(&file, old, new, level);
+    let attempts: [(MatchTier, &dyn Fn() -> Found); 4] = [
+        (MatchTier::LineEnds, &|| mapped(normal::Level::Plain)),
+        (MatchTier::Indentation, &|| indent(normal::Level::Plain)),
+        (MatchTier::LookAlikes, &|| mapped(normal::Level::LookAlike)),
+        (MatchTier::LookAlikes, &|| indent(normal::Level::LookAlike)),
+    ];
+    let mut attempts = attempts.iter().filter(|(own, _)| tiers.contains(own));
+    attempts.find_map(|(own, find)| outcome(text, by.map_or(*own, |by| by.max(*own)), find()))
 }
 
-/// `None` to go on with the next tier.
+/// Returns the result of a tier; `None` to go on with the next one.
 fn outcome(text: &str, tier: MatchTier, found: Found) -> Option<Result<EditMatch, NoMatch>> {
     let line = |at: &usize| text[..*at].matches('\n').count() + 1;
     match found {
@@ -200,7 +217,8 @@ mod tests {
     use gemini_tools_core::tool::Cancellation;
 
     fn edit(text: &str, old: &str, new: &str) -> Result<(String, MatchTier), NoMatch> {
-        let hit = find_place(text, old, new, &Cancellation::default()).expect("not interrupted")?;
+        let hit = find_place(text, old, new, &MatchTier::ALL, &Cancellation::default())
+            .expect("not interrupted")?;
         let edited = format!(
             "{}{}{}",
             &text[..hit.start],
