@@ -240,12 +240,9 @@ fn what_is_found_is_what_git_would_add() {
                     0 => {}
                     1 => write(&home.join(".config/git/ignore"), &users),
                     2 => {
-                        let text =
-                            "[core]\n\texcludesFile = ~/.config/git/more\n[include]\n\tpath = it\n";
-                        write(&home.join(".config/git/config"), text.as_bytes());
                         write(
-                            &home.join(".config/git/it"),
-                            b"[core]\nexcludesFile = \"~/of\" ; all\n",
+                            &home.join(".config/git/config"),
+                            b"[core]\n\tpager = less\n\texcludesFile = \"~/of\" ; all\n",
                         );
                         write(&home.join("of"), &users);
                     }

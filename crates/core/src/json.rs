@@ -9,7 +9,6 @@ mod error;
 
 pub use error::JsonError;
 
-use crate::scan;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -111,7 +110,7 @@ fn values_bytes(text: &[u8]) -> usize {
 
 /// What follows a string that has begun.
 fn behind_string(mut text: &[u8]) -> &[u8] {
-    while let Some(at) = scan::position_of_either(b'"', b'\\', text) {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         if text[at] == b'"' {
             return &text[at + 1..];
         }

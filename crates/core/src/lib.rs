@@ -14,7 +14,6 @@
 //! - [`json`]: JSON documents of others, read within limits.
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
 //! - [`position`]: where in a document something is.
-//! - [`scan`]: looking for bytes in texts of any size.
 //! - [`text`]: names and paths as text, and which characters deceive.
 //! - [`colours`]: whether a terminal shows colours, and what is shown in which.
 //! - [`version`]: which build the executables are.
@@ -81,7 +80,6 @@ pub mod names;
 pub mod parallel;
 pub mod position;
 pub mod registry;
-pub mod scan;
 pub mod secrets;
 pub mod text;
 pub mod tool;

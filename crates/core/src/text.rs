@@ -33,6 +33,11 @@ pub fn path_from_argument(argument: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
+/// Counts line feeds.
+pub fn count_newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
 /// Bytes as hexadecimal digits, two each.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);

@@ -20,6 +20,7 @@ mod connection;
 mod environment;
 mod handler;
 mod http;
+mod memory;
 mod sse;
 mod stdio;
 
@@ -283,6 +284,7 @@ impl Hub {
 
     /// Has a thread do what a tool needs the network for: it waits for the network itself.
     fn start_web(&mut self, request: WebRequest) {
+        memory::limit_once();
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
         lock(&self.web).insert(request.id, cancel.clone());

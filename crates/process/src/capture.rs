@@ -26,7 +26,7 @@
 
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};
-use gemini_tools_core::scan::count_newlines;
+use gemini_tools_core::text::count_newlines;
 use infer::MatcherType;
 use infer::archive::{is_cpio, is_tar};
 use std::io;

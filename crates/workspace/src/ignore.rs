@@ -9,17 +9,17 @@
 use super::pattern::Pattern;
 use std::sync::Arc;
 
-/// What the rules that hold in a directory may take, its own and those of the directories above,
-/// in bytes. A file with which it is more leaves everything out: what it says is not known.
+/// Maximum size of the rules that hold in a directory, its own and those of the directories above,
+/// in bytes. A file that exceeds it leaves everything out: its rules are not known.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
 /// A longer line of an ignore file is more than that as well, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// Who asked for a path to be left out.
+/// The files that asked for a path to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
-    /// One of git's files.
+    /// Git's own.
     Git,
     /// `.geminiignore`.
     Gemini,
@@ -41,7 +41,7 @@ pub struct RuleFile {
     by_last_byte: Vec<Box<[u16]>>,
     /// The rules that can match whatever the last byte is, the last one first.
     by_any_byte: Box<[u16]>,
-    /// What the rules take, in bytes.
+    /// Size of the rules, in bytes.
     size: usize,
     /// There were too many: everything is left out.
     is_closed: bool,
@@ -102,12 +102,12 @@ impl RuleFile {
         }
     }
 
-    /// Whether the file has more rules than are kept, or longer ones.
+    /// Returns true if the file has more rules than are kept, or longer ones.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// What the file says of a path relative to its directory: ignored, kept, or nothing.
+    /// Returns the file's verdict on a path relative to its directory: ignored, kept, or none.
     #[inline]
     fn verdict(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<bool> {
         let last = *path.last()?;
@@ -179,11 +179,11 @@ struct Level {
     file: Arc<RuleFile>,
     base: Base,
     above: Option<Arc<Level>>,
-    /// What its rules and those above take, in bytes.
+    /// Size of its rules and those above, in bytes.
     size: usize,
 }
 
-/// Where the directory of a rule file lies, seen from the root of the walk.
+/// The position of a rule file's directory, seen from the root of the walk.
 #[derive(Debug)]
 enum Base {
     /// Below it: this many bytes of a path belong to the directory and its slash.
@@ -204,7 +204,7 @@ impl IgnoreRules {
         }
     }
 
-    /// The same for a directory above the root; `root` is the root seen from there, with a
+    /// Adds a file of a directory above the root; `root` is the root seen from there, with a
     /// slash. Higher directories must be added first.
     #[must_use]
     pub fn with_git_above(&self, file: Arc<RuleFile>, root: Vec<u8>) -> Self {
@@ -234,14 +234,14 @@ impl IgnoreRules {
         }
     }
 
-    /// Whether no rule exists.
+    /// Returns true if there is no rule.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.git.is_none() && self.gemini.is_none()
     }
 
-    /// Who asks for a path to be left out. The directories above it must have been asked
-    /// about before.
+    /// Returns the files that ask for a path to be left out. The directories above it must have been
+    /// asked about before.
     #[inline]
     pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<Ignored> {
         if Level::decides(self.git.as_deref(), path, name_at, is_dir) {

@@ -6,7 +6,6 @@
 
 use super::diff::{Algorithm, DiffOp, diff_lines};
 use super::text::{Encoding, LineEnding};
-use gemini_tools_core::scan;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -67,7 +66,7 @@ impl<'a, P: Fn(usize) -> Option<Range<u64>>> Surveyor<'a, P> {
         let width = self.units[0].len();
         if width == 1 {
             let mut at = 0;
-            while let Some(i) = scan::position_of_either(b'\r', b'\n', &bytes[at..]) {
+            while let Some(i) = memchr::memchr2(b'\r', b'\n', &bytes[at..]) {
                 at += i;
                 self.meet(bytes[at] == b'\r', position + at as u64);
                 at += 1;
@@ -151,7 +150,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<LineEnding>)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let Some(at) = scan::position_of_either(b'\r', b'\n', text.as_bytes()) else {
+        let Some(at) = memchr::memchr2(b'\r', b'\n', text.as_bytes()) else {
             return Some((text, None));
         };
         let (line, end) = text.split_at(at);

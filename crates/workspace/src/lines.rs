@@ -2,7 +2,7 @@
 
 use super::OpenFile;
 use super::text::{Encoding, FileDecoder};
-use gemini_tools_core::scan::{self, count_newlines};
+use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::io::{pread, retry_on_intr};
 use std::fs::File;
@@ -186,7 +186,7 @@ impl Collector {
             self.line = self.request.offset;
         }
         while !bytes.is_empty() && !self.done {
-            let end = scan::position(b'\n', bytes);
+            let end = memchr::memchr(b'\n', bytes);
             let (segment, next) = bytes.split_at(end.map_or(bytes.len(), |i| i + 1));
             bytes = next;
             self.keep(segment);

@@ -18,8 +18,7 @@
 //!
 //! A walk asks more than whether a path matches. [`Pattern::can_match_below`] says whether a
 //! directory is worth entering, and must never say no above a path that matches (the fuzz target
-//! `pattern` checks that). `left_below` says how much of a pattern is left below a directory, so
-//! that a walk behind links can tell that it has been there for the same reason.
+//! `pattern` checks that).
 //!
 //! The tools' patterns are compared with characters, those of ignore files with bytes, as git does
 //! it; what git understands otherwise is in `git`. The matchers are ours rather than `globset`'s,
@@ -33,7 +32,7 @@ use gemini_tools_core::tool::ToolError;
 use std::collections::{BTreeSet, HashMap};
 use thiserror::Error;
 
-/// One element of a compiled pattern.
+/// An element of a compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Char(u32),
@@ -54,7 +53,7 @@ enum Token {
     },
 }
 
-/// How often one of a group's choices is there.
+/// The number of times that one of a group's choices occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     Once,
@@ -66,7 +65,7 @@ enum Group {
 }
 
 impl Group {
-    fn of(sign: char) -> Option<Self> {
+    fn from_sign(sign: char) -> Option<Self> {
         Some(match sign {
             '@' => Group::Once,
             '?' => Group::AtMostOnce,
@@ -90,7 +89,7 @@ enum Shape {
     General,
 }
 
-/// What a pattern's tokens are compared with, and how.
+/// The units with which a pattern's tokens are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternMode {
     /// Characters.
@@ -171,7 +170,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a path matches; `name_at` is where its last component begins.
+    /// Returns true if a path matches; `name_at` is the offset of its last component.
     #[inline]
     pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
         let text = if self.basename_only {
@@ -195,8 +194,8 @@ impl Pattern {
         }
     }
 
-    /// Whether a text ends as the pattern does behind its last `*`, as far as that is compared with bytes: most texts
-    /// do not, and going through the pattern from its beginning takes several times as long.
+    /// Returns true if a text ends as the pattern does behind its last `*`, as far as that is compared with bytes: most
+    /// texts do not, and going through the pattern from its beginning takes several times as long.
     #[inline]
     fn has_end(&self, text: &[u8]) -> bool {
         let is_one = |token: &&Token| {
@@ -211,7 +210,7 @@ impl Pattern {
         })
     }
 
-    /// Whether some of the pattern's tokens match a text.
+    /// Returns true if these tokens match a text.
     fn fits(&self, tokens: &[Token], text: &[u8]) -> bool {
         match self.mode {
             PatternMode::Plain => matches_tokens::<false>(tokens, text, self.ignore_case),
@@ -230,7 +229,7 @@ impl Pattern {
         }
     }
 
-    /// Whether something below the directory `path` can match.
+    /// Returns true if something below the directory `path` can match.
     pub fn can_match_below(&self, path: &[u8]) -> bool {
         if self.basename_only {
             return true;
@@ -252,44 +251,7 @@ impl Pattern {
         false
     }
 
-    /// The ends of the components that come before others and name a directory as it is.
-    fn literal_directories(&self) -> impl Iterator<Item = usize> {
-        let is_end = |token: &Token| matches!(token, Token::Separator | Token::AnyDirs);
-        let ends = self.tokens.iter().enumerate();
-        let ends = ends.filter(|(_, token)| **token == Token::Separator);
-        ends.map(|(end, _)| end).filter(move |end| {
-            let before = &self.tokens[..*end];
-            let from = before.iter().rposition(is_end).map_or(0, |i| i + 1);
-            from < *end && before[from..].iter().all(|t| matches!(t, Token::Char(_)))
-        })
-    }
-
-    /// Whether a component that comes before others names a directory as it is.
-    fn names_directory(&self, path: &[u8]) -> bool {
-        let mut ends = self.literal_directories();
-        ends.any(|end| self.fits(&self.tokens[..end], path))
-    }
-
-    /// Where in the pattern one can be below the directory `path`: from there on it is compared
-    /// with what lies below.
-    fn left_below(&self, path: &[u8]) -> Vec<usize> {
-        if self.basename_only {
-            return vec![0];
-        }
-        let inside = [path, b"/"].concat();
-        let inside = if path.is_empty() { path } else { &inside };
-        let is_left = |end: &usize| match self.tokens[..*end].last() {
-            // One that has begun says the same.
-            _ if self.tokens.get(*end) == Some(&Token::AnyDirs) => false,
-            None => path.is_empty(),
-            Some(Token::Separator | Token::AnyDirs) => self.fits(&self.tokens[..*end], inside),
-            Some(Token::Rest) => self.fits(&self.tokens[..*end], path),
-            Some(_) => false,
-        };
-        (0..=self.tokens.len()).filter(is_left).collect()
-    }
-
-    /// What grows with the pattern of what it takes, in bytes.
+    /// Returns the memory that grows with the pattern, in bytes.
     pub(super) fn size(&self) -> usize {
         let of_token = |token: &Token| match token {
             Token::Class { ranges, .. } => size_of::<Token>() + size_of_val(ranges.as_slice()),
@@ -405,7 +367,7 @@ fn tokenize(chars: &[char], ignore_case: bool, with_groups: bool) -> Vec<Token> 
 /// The group that begins at `start`: its choices, and where the text after it begins. A group
 /// that holds a slash is none, as in Gemini CLI.
 fn group(chars: &[char], start: usize) -> Option<(Group, Vec<&[char]>, usize)> {
-    let kind = Group::of(*chars.get(start)?)?;
+    let kind = Group::from_sign(*chars.get(start)?)?;
     if chars.get(start + 1) != Some(&'(') {
         return None;
     }
@@ -572,7 +534,7 @@ fn one_at<const BYTES: bool>(text: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
-/// Whether a token that stands for one character stands for this one.
+/// Returns true if a token for one character matches this one.
 #[inline]
 fn fits_char(token: &Token, c: u32, ignore_case: bool) -> bool {
     c != u32::from('/')
@@ -590,7 +552,7 @@ fn fits_char(token: &Token, c: u32, ignore_case: bool) -> bool {
 }
 
 /// Matches patterns with groups by following all places at once at which a token may begin.
-/// What a group matches from a place is found out once only, so time is bounded by a power of
+/// The matches of a group from a place are found out once only, so time is bounded by a power of
 /// both lengths that does not depend on how groups are nested.
 struct GroupMatcher<'a> {
     text: &'a [u8],
@@ -612,7 +574,7 @@ impl<'a> GroupMatcher<'a> {
         self.follow(tokens, 0).contains(&self.text.len())
     }
 
-    /// Where the tokens may end that begin at `from`.
+    /// Returns the places where the tokens may end that begin at `from`.
     fn follow(&mut self, tokens: &[Token], from: usize) -> BTreeSet<usize> {
         let mut places = BTreeSet::from([from]);
         for (i, token) in tokens.iter().enumerate() {
@@ -786,7 +748,7 @@ impl From<TooManyAlternatives> for ToolError {
 ///
 /// # Errors
 ///
-/// Where the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
+/// An error: the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
 pub fn expand_braces(pattern: &str) -> Result<Vec<String>, TooManyAlternatives> {
     let mut done = Vec::new();
     let mut pending = vec![(String::new(), pattern.to_owned())];
@@ -927,8 +889,8 @@ impl PatternSet {
         Ok(Self(expand_braces(pattern)?.iter().map(compile).collect()))
     }
 
-    /// The same, but an alternative without a slash is compared with names in every
-    /// directory, as in ignore files and `rg --glob`.
+    /// Compiles like [`PatternSet::for_paths`], but an alternative without a slash is compared with
+    /// names in every directory, as in ignore files and `rg --glob`.
     ///
     /// # Errors
     ///
@@ -950,38 +912,18 @@ impl PatternSet {
         self.0.extend(other.0);
     }
 
-    /// Whether there is no pattern at all.
+    /// Returns true if there is no pattern at all.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of the patterns matches; see [`Pattern::matches`].
+    /// Returns true if one of the patterns matches; see [`Pattern::matches`].
     #[inline]
     pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
         self.0.iter().any(|p| p.matches(path, name_at))
     }
 
-    /// Whether a pattern names the directory at a path without a wildcard in its name, and goes
-    /// on below it.
-    pub fn names_directory(&self, path: &[u8]) -> bool {
-        self.0.iter().any(|p| p.names_directory(path))
-    }
-
-    /// The most directories that one of the patterns so names.
-    pub fn most_named_directories(&self) -> usize {
-        let named = self.0.iter().map(|p| p.literal_directories().count());
-        named.max().unwrap_or_default()
-    }
-
-    /// What the patterns still ask for below a directory, as a key: the same for two directories
-    /// below which the same paths match.
-    pub(super) fn left_below(&self, path: &[u8]) -> Vec<(usize, usize)> {
-        let all = self.0.iter().enumerate();
-        all.flat_map(|(i, pattern)| pattern.left_below(path).into_iter().map(move |at| (i, at)))
-            .collect()
-    }
-
-    /// Whether something below the directory can match.
+    /// Returns true if something below the directory can match.
     pub fn can_match_below(&self, path: &[u8]) -> bool {
         self.0.iter().any(|p| p.can_match_below(path))
     }
@@ -1149,50 +1091,6 @@ mod tests {
             assert_eq!(p.can_match_below(dir.as_bytes()), expected, "{dir}");
         }
         assert!(!Pattern::for_path("*.c", false).can_match_below(b"src"));
-    }
-
-    #[test]
-    fn directories_that_a_pattern_names_are_known() {
-        let set = PatternSet::for_paths("{a/x?/b/c,**/d/*.c,e}", false).expect("few");
-        for (dir, expected) in [
-            ("a", true),
-            ("a/xy", false),
-            ("a/xy/b", true),
-            ("a/xy/b/c", false),
-            ("b", false),
-            ("p/d", true),
-            ("e", false),
-        ] {
-            assert_eq!(set.names_directory(dir.as_bytes()), expected, "{dir}");
-        }
-        assert_eq!(set.most_named_directories(), 2);
-    }
-
-    #[test]
-    fn what_a_pattern_still_asks_for_below_a_directory_is_known() {
-        let same: [(&str, &str, &str); 6] = [
-            ("**/a/**/a/*.c", "d/a", "e/a"),
-            ("**/a/**/a/*.c", "d/a/e/a", "a/a/a"),
-            ("**/a/**/*.c", "a", "d/a/e/f"),
-            ("x?/a/**", "x1/a/b", "x2/a/c/d"),
-            ("@(x|y)/a/*", "x/a", "y/a"),
-            ("**/*.c", "", "a/b"),
-        ];
-        let other: [(&str, &str, &str); 5] = [
-            ("**/a/**/a/*.c", "d", "d/a"),
-            ("**/a/**/a/*.c", "d/a", "d/a/a"),
-            ("{s,l}/*.c", "s", "l"),
-            ("a/*/b/*.c", "a", "a/x"),
-            ("a/b/*.c", "", "a"),
-        ];
-        for (cases, expected) in [(&same[..], true), (&other[..], false)] {
-            for (pattern, one, two) in cases {
-                let set = PatternSet::for_paths(pattern, true).expect("few");
-                let (one, two) = (one.as_bytes(), two.as_bytes());
-                let is_same = set.left_below(one) == set.left_below(two);
-                assert_eq!(is_same, expected, "{pattern} {one:?} {two:?}");
-            }
-        }
     }
 
     #[test]

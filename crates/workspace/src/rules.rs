@@ -25,13 +25,13 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// The file whose rules close files to a model.
 const GEMINI_IGNORE: &str = ".geminiignore";
 
-/// How files are opened. No writer of a pipe is waited for.
+/// Flags for opening files. No writer of a pipe is waited for.
 const READING: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Which ignore files count.
+/// The ignore files that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Respect {
     /// `.gitignore`, `.git/info/exclude` and the user's own file for all repositories.
@@ -48,7 +48,7 @@ impl Respect {
     };
 }
 
-/// Which of the names that matter a directory holds.
+/// The names that matter and that a directory holds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IgnoreFilesSeen {
     pub(super) git: bool,
@@ -134,13 +134,13 @@ impl Workspace {
         .with_hint("If you need this file, ask the user to take the rule out of .geminiignore."))
     }
 
-    /// Whether `.geminiignore` closes a file, or a directory above it: by the path that it has
+    /// Returns true if `.geminiignore` closes a file, or a directory above it: by the path that it has
     /// here, or by that to which links lead. One that can't be read closes everything.
     pub fn is_gemini_ignored(&self, place: &WorkspacePath) -> bool {
         self.is_closed(place, false).unwrap_or(true)
     }
 
-    /// The same of a directory.
+    /// Returns true if `.geminiignore` closes a directory, or one above it.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Workspace {
         }
     }
 
-    /// Who asks for a file, or for a directory above it, to be left out.
+    /// Returns the files that ask for a file, or for a directory above it, to be left out.
     ///
     /// # Errors
     ///

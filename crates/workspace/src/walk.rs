@@ -17,10 +17,7 @@
 //! directories and files. The files are a task of their own, so that helpers start before the first
 //! of them is looked at.
 //!
-//! Links to directories are followed only where a pattern names them, after the tree that they are
-//! in: each is walked as a tree of its own, and its paths are shown by the link's name.
-//! `Met::queued` holds which directory was walked for which rest of the patterns, so that circles
-//! of links end.
+//! Links to directories are not followed.
 //!
 //! What can't be read, or has a `.geminiignore` that can't be read, is left out and counted in the
 //! [`WalkReport`]; at the start of the walk the latter is an error. Files come in no order. What
@@ -29,7 +26,6 @@
 
 use super::git_config::UsersRules;
 use super::ignore::Ignored;
-use super::pattern::PatternSet;
 use super::resolve::WorkspacePath;
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, show_path, system_error};
@@ -39,8 +35,6 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +49,7 @@ const TASKS_WORTH_A_HELPER: usize = 6;
 /// No more workers than this: the kernel's directory locks give nothing beyond.
 const MAX_WORKERS: usize = 12;
 
-/// What the kernel shows as directories at the top of a system; never walked.
+/// Directories of the kernel at the top of a system; never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
 /// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
@@ -64,19 +58,16 @@ const MAX_WALKED_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum size of the entries of a directory that is listed, in bytes.
 pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
-/// What an entry takes besides its name, which is kept in two forms.
+/// Memory for an entry besides its name, which is kept in two forms.
 const ENTRY_BYTES: usize = 96;
 
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
-/// The most links to directories that one walk follows.
-pub const MAX_LINKS: usize = 1_000;
-
 /// The directory that holds a project's dependencies, in the hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
-/// What becomes of directories that are called `node_modules`.
+/// The treatment of directories that are called `node_modules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
     /// The directories are not entered, but counted.
@@ -87,26 +78,23 @@ pub enum NodeModules {
     Ordinary,
 }
 
-/// Says whether a directory, by its path below the start, is worth entering.
+/// Returns true if a directory, by its path below the start, is worth entering.
 pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 
-/// What to walk, and what to leave out.
+/// Options of a walk.
 #[derive(Clone, Copy)]
 pub struct WalkOptions<'a> {
-    /// Which ignore files count.
+    /// The ignore files that count.
     pub respect: Respect,
     /// Names of directories that are never entered.
     pub never: &'a [&'a [u8]],
-    /// What becomes of directories that are called `node_modules`.
+    /// The treatment of directories that are called `node_modules`.
     pub node_modules: NodeModules,
-    /// Links to directories are followed where these patterns name them and they stay in
-    /// the workspace. A directory is walked once for what the patterns still ask for below it.
-    pub links: Option<&'a PatternSet>,
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
-    /// Whether a directory, by its path below the start, is worth entering.
+    /// Decides if a directory, by its path below the start, is worth entering.
     pub enter: Option<&'a Enter<'a>>,
-    /// Whether directories below the start are entered at all.
+    /// Directories below the start are entered.
     pub recursive: bool,
 }
 
@@ -125,20 +113,20 @@ pub struct WalkEntry<'a> {
     pub dir: BorrowedFd<'a>,
     /// The entry's name in the directory.
     pub name: &'a CStr,
-    /// The path below the start of the walk, links that were followed by their names.
+    /// The path below the start of the walk.
     pub path: &'a [u8],
-    /// Where in `path` the name begins.
+    /// Offset of the name in `path`.
     pub name_at: usize,
     /// Regular file, link, or something special; never a directory.
     pub file_type: FileType,
-    /// Why it is to be left out.
+    /// The reason to leave it out.
     pub ignored: Option<Ignored>,
 }
 
-/// What is done with the files; each worker has one of its own.
+/// A receiver of files; each worker has one of its own.
 pub trait Visitor: Send {
-    /// Whether a file is of interest, by its path below the start and where its name begins.
-    /// Asked before ignore rules are.
+    /// Returns true if a file is of interest, by its path below the start and the offset of its
+    /// name. Called before ignore rules are applied.
     fn wants(&self, path: &[u8], name_at: usize) -> bool;
 
     /// Takes a file that is wanted.
@@ -148,39 +136,26 @@ pub trait Visitor: Send {
     fn finish(&mut self) {}
 }
 
-/// How a walk went.
+/// The report on a walk.
 #[derive(Debug, Default, Clone)]
 pub struct WalkReport {
     /// Directories that could not be read.
     pub unreadable: usize,
-    /// One of them.
+    /// The first of them that was met, with the reason.
     pub unreadable_example: Option<String>,
     /// Counting ignored files was given up, so there are more than were visited.
     pub more_ignored: bool,
     /// Directories called `node_modules` that were left out, without those that
     /// `.geminiignore` closes.
     pub node_modules: usize,
-    /// There are more links to follow than [`MAX_LINKS`].
-    pub more_links: bool,
 }
 
-/// A directory by its root and its real path below it.
-type Real = (usize, Vec<u8>);
-
-/// A directory that is to be walked: what the patterns still ask for below it, and whether it
-/// is ignored.
-type Asked = (Real, Vec<(usize, usize)>, bool);
-
-/// What a walk met, behind links too.
+/// The outcome of a walk besides files.
 #[derive(Default)]
-struct Met {
+struct Outcome {
     report: WalkReport,
-    /// Directories that were queued.
-    queued: HashSet<Asked>,
-    unreadable: HashSet<Real>,
-    /// Why the start is closed.
+    /// The reason why the start is closed.
     closed: Option<ToolError>,
-    node_modules: HashSet<Real>,
 }
 
 enum Task {
@@ -208,15 +183,13 @@ struct Files {
     ignored: Vec<Option<Ignored>>,
 }
 
-/// What the workers share. Each has a stack of its own, and gives from it when others wait.
+/// Tasks that the workers share. Each has a stack of its own, and gives from it when others wait.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
     /// Workers that have tasks.
     busy: usize,
     stopped: bool,
-    /// Links that are to be followed.
-    links: Vec<Vec<u8>>,
 }
 
 struct Shared<'a> {
@@ -229,19 +202,17 @@ struct Shared<'a> {
     is_whole_system: bool,
     /// Bytes of the start's path below the root, with its slash.
     start: usize,
-    /// How paths begin that are shown: the link that was followed, with a slash.
-    behind: &'a [u8],
     options: WalkOptions<'a>,
     cancel: &'a Cancellation,
-    met: &'a Mutex<Met>,
+    outcome: Mutex<Outcome>,
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// How many workers wait for tasks.
+    /// Number of workers that wait for tasks.
     waiting: AtomicUsize,
     ignored_left: AtomicUsize,
 }
 
-/// Walks the tree below `place`. Gives back every worker's visitor.
+/// Walks the tree below `place` and returns every worker's visitor.
 ///
 /// # Errors
 ///
@@ -254,69 +225,6 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, WalkReport), ToolError> {
-    let most = options.links.map_or(0, PatternSet::most_named_directories);
-    let options = WalkOptions {
-        links: options.links.filter(|_| most > 0),
-        ..options
-    };
-    let met = Mutex::default();
-    let tree = |place: &WorkspacePath, behind: &[u8]| {
-        walk_tree(workspace, place, behind, options, cancel, &met, &make)
-    };
-    let Walked {
-        mut visitors,
-        mut links,
-    } = tree(place, b"")?;
-    let mut followed = 0;
-    for _ in 0..most {
-        links.sort_unstable();
-        for mut link in std::mem::take(&mut links) {
-            if followed == MAX_LINKS {
-                lock(&met).report.more_links = true;
-                break;
-            }
-            let start = place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&link)));
-            link.push(b'/');
-            match tree(&start, &link) {
-                Ok(more) => {
-                    followed += usize::from(!more.visitors.is_empty());
-                    visitors.extend(more.visitors);
-                    links.extend(more.links);
-                }
-                // It led elsewhere a moment ago.
-                Err(_) => cancel.check()?,
-            }
-        }
-    }
-    let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match met.closed {
-        Some(closed) => Err(closed),
-        None => Ok((visitors, met.report)),
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What comes of walking one tree.
-struct Walked<V> {
-    /// None where there was nothing to walk.
-    visitors: Vec<V>,
-    /// Links that are still to be followed.
-    links: Vec<Vec<u8>>,
-}
-
-/// Walks the tree below `place` without following links.
-fn walk_tree<V: Visitor>(
-    workspace: &Workspace,
-    place: &WorkspacePath,
-    behind: &[u8],
-    options: WalkOptions<'_>,
-    cancel: &Cancellation,
-    met: &Mutex<Met>,
-    make: &(impl Fn() -> V + Sync),
-) -> Result<Walked<V>, ToolError> {
     // The start may be a link inside of the workspace: from here on its real path counts.
     let named = place;
     let place = &workspace.real_directory(named)?;
@@ -329,10 +237,9 @@ fn walk_tree<V: Visitor>(
         users: &users,
         is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
         start: path.len(),
-        behind,
         options,
         cancel,
-        met,
+        outcome: Mutex::default(),
         queue: Mutex::new(Queue {
             busy: 1,
             ..Queue::default()
@@ -342,57 +249,60 @@ fn walk_tree<V: Visitor>(
         ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
     };
     let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named)?;
-    let ignored = is_closed.then_some(Ignored::Gemini);
-    let bare = |path| <[u8]>::strip_suffix(path, b"/").unwrap_or(path);
-    let leads_to_never = !behind.is_empty() && shared.is_within_never(bare(&path));
-    if leads_to_never || !shared.is_new(bare(&path), bare(behind), ignored) {
-        return Ok(Walked {
-            visitors: Vec::new(),
-            links: Vec::new(),
-        });
-    }
     let first = Directory {
         path,
         scope: workspace.rules_above(place, options.respect, &users)?,
-        ignored,
+        ignored: is_closed.then_some(Ignored::Gemini),
     };
-    let visitors = std::thread::scope(|threads| {
-        let mut helpers = Vec::new();
-        let mut worker = Worker::new(&shared, make());
-        let mut alone = true;
-        worker.tasks.push(Task::Directory(first));
-        while worker.step() {
-            // Asked once, also where there is no second processor.
-            if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
-                alone = false;
-                for _ in 1..processors().min(MAX_WORKERS) {
-                    shared.lock().busy += 1;
-                    helpers.push(threads.spawn(|| Worker::new(&shared, make()).work()));
-                }
-                if !helpers.is_empty() {
-                    worker.share();
-                }
-            }
-        }
-        worker.visitor.finish();
-        let mut visitors = vec![worker.visitor];
-        for helper in helpers {
-            match helper.join() {
-                Ok(visitor) => visitors.push(visitor),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        visitors
-    });
+    let visitors = shared.work(first, &make);
     cancel.check()?;
-    let mut queue = shared.lock();
-    Ok(Walked {
-        visitors,
-        links: std::mem::take(&mut queue.links),
-    })
+    let outcome = shared
+        .outcome
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    match outcome.closed {
+        Some(closed) => Err(closed),
+        None => Ok((visitors, outcome.report)),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared<'_> {
+    /// Walks from the first directory on, with helpers where there is enough to do.
+    fn work<V: Visitor>(&self, first: Directory, make: &(impl Fn() -> V + Sync)) -> Vec<V> {
+        std::thread::scope(|threads| {
+            let mut helpers = Vec::new();
+            let mut worker = Worker::new(self, make());
+            let mut alone = true;
+            worker.tasks.push(Task::Directory(first));
+            while worker.step() {
+                // Asked once, also where there is no second processor.
+                if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
+                    alone = false;
+                    for _ in 1..processors().min(MAX_WORKERS) {
+                        self.lock().busy += 1;
+                        helpers.push(threads.spawn(|| Worker::new(self, make()).work()));
+                    }
+                    if !helpers.is_empty() {
+                        worker.share();
+                    }
+                }
+            }
+            worker.visitor.finish();
+            let mut visitors = vec![worker.visitor];
+            for helper in helpers {
+                match helper.join() {
+                    Ok(visitor) => visitors.push(visitor),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            visitors
+        })
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
         lock(&self.queue)
     }
@@ -435,7 +345,7 @@ struct Worker<'a, V> {
     visitor: V,
     /// The worker's own tasks; the last is next.
     tasks: Vec<Task>,
-    /// Where the kernel puts directory entries.
+    /// Buffer for the kernel's directory entries.
     dents: Vec<u8>,
     /// Names of the directory at hand, each with its NUL.
     names: Vec<u8>,
@@ -476,7 +386,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.visitor
     }
 
-    /// Does one task; says whether there was one.
+    /// Does one task; returns false if there was none.
     fn step(&mut self) -> bool {
         let Some(task) = self.tasks.pop().or_else(|| self.shared.next()) else {
             return false;
@@ -590,49 +500,24 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 if task.ignored.is_none() && shared.enters(&self.path) {
                     let rules = scope.rules.without_git();
                     if rules.ignored(&self.path, name_at, is_dir).is_none() {
-                        shared.count_modules(&self.path);
+                        lock(&shared.outcome).report.node_modules += 1;
                     }
                 }
                 continue;
             }
-            let is_followed = file_type == FileType::Symlink && shared.follows(&self.path);
-            if !is_dir && !is_followed {
-                let path = shared.shown(&self.path);
-                if !self.visitor.wants(&path, shared.shown_at(name_at)) {
-                    continue;
-                }
+            let shown = &self.path[shared.start..];
+            if !is_dir && !self.visitor.wants(shown, name_at - shared.start) {
+                continue;
             }
-            let is_named = (is_dir || is_followed)
-                && is_modules
-                && shared.options.node_modules == NodeModules::Named;
-            let ignored = match task.ignored {
-                None if is_named => {
-                    let rules = scope.rules.without_git();
-                    rules.ignored(&self.path, name_at, is_dir)
-                }
-                None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
-                other => other,
-            };
-            let leads_to_closed = || {
-                let gemini = file_type == FileType::Symlink && shared.options.respect.gemini;
-                gemini && shared.is_closed(&self.path[shared.start..])
-            };
-            let ignored = ignored.or_else(|| leads_to_closed().then_some(Ignored::Gemini));
+            let ignored = self.ignored(task, scope, name_at, file_type);
             if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
                 continue;
             }
-            if is_followed && ignored.is_none() {
-                shared
-                    .lock()
-                    .links
-                    .push(shared.shown(&self.path).into_owned());
-            } else if !is_dir {
+            if !is_dir {
                 files.names.extend_from_slice(name.to_bytes_with_nul());
                 files.types.push(file_type);
                 files.ignored.push(ignored);
-            } else if shared.enters(&self.path)
-                && shared.is_new(&self.path, &shared.shown(&self.path), ignored)
-            {
+            } else if shared.enters(&self.path) {
                 let mut path = Vec::with_capacity(self.path.len() + 1);
                 path.extend_from_slice(&self.path);
                 path.push(b'/');
@@ -656,10 +541,39 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.tasks.append(&mut tasks);
     }
 
+    /// Returns the reason to leave out the entry at `self.path`.
+    fn ignored(
+        &self,
+        task: &Directory,
+        scope: &IgnoreScope,
+        name_at: usize,
+        file_type: FileType,
+    ) -> Option<Ignored> {
+        let options = &self.shared.options;
+        let is_dir = file_type == FileType::Directory;
+        let is_named = is_dir
+            && &self.path[name_at..] == NODE_MODULES
+            && options.node_modules == NodeModules::Named;
+        let ignored = match task.ignored {
+            None if is_named => {
+                let rules = scope.rules.without_git();
+                rules.ignored(&self.path, name_at, is_dir)
+            }
+            None if !scope.rules.is_empty() => scope.rules.ignored(&self.path, name_at, is_dir),
+            other => other,
+        };
+        let leads_to_closed = || {
+            let is_link = file_type == FileType::Symlink && options.respect.gemini;
+            is_link && self.shared.is_closed(&self.path[self.shared.start..])
+        };
+        ignored.or_else(|| leads_to_closed().then_some(Ignored::Gemini))
+    }
+
     fn visit_files(&mut self, files: &Files) {
         // From here on paths are as they are shown.
         self.path.clear();
-        self.path.extend_from_slice(&self.shared.shown(&files.path));
+        self.path
+            .extend_from_slice(&files.path[self.shared.start..]);
         let name_at = self.path.len();
         let mut at = 0;
         for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
@@ -683,7 +597,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
-        self.left_out(path, || {
+        self.left_out(|| {
             let shown = gemini_tools_core::text::line_name(path);
             let shown = shown.trim_end_matches('/');
             if errno == Errno::FBIG {
@@ -697,91 +611,33 @@ impl<'a, V: Visitor> Worker<'a, V> {
     /// Leaves out a directory whose rules can't be read. Where it is the start, that is all.
     fn closed(&self, path: &[u8], why: ToolError) {
         let shared = self.shared;
-        if path.len() == shared.start && shared.behind.is_empty() {
-            lock(shared.met).closed = Some(why);
+        if path.len() == shared.start {
+            lock(&shared.outcome).closed = Some(why);
         } else {
-            self.left_out(path, || why.message);
+            self.left_out(|| why.message);
         }
     }
 
-    fn left_out(&self, path: &[u8], why: impl FnOnce() -> String) {
-        let mut met = lock(self.shared.met);
-        let directory = (self.shared.place.root, path.to_vec());
-        if met.unreadable.insert(directory) {
-            let report = &mut met.report;
-            report.unreadable += 1;
-            report.unreadable_example.get_or_insert_with(why);
-        }
+    fn left_out(&self, why: impl FnOnce() -> String) {
+        let report = &mut lock(&self.shared.outcome).report;
+        report.unreadable += 1;
+        report.unreadable_example.get_or_insert_with(why);
     }
 }
 
 impl Shared<'_> {
-    /// A path below the root as it is shown: below the start.
-    #[inline]
-    fn shown<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
-        let path = &path[self.start..];
-        if self.behind.is_empty() {
-            path.into()
-        } else {
-            [self.behind, path].concat().into()
-        }
-    }
-
-    /// Where in a path as it is shown a name begins.
-    #[inline]
-    fn shown_at(&self, name_at: usize) -> usize {
-        name_at - self.start + self.behind.len()
-    }
-
-    /// Whether a directory is entered.
+    /// Returns true if a directory is to be entered.
     fn enters(&self, path: &[u8]) -> bool {
         let enter = self.options.enter;
-        self.options.recursive && enter.is_none_or(|enter| enter(&self.shown(path)))
+        self.options.recursive && enter.is_none_or(|enter| enter(&path[self.start..]))
     }
 
-    /// Whether a directory is to be walked, given its real path, the path by which it is shown and
-    /// why it is left out. Behind links the same one is met again and again.
-    fn is_new(&self, path: &[u8], shown: &[u8], ignored: Option<Ignored>) -> bool {
-        let Some(set) = self.options.links else {
-            return true;
-        };
-        let real = (self.place.root, path.to_vec());
-        let key = (real, set.left_below(shown), ignored.is_some());
-        lock(self.met).queued.insert(key)
-    }
-
-    fn count_modules(&self, path: &[u8]) {
-        let mut met = lock(self.met);
-        if met.node_modules.insert((self.place.root, path.to_vec())) {
-            met.report.node_modules += 1;
-        }
-    }
-
-    /// Whether a name at the root is that of what the kernel shows as a directory.
+    /// Returns true if a name at the root is that of a directory of the kernel.
     fn is_pseudo(&self, name: &[u8]) -> bool {
         self.is_whole_system && PSEUDO_DIRECTORIES.contains(&name)
     }
 
-    /// Whether a real path leads through a directory that is never entered.
-    fn is_within_never(&self, path: &[u8]) -> bool {
-        let mut names = path.split(|b| *b == b'/');
-        names.clone().any(|name| self.options.never.contains(&name))
-            || names.next().is_some_and(|name| self.is_pseudo(name))
-    }
-
-    /// Whether a link is followed: it is asked for and leads to a directory of the workspace.
-    fn follows(&self, path: &[u8]) -> bool {
-        let Some(set) = self.options.links else {
-            return false;
-        };
-        let target = || {
-            let below = std::path::Path::new(std::ffi::OsStr::from_bytes(&path[self.start..]));
-            self.workspace.file_type(&self.place.join(below))
-        };
-        set.names_directory(&self.shown(path)) && target().is_ok_and(|t| t == FileType::Directory)
-    }
-
-    /// Whether `.geminiignore` closes what a link leads to.
+    /// Returns true if `.geminiignore` closes the target of a link.
     fn is_closed(&self, below: &[u8]) -> bool {
         let below = std::path::Path::new(std::ffi::OsStr::from_bytes(below));
         self.workspace.is_gemini_ignored(&self.place.join(below))
@@ -795,7 +651,7 @@ impl Shared<'_> {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .is_ok();
         if !is_left {
-            lock(self.met).report.more_ignored = true;
+            lock(&self.outcome).report.more_ignored = true;
         }
         is_left
     }
@@ -910,16 +766,56 @@ pub(super) fn list(
     Ok(())
 }
 
-/// One entry of a directory.
+/// The name of an entry, and its type.
+type NamedType = (Vec<u8>, FileType);
+
+/// Reads the entries of an open directory, up to a limit.
+fn read_entries(
+    dir: &OwnedFd,
+    place: &WorkspacePath,
+) -> Result<(Vec<NamedType>, IgnoreFilesSeen), ToolError> {
+    let mut entries = Vec::new();
+    let mut taken = 0;
+    let mut seen = IgnoreFilesSeen::default();
+    let mut buffer = Vec::with_capacity(64 * 1024);
+    list(dir, &mut buffer, |name, file_type| {
+        match name.to_bytes() {
+            b"." | b".." => return,
+            b".git" => seen.git = true,
+            b".gitignore" => seen.gitignore = true,
+            b".geminiignore" => seen.geminiignore = true,
+            _ => {}
+        }
+        taken += ENTRY_BYTES + 2 * name.to_bytes().len();
+        if taken <= MAX_ENTRIES_BYTES {
+            entries.push((name.to_bytes().to_vec(), file_type));
+        }
+    })
+    .map_err(|e| Workspace::path_error(e.into(), place))?;
+    if taken > MAX_ENTRIES_BYTES {
+        return Err(ToolError::new(
+            ErrorKind::LsExecutionError,
+            format!(
+                "The entries of {} take more than {} MiB.",
+                show_path(place.path()),
+                MAX_ENTRIES_BYTES / (1024 * 1024)
+            ),
+        )
+        .with_hint("Use glob with a pattern for names."));
+    }
+    Ok((entries, seen))
+}
+
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {
     /// The entry's name.
     pub name: Vec<u8>,
-    /// Whether it is a directory, or a link to one inside of the workspace.
+    /// True for a directory, or a link to one inside of the workspace.
     pub is_dir: bool,
-    /// Whether it is a link.
+    /// True for a link.
     pub is_link: bool,
-    /// Why it is to be left out.
+    /// The reason to leave it out.
     pub ignored: Option<Ignored>,
 }
 
@@ -936,35 +832,7 @@ impl Workspace {
         respect: Respect,
     ) -> Result<Vec<DirectoryEntry>, ToolError> {
         let dir = self.open_dir(place)?;
-        let mut entries = Vec::new();
-        let mut taken = 0;
-        let mut seen = IgnoreFilesSeen::default();
-        let mut buffer = Vec::with_capacity(64 * 1024);
-        list(&dir, &mut buffer, |name, file_type| {
-            match name.to_bytes() {
-                b"." | b".." => return,
-                b".git" => seen.git = true,
-                b".gitignore" => seen.gitignore = true,
-                b".geminiignore" => seen.geminiignore = true,
-                _ => {}
-            }
-            taken += ENTRY_BYTES + 2 * name.to_bytes().len();
-            if taken <= MAX_ENTRIES_BYTES {
-                entries.push((name.to_bytes().to_vec(), file_type));
-            }
-        })
-        .map_err(|e| Self::path_error(e.into(), place))?;
-        if taken > MAX_ENTRIES_BYTES {
-            return Err(ToolError::new(
-                ErrorKind::LsExecutionError,
-                format!(
-                    "The entries of {} take more than {} MiB.",
-                    show_path(place.path()),
-                    MAX_ENTRIES_BYTES / (1024 * 1024)
-                ),
-            )
-            .with_hint("Use glob with a pattern for names."));
-        }
+        let (entries, seen) = read_entries(&dir, place)?;
         let mut path = place.rel().as_os_str().as_bytes().to_vec();
         if !path.is_empty() {
             path.push(b'/');
@@ -1038,7 +906,7 @@ fn slashed(place: &WorkspacePath) -> Vec<u8> {
     path
 }
 
-/// Where an open file or directory really lies.
+/// Returns the real path of an open file or directory.
 pub(super) fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     #[cfg(target_os = "linux")]
     {

@@ -3,9 +3,8 @@
 //!
 //! A call and the watchdog may both have an answer. The one that [claims](Watchdog::claim) the
 //! call gives it; so there is one, and it is whole. The process may end in the middle of anything
-//! else: what a call has started ends with it (supervisors see that their caller is gone, isolated
-//! processes are killed with their parent), and a file is either the old one or the new one,
-//! because a write is one rename, before which the call must still be [waited for][acting].
+//! else: what a call has started ends with it (supervisors see that their caller is gone), and a file
+//! is either the old one or the new one, because a write is one rename, before which the call must still be [waited for][acting].
 //!
 //! [acting]: gemini_tools::tool::Cancellation::acting
 

@@ -1,6 +1,6 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{BuiltinTool, ToolEnv, ignored_note, more_links, node_modules_note};
+use super::{BuiltinTool, ToolEnv, ignored_note, node_modules_note};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
@@ -28,7 +28,7 @@ const RECENT_SECS: i64 = 24 * 60 * 60;
 /// Maximum bytes that the paths of one call may take.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a path takes besides itself.
+/// Memory for a path besides its text.
 const HIT_BYTES: usize = 64;
 
 /// Directories that are never searched, as in Gemini CLI.
@@ -86,7 +86,7 @@ pub(super) struct Params {
     respect_gemini_ignore: Option<bool>,
 }
 
-/// What becomes of `node_modules`, given the patterns and the path that say where to look.
+/// Decides about `node_modules`, given the patterns and the path to search.
 pub(super) fn node_modules<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
     path: Option<&str>,
@@ -115,7 +115,7 @@ pub(super) fn node_modules<'a>(
 
 struct Call {
     workspace: Arc<Workspace>,
-    /// Where to search; several where the workspace has several roots and no path was given.
+    /// Directories to search; several where the workspace has several roots and no path was given.
     places: Vec<WorkspacePath>,
     pattern: String,
     set: PatternSet,
@@ -172,7 +172,7 @@ fn build(
     }))
 }
 
-/// The patterns that braces stand for, without `.`, `..` and empty components.
+/// Compiles the patterns that braces stand for, without `.`, `..` and empty components.
 fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut set = PatternSet::default();
     for alternative in expand_braces(pattern)? {
@@ -190,7 +190,7 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
     Ok(set)
 }
 
-/// The pattern's way down; `None` where it climbs higher than it began, or where `**` does not
+/// Returns the pattern without detours; `None` where it climbs higher than it began, or where `**` does not
 /// say from where.
 fn without_detours(pattern: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
@@ -210,7 +210,7 @@ fn without_detours(pattern: &str) -> Option<String> {
     Some(parts.join("/") + end)
 }
 
-/// What remains of an absolute pattern below a directory.
+/// Returns the rest of an absolute pattern below a directory.
 fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
     let rest = pattern.strip_prefix(place.path().to_str()?)?;
     rest.strip_prefix('/')
@@ -238,7 +238,7 @@ pub(super) fn require_directory(
 }
 
 /// A file that matches.
-struct EditMatch {
+struct GlobMatch {
     /// Nanoseconds; only for files changed within a day, else `None`.
     changed: Option<i128>,
     from: usize,
@@ -251,10 +251,10 @@ struct Finder<'a> {
     /// Files changed after this second are recent.
     recent_after: i64,
     paths: Vec<u8>,
-    hits: Vec<EditMatch>,
+    hits: Vec<GlobMatch>,
     git: usize,
     gemini: usize,
-    /// What the paths of all workers take, in bytes.
+    /// Memory for the paths of all workers, in bytes.
     taken: &'a AtomicUsize,
 }
 
@@ -274,7 +274,7 @@ impl Finder<'_> {
         }
     }
 
-    fn path(&self, hit: &EditMatch) -> &[u8] {
+    fn path(&self, hit: &GlobMatch) -> &[u8] {
         &self.paths[hit.from..hit.to]
     }
 }
@@ -297,7 +297,7 @@ impl Visitor for Finder<'_> {
                 let seconds = stat.st_mtime;
                 let from = self.paths.len();
                 self.paths.extend_from_slice(found.path);
-                self.hits.push(EditMatch {
+                self.hits.push(GlobMatch {
                     changed: (seconds > self.recent_after).then(|| {
                         i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
                     }),
@@ -353,7 +353,6 @@ impl ToolInvocation for Call {
                 respect: self.respect,
                 never: NEVER,
                 node_modules: self.node_modules,
-                links: Some(&self.set),
                 visit_ignored: true,
                 enter: Some(&enter),
                 recursive: true,
@@ -387,7 +386,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// A name with brackets or braces that exists is meant as it is.
+    /// Takes a name with brackets or braces as it is if it exists.
     fn prefer_literal_name(&mut self) {
         if !self.pattern.contains(['[', '{', '?', '*', '(']) {
             return;
@@ -420,8 +419,7 @@ impl Call {
             note.push_str(" or more");
         }
         // At the head, which is never cut.
-        let links = more_links(reports).map(|(links, why)| format!("{links}: {why}"));
-        for more in node_modules_note(reports).into_iter().chain(links) {
+        if let Some(more) = node_modules_note(reports) {
             let parted = if note.is_empty() { "" } else { ", " };
             note.push_str(&format!("{parted}{more}"));
         }
@@ -476,12 +474,12 @@ impl Call {
     }
 }
 
-/// Hands out the hits of all workers in order; each worker's own are sorted.
-fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a EditMatch)) {
+/// Merges the hits of all workers in order; each worker's own are sorted.
+fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a GlobMatch)) {
     let mut heads: Vec<(
         &Finder<'_>,
-        std::slice::Iter<'_, EditMatch>,
-        Option<&EditMatch>,
+        std::slice::Iter<'_, GlobMatch>,
+        Option<&GlobMatch>,
     )> = finders
         .iter()
         .map(|finder| {

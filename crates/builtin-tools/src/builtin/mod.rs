@@ -19,6 +19,7 @@ mod needle;
 #[cfg(all(test, feature = "full"))]
 mod pages;
 mod placeholder;
+mod query;
 mod search;
 
 #[cfg(feature = "full")]
@@ -309,16 +310,6 @@ fn node_modules_note(reports: &[WalkReport]) -> Option<String> {
         "directories"
     };
     (count > 0).then(|| format!("{count} node_modules {directories} left out"))
-}
-
-/// Returns a note that links were not followed, and the reason, if there were too many.
-fn more_links(reports: &[WalkReport]) -> Option<(&'static str, &'static str)> {
-    const _: () = assert!(gemini_tools_workspace::walk::MAX_LINKS == 1_000);
-    let is_so = reports.iter().any(|r| r.more_links);
-    is_so.then_some((
-        "some links were not followed",
-        "the pattern names more than 1,000 links to directories",
-    ))
 }
 
 /// Returns the origin of a tool's change, for the journal.

@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! [`Needle::of`] takes the longest run of characters from an expression that each match must hold:
+//! [`Needle::new`] takes the longest run of characters from an expression that each match must hold:
 //! `resume` of `(pm|usb)_?resume\b`. A run ends where the expression leaves a choice other than that
 //! between the two cases of an ASCII letter. Ignoring case, `s` and `k` end one as well, because they
 //! are written in a third way beyond ASCII.
@@ -21,10 +21,10 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// A shorter run is too frequent to be looked for, in bytes, unless it is all of the expression.
 const MIN_BYTES: usize = 3;
 
-/// How many places are looked at together.
+/// Number of places that are looked at together.
 const PLACES: usize = 128;
 
-/// What tells a letter of ASCII from the same in the other case.
+/// The bit that tells a letter of ASCII from the same letter in the other case.
 const CASE: u8 = 0x20;
 
 /// The bytes of source code from most to least frequent, with letters in lower case: the mean of each
@@ -33,7 +33,7 @@ const CASE: u8 = 0x20;
 const BY_FREQUENCY: &[u8] =
     b" etsriano\ncld_pufm,h()gb.:\t0'=/y\"vxw;k-1*2{}#>3[]`q4658\\&z!j|<97+?%$@~^";
 
-/// How frequent a byte is in source code.
+/// A ranking of bytes by their frequency in source code.
 #[derive(Clone, Copy)]
 struct InSourceCode;
 
@@ -49,7 +49,7 @@ impl HeuristicFrequencyRank for InSourceCode {
 #[derive(Debug)]
 pub(super) struct Needle {
     search: Search,
-    /// Whether the expression matches wherever this text is.
+    /// The expression matches wherever this text is.
     pub(super) is_whole: bool,
 }
 
@@ -63,7 +63,7 @@ enum Search {
 #[derive(Debug)]
 struct Folded {
     bytes: Vec<Byte>,
-    /// Where in it the two bytes are that are looked for first.
+    /// Places of the two bytes in it that are looked for first.
     pair: (usize, usize),
 }
 
@@ -82,8 +82,8 @@ impl Byte {
 }
 
 impl Needle {
-    /// The longest text that all matches of an expression have; `None` where there is none, or only a short one.
-    pub(super) fn of(hir: &Hir) -> Option<Self> {
+    /// Returns the longest text that all matches of an expression have; `None` where there is none, or only a short one.
+    pub(super) fn new(hir: &Hir) -> Option<Self> {
         let mut runs = Runs::default();
         runs.add(hir);
         runs.end();
@@ -104,7 +104,7 @@ impl Needle {
         Some(Self { search, is_whole })
     }
 
-    /// Whether all of it is ASCII.
+    /// Returns true if all of it is ASCII.
     pub(super) fn is_ascii(&self) -> bool {
         match &self.search {
             Search::Exact(finder) => finder.needle().is_ascii(),
@@ -112,7 +112,7 @@ impl Needle {
         }
     }
 
-    /// Where it begins for the first time.
+    /// Returns the place where it begins for the first time.
     pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
         match &self.search {
             Search::Exact(finder) => finder.find(text),
@@ -132,7 +132,7 @@ impl Folded {
         self.find_by_pieces(text)
     }
 
-    /// The same, compiled for registers of twice the width.
+    /// Finds it with code for registers of twice the width.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn find_with_avx2(&self, text: &[u8]) -> Option<usize> {
@@ -206,12 +206,12 @@ impl Folded {
     }
 }
 
-/// What an expression's matches all have.
+/// The runs of text that all matches of an expression have.
 #[derive(Debug, Default)]
 struct Runs {
     current: Vec<Byte>,
     longest: Vec<Byte>,
-    /// Whether something else than the longest run belongs to the expression.
+    /// Something else than the longest run belongs to the expression.
     has_more: bool,
 }
 
@@ -257,7 +257,7 @@ impl Runs {
     }
 }
 
-/// The letter that a class has in both cases, and nothing else.
+/// Returns the letter that a class has in both cases, if it has nothing else.
 fn either_case(class: &Class) -> Option<Byte> {
     let class = match class {
         Class::Unicode(class) => class.to_byte_class()?,
@@ -286,7 +286,7 @@ mod tests {
             .build()
             .parse(pattern)
             .expect("a pattern");
-        Needle::of(&hir)
+        Needle::new(&hir)
     }
 
     /// The text that is looked for, in lower case where both are meant, and whether it is all.

@@ -1,7 +1,7 @@
 //! `read_background_output`: what a background process has printed, waited for where asked.
 
 use super::list_background_processes::state;
-use super::search::bounded;
+use super::query::Query;
 use super::stop_background_process::{find, process_id};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
@@ -11,8 +11,6 @@ use gemini_tools_core::tool::{
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_workspace::lines::read_at;
-use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
@@ -106,7 +104,7 @@ struct Call {
     lines: u64,
     offset: Option<u64>,
     wait: Duration,
-    pattern: Option<(String, RegexMatcher)>,
+    pattern: Option<(String, Query)>,
 }
 
 fn build(
@@ -118,7 +116,7 @@ fn build(
     let pattern = match params.pattern {
         None => None,
         Some(text) => {
-            let matcher = bounded("pattern", &text)?;
+            let matcher = Query::new("pattern", &text, false, false)?;
             Some((text, matcher))
         }
     };
@@ -253,7 +251,7 @@ struct Window<'a> {
     terminal: TerminalEmulator,
     /// The line that has not ended.
     partial: String,
-    matcher: Option<&'a RegexMatcher>,
+    matcher: Option<&'a Query>,
     /// The first line that matched.
     matched: Option<u64>,
     lines: u64,
@@ -347,7 +345,7 @@ impl<'a> Window<'a> {
     }
 
     fn is_met(&self) -> bool {
-        let matches = |matcher: &RegexMatcher| {
+        let matches = |matcher: &Query| {
             matcher
                 .is_match(self.unfinished().as_bytes())
                 .unwrap_or(false)

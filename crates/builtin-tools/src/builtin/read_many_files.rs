@@ -334,7 +334,6 @@ impl Call {
             } else {
                 NodeModules::LeftOut
             },
-            links: Some(set),
             visit_ignored: false,
             enter: Some(&enter),
             recursive,
@@ -356,9 +355,6 @@ impl Call {
         if let Some(example) = report.unreadable_example.clone() {
             let reason = "nothing there was read";
             selection.skipped.insert(example, reason);
-        }
-        if let Some((links, why)) = super::more_links(&[report]) {
-            selection.skipped.insert(links.to_owned(), why);
         }
         let none = "holds no file, or none that is not ignored";
         Ok((!gathered.has_file).then(|| gathered.excluded.unwrap_or(none)))

@@ -1,7 +1,8 @@
 //! `search_file_content`: lines of files by a regular expression.
 
 use super::glob::{NEVER, node_modules, require_directory};
-use super::search::{Failure, Hits, Query, Searcher, ShownLine, Wanted};
+use super::query::{LineMatcher, Query};
+use super::search::{Failure, FileSearcher, Hits, ShownLine, Wanted};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
@@ -14,8 +15,10 @@ use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
+use grep_matcher::Match;
 use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,15 +26,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Matching lines that one call gives.
 const MAX_MATCHES: u64 = 20_000;
 
-/// What the lines that one call gives may take, in bytes; beyond it the answer is cut as by the
+/// Memory for the lines of one call, in bytes; beyond it the answer is cut as by the
 /// limit of matches.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The same where only the names of files are given.
+/// Memory for the names of files, where only these are given, in bytes.
 const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
 
 /// Names of binary files that data list.
 const MAX_BINARY: usize = 10_000;
+
+/// Names of files that could not be read, in the text.
+const MAX_UNREADABLE: usize = 5;
 
 /// Lines beside a match that one call can ask for.
 const MAX_CONTEXT_LINES: u64 = 10_000;
@@ -109,15 +115,19 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             ),
             (
                 "an expression, in bytes",
-                Limit::Count(super::search::MAX_PATTERN_BYTES as u64),
+                Limit::Count(super::query::MAX_PATTERN_BYTES as u64),
             ),
             (
                 "the same in characters, repetitions written out",
-                Limit::Count(super::search::MAX_CHARS),
+                Limit::Count(super::query::MAX_CHARS),
             ),
             (
                 "the program of an expression",
-                Limit::Bytes(super::search::PROGRAM_BYTES as u64),
+                Limit::Bytes(super::query::PROGRAM_BYTES as u64),
+            ),
+            (
+                "a line, with the lines of `before`, in a file of 256 KiB or more",
+                Limit::Bytes(super::search::MAX_LINE_BYTES as u64),
             ),
         ],
         examples: &[
@@ -174,7 +184,7 @@ pub(super) struct Params {
     total_max_matches: Option<f64>,
 }
 
-/// What of the matches is shown.
+/// The form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Lines,
@@ -182,7 +192,7 @@ enum Form {
     Counts,
 }
 
-/// What an exclamation mark before a pattern leaves out, with all that is below it.
+/// Patterns of files and directories to leave out, from behind an exclamation mark.
 #[derive(Default)]
 struct Excluded {
     any: PatternSet,
@@ -232,20 +242,7 @@ fn build(
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
-    let mut single = false;
-    let places = match &params.path {
-        None => workspace.root_places(),
-        Some(path) => {
-            let place = workspace.locate(path)?;
-            single = workspace
-                .file_type(&place)
-                .is_ok_and(|t| t == FileType::RegularFile);
-            if !single {
-                require_directory(workspace, &place)?;
-            }
-            vec![place]
-        }
-    };
+    let (places, single) = places(workspace, params.path.as_deref())?;
     let except = match params.exclude_pattern.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
@@ -260,26 +257,7 @@ fn build(
         _ => Form::Lines,
     };
     let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MAX_MATCHES);
-    let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
-    let context = context_lines("context", params.context)?.unwrap_or(0);
-    // One more than is shown, so that it is known whether more exist.
-    let cap = if form == Form::Lines {
-        most.saturating_add(1)
-    } else {
-        u64::MAX
-    };
-    let wanted = Wanted {
-        before: context_lines("before", params.before)?.unwrap_or(context),
-        after: context_lines("after", params.after)?.unwrap_or(context),
-        most: match (form, per_file) {
-            (Form::Names, _) => 1,
-            (_, Some(n)) => n.min(cap),
-            (_, None) => cap,
-        },
-        bytes: MAX_BYTES,
-        lines: form == Form::Lines,
-        columns: false,
-    };
+    let wanted = wanted(&params, form, most)?;
     let respect = Respect {
         git: !params.no_ignore.unwrap_or(false),
         gemini: true,
@@ -305,7 +283,48 @@ fn build(
     }))
 }
 
-/// The patterns of a list, and what those that begin with an exclamation mark leave out.
+/// Returns the places to search, and true if that is a single file.
+fn places(
+    workspace: &Workspace,
+    path: Option<&str>,
+) -> Result<(Vec<WorkspacePath>, bool), ToolError> {
+    let Some(path) = path else {
+        return Ok((workspace.root_places(), false));
+    };
+    let place = workspace.locate(path)?;
+    let file_type = workspace.file_type(&place);
+    let is_file = file_type.is_ok_and(|t| t == FileType::RegularFile);
+    if !is_file {
+        require_directory(workspace, &place)?;
+    }
+    Ok((vec![place], is_file))
+}
+
+/// Returns the matches of a file that are wanted, where the answer has at most `most`.
+fn wanted(params: &Params, form: Form, most: u64) -> Result<Wanted, ToolError> {
+    let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
+    let context = context_lines("context", params.context)?.unwrap_or(0);
+    // One more than is shown, so that it is known whether more exist.
+    let cap = if form == Form::Lines {
+        most.saturating_add(1)
+    } else {
+        u64::MAX
+    };
+    Ok(Wanted {
+        before: context_lines("before", params.before)?.unwrap_or(context),
+        after: context_lines("after", params.after)?.unwrap_or(context),
+        most: match (form, per_file) {
+            (Form::Names, _) => 1,
+            (_, Some(n)) => n.min(cap),
+            (_, None) => cap,
+        },
+        bytes: MAX_BYTES,
+        lines: form == Form::Lines,
+        columns: false,
+    })
+}
+
+/// Parses a list of patterns, and those that begin with an exclamation mark apart.
 fn patterns(list: Option<&str>) -> Result<(PatternSet, Excluded), ToolError> {
     let (mut positive, mut negative) = (PatternSet::default(), Excluded::default());
     for pattern in split_list(list.unwrap_or_default()) {
@@ -341,16 +360,16 @@ fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolErro
 }
 
 /// A file with matches.
-struct Matched {
+struct FileMatches {
     /// Relative to the first root where it lies below, else absolute.
     name: Box<[u8]>,
     count: u64,
-    /// Where lines are shown.
+    /// The matches, where lines are shown.
     hits: Option<Box<Hits>>,
 }
 
-impl Matched {
-    /// What it takes, in bytes.
+impl FileMatches {
+    /// Returns its size in memory, in bytes.
     fn size(&self) -> usize {
         let hits = self.hits.as_ref().map_or(0, |hits| {
             size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
@@ -359,11 +378,11 @@ impl Matched {
     }
 }
 
-/// What all workers have found.
-struct Collected {
+/// The results of all workers.
+struct Results {
     form: Form,
     most: u64,
-    files: Vec<Matched>,
+    files: Vec<FileMatches>,
     matches: u64,
     bytes: usize,
     /// Files after this one can't be among those that are shown.
@@ -372,13 +391,13 @@ struct Collected {
     /// Binary files with matches, which are not shown, and how many there are.
     binary: Vec<Vec<u8>>,
     binaries: usize,
-    /// The number of files that could not be read.
+    /// The number of files that could not be read, or not to their end.
     unreadable: usize,
     /// The first of them by name, with the reason.
-    unreadable_example: Option<(Vec<u8>, String)>,
+    unreadable_examples: BTreeMap<Vec<u8>, String>,
 }
 
-impl Collected {
+impl Results {
     fn new(form: Form, most: u64) -> Self {
         Self {
             form,
@@ -391,15 +410,15 @@ impl Collected {
             binary: Vec::new(),
             binaries: 0,
             unreadable: 0,
-            unreadable_example: None,
+            unreadable_examples: BTreeMap::new(),
         }
     }
 
-    fn leave_out(&mut self, name: Vec<u8>, reason: &std::io::Error) {
+    fn leave_out(&mut self, name: Vec<u8>, reason: String) {
         self.unreadable += 1;
-        let example = &mut self.unreadable_example;
-        if example.as_ref().is_none_or(|(first, _)| name < *first) {
-            *example = Some((name, reason.to_string()));
+        self.unreadable_examples.insert(name, reason);
+        if self.unreadable_examples.len() > MAX_UNREADABLE {
+            self.unreadable_examples.pop_last();
         }
     }
 
@@ -411,7 +430,7 @@ impl Collected {
             }
             return;
         }
-        let file = Matched {
+        let file = FileMatches {
             name: name.into(),
             count: hits.count,
             hits: (self.form == Form::Lines).then(|| Box::new(hits)),
@@ -422,21 +441,30 @@ impl Collected {
         self.prune();
     }
 
-    /// Says which files are not shown or were not searched.
+    /// Appends notes on files that are not shown or were not searched.
     fn push_left_out(&self, text: &mut NamedText) {
         if self.binaries > 0 {
             let files = super::counted(self.binaries, "binary file");
             text.push_str(&format!("\n({files} with matches not shown.)"));
         }
-        if let Some((name, reason)) = &self.unreadable_example {
-            let files = super::counted(self.unreadable, "file");
-            text.push_str(&format!("\n({files} could not be read: "));
-            text.push_name(name);
-            text.push_str(&format!(": {reason})"));
+        if self.unreadable == 0 {
+            return;
         }
+        let files = super::counted(self.unreadable, "file");
+        text.push_str(&format!("\n({files} could not be read"));
+        for (i, (name, reason)) in self.unreadable_examples.iter().enumerate() {
+            text.push_str(if i == 0 { ": " } else { "; " });
+            text.push_name(name);
+            text.push_str(&format!(": {reason}"));
+        }
+        text.push_str(if self.unreadable > MAX_UNREADABLE {
+            "; …)"
+        } else {
+            ")"
+        });
     }
 
-    /// What may be shown, in matches and bytes.
+    /// Returns the limits of what is shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
         match self.form {
             Form::Lines => (self.most, MAX_BYTES),
@@ -477,9 +505,9 @@ struct Finder<'a> {
     call: &'a Call,
     /// The directory of the walk, as it is shown before each name.
     prefix: Vec<u8>,
-    searcher: Searcher<'a>,
-    kept: &'a Mutex<Collected>,
-    /// Whether there was a file to search.
+    searcher: FileSearcher<'a>,
+    kept: &'a Mutex<Results>,
+    /// There was a file to search.
     has_searched: bool,
     failed: Option<ToolError>,
 }
@@ -488,7 +516,7 @@ impl<'a> Finder<'a> {
     fn new(
         call: &'a Call,
         place: &WorkspacePath,
-        kept: &'a Mutex<Collected>,
+        kept: &'a Mutex<Results>,
         cancel: &'a Cancellation,
     ) -> Self {
         let shown = call.workspace.display(place.path());
@@ -503,14 +531,14 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: Searcher::new(&call.query, call.except.as_ref(), call.wanted, cancel),
+            searcher: FileSearcher::new(call.matcher(cancel), call.wanted),
             kept,
             has_searched: false,
             failed: None,
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Collected> {
+    fn kept(&self) -> MutexGuard<'_, Results> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -519,13 +547,24 @@ impl<'a> Finder<'a> {
             Ok(file) => file,
             // It vanished, or became a link, meanwhile.
             Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
-            Err(e) => return self.kept().leave_out(name(self), &e),
+            Err(e) => return self.kept().leave_out(name(self), e.to_string()),
         };
         match self.searcher.search(&mut file) {
             Ok(None) => {}
-            Ok(Some(hits)) => self.kept().add(name(self), hits),
+            Ok(Some(mut hits)) => {
+                let name = name(self);
+                let mut kept = self.kept();
+                if let Some(reason) = hits.unsearched.take() {
+                    kept.leave_out(name.clone(), reason);
+                }
+                if hits.count > 0 {
+                    kept.add(name, hits);
+                }
+            }
             // One file that can't be read does not spoil the search of many.
-            Err(Failure::Read(e)) if !self.call.single => self.kept().leave_out(name(self), &e),
+            Err(Failure::Read(e)) if !self.call.single => {
+                self.kept().leave_out(name(self), e.to_string());
+            }
             Err(e) => self.failed = Some(e.into_error()),
         }
     }
@@ -592,7 +631,7 @@ impl ToolInvocation for Call {
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         self.wanted.columns = cx.places != Places::Unwanted;
-        let kept = Mutex::new(Collected::new(self.form, self.most));
+        let kept = Mutex::new(Results::new(self.form, self.most));
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         if self.single {
@@ -617,7 +656,6 @@ impl ToolInvocation for Call {
                     respect: self.respect,
                     never: NEVER,
                     node_modules: self.node_modules,
-                    links: None,
                     visit_ignored: false,
                     enter: Some(&enter),
                     recursive: true,
@@ -644,61 +682,24 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn answer(&self, mut kept: Collected, reports: &[WalkReport], cx: &Context) -> ToolResult {
+    fn matcher<'a>(&'a self, cancel: &'a Cancellation) -> LineMatcher<'a> {
+        LineMatcher {
+            query: &self.query,
+            except: self.except.as_ref(),
+            cancel,
+        }
+    }
+
+    fn answer(&self, mut kept: Results, reports: &[WalkReport], cx: &Context) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
-        let mut cut = kept.cut;
-        let (most, room) = kept.room();
-        let mut is_cut_in_file = false;
-        let mut body = NamedText::answering(cx);
-        // Where it can't be told, nothing is marked.
-        let searcher = Searcher::new(&self.query, None, self.wanted, &cx.cancel);
-        let spans = |line: &str| searcher.spans(line).unwrap_or_default();
-        let (mut matches, mut shown_files) = (0, 0);
-        let mut locations = Vec::new();
-        for file in std::mem::take(&mut kept.files) {
-            if matches >= most || body.text.len() > room {
-                cut = true;
-                break;
-            }
-            shown_files += 1;
-            if self.wanted.columns {
-                let left = usize::try_from(most - matches).unwrap_or(usize::MAX);
-                push_locations(&mut locations, &file, left);
-                if self.form == Form::Counts
-                    && cx.places == Places::Items
-                    && let Some(place) = locations.last_mut()
-                {
-                    place.text = Some(file.count.to_string().into());
-                }
-            }
-            match (self.form, file.hits) {
-                (Form::Lines, Some(hits)) => {
-                    let left = most - matches;
-                    matches += push_file(&mut body, &file.name, &hits, left, &spans);
-                    cut |= hits.count > left;
-                    is_cut_in_file |= hits.is_cut;
-                    cut |= hits.is_cut && hits.count < self.wanted.most;
-                }
-                (Form::Counts, _) => {
-                    matches += file.count;
-                    body.push_name(&file.name);
-                    body.push_str(&format!(": {}\n", file.count));
-                }
-                _ => {
-                    matches += 1;
-                    body.push_name(&file.name);
-                    body.push_str("\n");
-                }
-            }
-        }
-        let per_file_cut =
-            self.wanted.most <= self.most && self.form == Form::Lines && is_cut_in_file;
-        let mut text = self.headline(matches, cut, cx);
-        if shown_files > 0 && self.form == Form::Lines {
+        let shown = self.show(&mut kept, cx);
+        let is_cut = kept.cut || shown.is_cut;
+        let mut text = self.headline(shown.matches, is_cut, cx);
+        if shown.files > 0 && self.form == Form::Lines {
             text.push_str("---\n");
         }
-        text.append(body);
+        text.append(shown.text);
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
         for query in [Some(&self.query), self.except.as_ref()]
             .into_iter()
@@ -708,10 +709,10 @@ impl Call {
                 note(format!("In the {} {reading}.", query.name));
             }
         }
-        if cut {
+        if is_cut {
             note("Narrow the search to see other matches.".to_owned());
         }
-        if per_file_cut {
+        if shown.is_cut_in_file && self.wanted.most <= self.most {
             let most = self.wanted.most;
             note(format!("Matches shown of each file: at most {most}."));
         }
@@ -722,12 +723,12 @@ impl Call {
         }
         kept.push_left_out(&mut text);
         super::push_unreadable(&mut text, reports);
-        let summary = format!("Found {}", super::counted(matches as usize, "match"));
+        let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)
             .with_display(summary)
-            .with_data("matches", matches)
-            .with_data("files", shown_files)
-            .with_data("limited", cut);
+            .with_data("matches", shown.matches)
+            .with_data("files", shown.files)
+            .with_data("limited", is_cut);
         if !kept.binary.is_empty() {
             let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
             result = result.with_data("binaryFiles", names);
@@ -737,11 +738,56 @@ impl Call {
         if unread > 0 {
             result = result.with_data("unreadable", unread);
         }
-        result.locations = self.wanted.columns.then_some(locations);
+        result.locations = self.wanted.columns.then_some(shown.locations);
         result
     }
 
-    /// The first line of the answer.
+    /// Returns what is shown of the files, within the limits.
+    fn show(&self, kept: &mut Results, cx: &Context) -> Shown {
+        let (most, room) = kept.room();
+        // Where the places of matches can't be told, nothing is marked.
+        let find_all = |line: &str| self.query.find_all(line.as_bytes()).unwrap_or_default();
+        let mut shown = Shown::new(cx);
+        for file in std::mem::take(&mut kept.files) {
+            if shown.matches >= most || shown.text.text.len() > room {
+                shown.is_cut = true;
+                break;
+            }
+            shown.files += 1;
+            if self.wanted.columns {
+                let left = usize::try_from(most - shown.matches).unwrap_or(usize::MAX);
+                push_locations(&mut shown.locations, &file, left);
+                if self.form == Form::Counts
+                    && cx.places == Places::Items
+                    && let Some(place) = shown.locations.last_mut()
+                {
+                    place.text = Some(file.count.to_string().into());
+                }
+            }
+            match (self.form, file.hits) {
+                (Form::Lines, Some(hits)) => {
+                    let left = most - shown.matches;
+                    shown.matches += push_file(&mut shown.text, &file.name, &hits, left, &find_all);
+                    shown.is_cut |= hits.count > left;
+                    shown.is_cut |= hits.is_cut && hits.count < self.wanted.most;
+                    shown.is_cut_in_file |= hits.is_cut;
+                }
+                (Form::Counts, _) => {
+                    shown.matches += file.count;
+                    shown.text.push_name(&file.name);
+                    shown.text.push_str(&format!(": {}\n", file.count));
+                }
+                _ => {
+                    shown.matches += 1;
+                    shown.text.push_name(&file.name);
+                    shown.text.push_str("\n");
+                }
+            }
+        }
+        shown
+    }
+
+    /// Returns the first line of the answer.
     fn headline(&self, matches: u64, cut: bool, cx: &Context) -> NamedText {
         let pattern = &self.pattern;
         let noun = match (matches, self.form) {
@@ -777,9 +823,34 @@ impl Call {
     }
 }
 
+/// The part of the results that fits the answer.
+struct Shown {
+    text: NamedText,
+    matches: u64,
+    files: usize,
+    locations: Vec<FoundPlace>,
+    /// Something is left out.
+    is_cut: bool,
+    /// Matches of one file are left out.
+    is_cut_in_file: bool,
+}
+
+impl Shown {
+    fn new(cx: &Context) -> Self {
+        Self {
+            text: NamedText::answering(cx),
+            matches: 0,
+            files: 0,
+            locations: Vec::new(),
+            is_cut: false,
+            is_cut_in_file: false,
+        }
+    }
+}
+
 /// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
 /// wanted.
-fn push_locations(locations: &mut Vec<FoundPlace>, file: &Matched, room: usize) {
+fn push_locations(locations: &mut Vec<FoundPlace>, file: &FileMatches, room: usize) {
     let path: Arc<[u8]> = (*file.name).into();
     let Some(hits) = file.hits.as_ref().filter(|hits| !hits.lines.is_empty()) else {
         locations.push(FoundPlace::file(path));
@@ -797,14 +868,14 @@ fn push_locations(locations: &mut Vec<FoundPlace>, file: &Matched, room: usize) 
     }
 }
 
-/// Appends the lines of one file, up to `room` matches; gives back how many. `spans` says where
-/// in a line the matches are.
+/// Appends the lines of one file, up to `room` matches; gives back how many. `find_all` finds
+/// the matches of a line.
 fn push_file(
     body: &mut NamedText,
     name: &[u8],
     hits: &Hits,
     room: u64,
-    spans: &dyn Fn(&str) -> Vec<(usize, usize)>,
+    find_all: &dyn Fn(&str) -> Vec<Match>,
 ) -> u64 {
     body.push_str("File: ");
     body.push_name(name);
@@ -829,10 +900,10 @@ fn push_file(
         let text = &hits.text[line.text.0..line.text.1];
         let mut done = 0;
         if line.is_match && body.has_looks() {
-            for (at, to) in spans(text) {
-                body.push_str(&text[done..at]);
-                body.push_looking(&text[at..to], Look::Match);
-                done = to;
+            for found in find_all(text) {
+                body.push_str(&text[done..found.start()]);
+                body.push_looking(&text[found.start()..found.end()], Look::Match);
+                done = found.end();
             }
         }
         body.push_str(&text[done..]);

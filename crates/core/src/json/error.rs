@@ -3,7 +3,7 @@
 //! An error has `serde_json`'s own message, the place in characters, and the character that is
 //! there.
 
-use crate::scan;
+use crate::text::count_newlines;
 use serde_json::error::Category;
 use std::fmt;
 
@@ -89,8 +89,8 @@ fn offset(text: &[u8], error: &serde_json::Error) -> usize {
 /// Returns the line and the column of an offset, in characters.
 fn place(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset];
-    let start = scan::last_position(b'\n', before).map_or(0, |at| at + 1);
-    let line = scan::count_newlines(before) as usize + 1;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let line = count_newlines(before) as usize + 1;
     let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
     (line, column)
 }

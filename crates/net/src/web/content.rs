@@ -1,22 +1,21 @@
-//! What came from an address, as text or as media.
+//! The content of an address, as text or as media.
 
 use super::fetch::Page;
 use super::html;
 use encoding_rs::Encoding;
-use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_platform::isolated::{self, IsolationError, ResourceLimits};
+use gemini_tools_core::tool::{Cancellation, TICK, ToolError};
 use gemini_tools_workspace::text::{ContentKind, declared, detect};
 use infer::MatcherType;
-use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// What taking a page apart may cost.
-const BOUNDS: ResourceLimits = ResourceLimits {
-    // Together with what is there already, less than 128 MiB.
-    memory_bytes: 100 * 1024 * 1024,
-    time: Duration::from_secs(20),
-    result_bytes: 32 * 1024 * 1024,
-};
+/// Time for taking a page apart.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// Stack for taking a page apart: parsers that descend into deep nesting need more than the usual
+/// one.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// The type of PDF documents.
 pub(super) const PDF: &str = "application/pdf";
@@ -28,7 +27,7 @@ const SHELL_PAGE_BYTES: usize = 2_000;
 /// See [`SHELL_PAGE_BYTES`].
 const SHELL_TEXT_CHARS: usize = 200;
 
-/// What came from an address.
+/// The content of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebContent {
     /// Text: markdown for a page, else as it came.
@@ -43,17 +42,17 @@ pub(super) enum WebContent {
 }
 
 /// Text of a page.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PageText {
     /// The page's title, where it has one.
     pub(super) title: Option<String>,
     /// The text.
     pub(super) body: String,
-    /// What the reader should know about it.
+    /// Notes for the reader.
     pub(super) notes: Vec<String>,
 }
 
-/// Why there is no content.
+/// A reason why there is no content.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     /// The content can't be used.
@@ -62,7 +61,7 @@ pub(super) enum Unreadable {
     Interrupted(ToolError),
 }
 
-/// Turns what came into text or media.
+/// Turns a response into text or media.
 pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {
@@ -89,7 +88,7 @@ pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unr
     Ok(WebContent::Text(content))
 }
 
-/// What a model looks at itself. `read_file` gives it the same.
+/// Returns a file that a model looks at itself, as `read_file` does.
 fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Unreadable> {
     if page.cut.is_some() {
         return Err(because(format!("the {what} is too large ({media_type})")));
@@ -111,7 +110,7 @@ fn because(why: impl Into<String>) -> Unreadable {
     Unreadable::Because(why.into())
 }
 
-/// The type that the server names, unless it names none or any.
+/// Returns the type that the server names, or a guess if it names none or any.
 fn effective_type(page: &Page) -> String {
     let named = page.media_type.as_str();
     if !matches!(
@@ -167,7 +166,7 @@ fn plain(page: &Page) -> PageText {
     }
 }
 
-/// The bytes as text: by the mark at the front, the server's word, or as a file is read: UTF-8 if
+/// Decodes the bytes: by the mark at the front, the server's word, or as a file is read: UTF-8 if
 /// they are that, the page's own word if they are valid by it, or by what they look like.
 fn decoded(page: &Page) -> String {
     let bytes = &page.bytes;
@@ -199,25 +198,18 @@ fn decoded(page: &Page) -> String {
 }
 
 fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, Unreadable> {
-    let taken_apart = if html::is_too_deep(source) {
-        Err(IsolationError::TooSlow)
+    let taken_apart = if html::is_too_deep(source) || html::is_too_large(source) {
+        None
     } else {
         let (source, url) = (source.to_owned(), page.url.clone());
-        let work =
-            move || serde_json::to_vec(&html::to_markdown(&source, &url)).unwrap_or_default();
-        isolated::run(BOUNDS, &|| cancel.check(), work)
+        take_apart(move || html::to_markdown(&source, &url), cancel)?
     };
-    let mut text = match taken_apart {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|e| because(format!("the page could not be read: {e}")))?,
-        Err(IsolationError::Interrupted(e)) => return Err(Unreadable::Interrupted(e)),
-        // Odd pages still have their text.
-        Err(_) => PageText {
-            title: None,
-            body: html::bare_text(source),
-            notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],
-        },
-    };
+    // Odd pages still have their text.
+    let mut text = taken_apart.unwrap_or_else(|| PageText {
+        title: None,
+        body: html::bare_text(source),
+        notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],
+    });
     let is_shell = source.len() >= SHELL_PAGE_BYTES && text.body.chars().count() < SHELL_TEXT_CHARS;
     if is_shell && source.contains("<script") {
         text.notes.push(
@@ -226,4 +218,30 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
         );
     }
     Ok(text)
+}
+
+/// Runs a parser in a thread of its own, one at a time; `None` where it panics or is not done in
+/// time, when the thread is left to itself.
+fn take_apart(
+    parse: impl FnOnce() -> PageText + Send + 'static,
+    cancel: &Cancellation,
+) -> Result<Option<PageText>, Unreadable> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (sender, receiver) = mpsc::channel();
+    let deadline = Instant::now() + MAX_TIME;
+    std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || sender.send(parse()))
+        .map_err(|e| because(format!("no thread could be started: {e}")))?;
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(text) => return Ok(Some(text)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => cancel.check().map_err(Unreadable::Interrupted)?,
+        }
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+    }
 }

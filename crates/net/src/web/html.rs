@@ -32,6 +32,9 @@ const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 /// How a page says what it is, by the Open Graph protocol.
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
+/// See [`is_too_large`].
+const MAX_NODES: usize = 150_000;
+
 /// See [`is_too_deep`].
 const MAX_DEPTH: usize = 600;
 
@@ -125,8 +128,15 @@ impl<'s> Iterator for Tags<'s> {
     }
 }
 
-/// Whether elements are nested deeper than any page needs: browsers stop at 512 levels, while
-/// parsers get slower with each.
+/// Returns true if the tree of a page would take more memory than there is: each tag becomes an
+/// element with a text, and each equals sign an attribute.
+pub(super) fn is_too_large(source: &str) -> bool {
+    let count = |byte| memchr::memchr_iter(byte, source.as_bytes()).count();
+    count(b'<') + count(b'=') > MAX_NODES
+}
+
+/// Returns true if elements are nested deeper than any page needs: browsers stop at 512 levels,
+/// while parsers get slower with each.
 pub(super) fn is_too_deep(source: &str) -> bool {
     let mut depth = 0_usize;
     for (_, tag) in Tags::of(source) {

@@ -5,8 +5,9 @@ use super::super::line_endings::with_end;
 use super::super::lines::read_at;
 use super::super::text::{Encoding, LineEnding};
 use super::{MAX_PLACES, Match};
-use gemini_tools_core::scan::{self, Finder, count_newlines};
+use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use memchr::memmem::Finder;
 use std::ops::Range;
 use std::path::Path;
 
@@ -19,14 +20,14 @@ const LONGEST_CHARACTER_BYTES: usize = 4;
 /// The text to look for, encoded.
 pub(super) struct Needle {
     /// All of it, as it is.
-    whole: Finder,
+    whole: Finder<'static>,
     /// All of it, with line feeds as line ends. Its lines are not taken apart: a text may be a
     /// million of them.
     plain: Vec<u8>,
     line_feeds: usize,
     /// The longest line, by which candidates are looked for, or the last line feed where all lines
     /// are empty, and its place in `plain`.
-    anchor: (Range<usize>, Finder),
+    anchor: (Range<usize>, Finder<'static>),
     newline: Vec<u8>,
     carriage_return: Vec<u8>,
     encoding: Encoding,
@@ -49,9 +50,9 @@ impl Needle {
         let (newline, carriage_return) = (encode("\n")?, encode("\r")?);
         let whole = encode(old)?;
         let mut needle = Self {
-            whole: Finder::new(&whole),
+            whole: Finder::new(&whole).into_owned(),
             line_feeds: 0,
-            anchor: (0..0, Finder::new(&newline)),
+            anchor: (0..0, Finder::new(&newline).into_owned()),
             newline,
             carriage_return,
             encoding,
@@ -75,7 +76,10 @@ impl Needle {
         needle.line_feeds = ends;
         needle.longest = needle.plain.len() + ends * needle.newline.len();
         needle.longest = needle.longest.max(whole.len());
-        needle.anchor = (anchor.clone(), Finder::new(&needle.plain[anchor]));
+        needle.anchor = (
+            anchor.clone(),
+            Finder::new(&needle.plain[anchor]).into_owned(),
+        );
         Ok(needle)
     }
 
@@ -221,7 +225,7 @@ impl Needle {
             Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
                 // A line feed is never part of another character. No byte is looked at twice, or
                 // a file without line feeds would take its size's square.
-                let newline = scan::last_position(b'\n', &text[*known..at]);
+                let newline = memchr::memrchr(b'\n', &text[*known..at]);
                 *known = newline.map_or(*known, |i| *known + i + 1);
                 let is_whole = |bytes: &[u8]| {
                     let decoded =
@@ -264,9 +268,9 @@ impl Needle {
         if unit == 1 {
             let piece = text.get(from..to)?;
             let found = if last {
-                scan::last_position(b'\n', piece)
+                memchr::memrchr(b'\n', piece)
             } else {
-                scan::position(b'\n', piece)
+                memchr::memchr(b'\n', piece)
             };
             return found.map(|i| from + i);
         }

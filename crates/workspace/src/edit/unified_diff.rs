@@ -4,7 +4,7 @@ use super::super::OpenFile;
 use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use super::super::lines::read_at;
 use super::{Match, Replacement};
-use gemini_tools_core::scan::count_newlines;
+use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::DiffStat;
 use std::fmt::Write;
 use std::io;
