@@ -266,7 +266,7 @@ mod tests {
             ),
             (
                 j!({"llmContent": {"inlineData": {"data": "AAAA"}}}),
-                "\"mimeType\" is missing",
+                "missing field `mimeType`",
             ),
             (
                 j!({"llmContent": {"inlineData": {"mimeType": "a/b", "data": "*"}}}),
@@ -280,10 +280,7 @@ mod tests {
                 j!({"llmContent": "a", "returnDisplay": 1}),
                 "\"returnDisplay\" must be",
             ),
-            (
-                j!({"llmContent": "a", "data": 1}),
-                "expected an object, found",
-            ),
+            (j!({"llmContent": "a", "data": 1}), "expected a map"),
             (
                 j!({"error": "x"}),
                 "expected an object with message and type",
@@ -291,7 +288,7 @@ mod tests {
             (j!({"error": {"message": 1}}), "expected a string"),
             (
                 j!({"error": {"message": "m", "kind": 1}}),
-                "\"kind\" is not a known key",
+                "unknown field `kind`",
             ),
             (
                 j!({"llmContent": {"type": "image", "image": {"url": "https://x.test/a.png"}}}),
@@ -311,7 +308,7 @@ mod tests {
             ),
             (
                 j!({"llmContent": "a", "tailToolCallRequest": {"name": "t"}}),
-                "\"args\" is missing",
+                "missing field `args`",
             ),
         ] {
             let text = tool_result(value.to_string().as_bytes()).expect_err(expected);

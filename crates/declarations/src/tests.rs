@@ -101,17 +101,17 @@ fn arguments_are_checked_against_what_a_model_can_not_be_told() {
     };
     let tool = of(
         json!({"type": "LIST", "description": "d", "nullable": true, "minItems": 1,
-        "contains": {"type": "STRING"}}),
+        "prefixItems": [{"type": "STRING"}]}),
     );
     assert_eq!(
         tool.whole,
         Some(
             json!({"type": "object", "properties": {"x": {"type": ["array", "null"],
-            "description": "d", "minItems": 1, "contains": {"type": "string"}}}})
+            "description": "d", "minItems": 1, "prefixItems": [{"type": "string"}]}}})
         )
     );
     let fits = |x: Value| tool.arguments().validate(&json!({"x": x})).is_ok();
-    assert!(fits(json!([1, "a"])) && fits(Value::Null));
+    assert!(fits(json!(["a", 1])) && fits(Value::Null));
     assert!(!fits(json!([1])) && !fits(json!([])) && !fits(json!("a")));
     let plain = json!({"name": "t", "description": "d", "parametersJsonSchema":
         {"$schema": "s", "type": "object", "properties": {"x": {"type": "string", "description": "d"}}}});
