@@ -1,6 +1,7 @@
 //! Requests and responses.
 
 use gemini_tools_core::message::{Content, Part, null_is_default};
+use gemini_tools_core::tool::TokenCounts;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -358,6 +359,19 @@ pub struct UsageMetadata {
     /// Everything else, as it came.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+impl From<&UsageMetadata> for TokenCounts {
+    fn from(usage: &UsageMetadata) -> Self {
+        Self {
+            prompt: usage.prompt_token_count,
+            candidates: usage.candidates_token_count,
+            total: usage.total_token_count,
+            cached: usage.cached_content_token_count,
+            thoughts: usage.thoughts_token_count,
+            tool: usage.tool_use_prompt_token_count,
+        }
+    }
 }
 
 /// An answer, or one piece of a streamed one.
