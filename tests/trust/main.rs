@@ -3,6 +3,7 @@
 use gemini_tools_test_harness as harness;
 
 mod explain;
+mod host_environment;
 mod policy;
 mod policy_cases;
 mod settings;

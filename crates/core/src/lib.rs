@@ -16,6 +16,7 @@
 //! - [`position`]: where in a document something is.
 //! - [`text`]: names and paths as text, and which characters deceive.
 //! - [`colours`]: whether a terminal shows colours, and what is shown in which.
+//! - [`ancestors`]: the words and variables that the processes above this one were started with.
 //! - [`version`]: which build the executables are.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
@@ -71,6 +72,7 @@
 //! # Ok::<(), ToolError>(())
 //! ```
 
+pub mod ancestors;
 pub mod colours;
 pub mod diagnostic;
 pub mod json;

@@ -3,10 +3,13 @@
 //! Each has a second name, `GEMINI_CLI_TOOLS_…`: with `GITHUB_SHA` set, Gemini CLI 0.61 hands the commands that it starts
 //! few variables besides `GEMINI_CLI_*`. For the same reason the lines of `~/.gemini/.env` are read here, as the host
 //! reads them, and those of `~/.qwen/.env` where the host is qwen-code. A variable of the environment comes before a line
-//! with its name. A project's file is not read: it could loosen what the user has restricted.
+//! with its name, and so does one that the host was started with and has not handed on (`host`). A project's file is not
+//! read: it could loosen what the user has restricted.
 //!
 //! Where both names are set, a caller that restricts something by the variable takes the stricter value
 //! ([`values`]), and any other the value of the first name ([`value`]).
+
+mod host;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -79,7 +82,7 @@ pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2
 
 /// Returns the variable by its first name, then by its second, as far as they are set.
 pub fn values(name: &str) -> Vec<Variable> {
-    lookup(name, &|name| std::env::var_os(name), user_files())
+    lookup(name, &in_environment, user_files())
 }
 
 /// Returns the value of the variable by the first of its names that is set.
@@ -91,6 +94,11 @@ pub fn value(name: &str) -> Option<OsString> {
 pub fn paths(value: &OsStr) -> Vec<PathBuf> {
     let paths = std::env::split_paths(value);
     paths.filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+/// Returns a variable of this process, or else one that the host keeps back.
+fn in_environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name).or_else(|| host::variable(name))
 }
 
 type Lines = (PathBuf, Vec<(String, String)>);

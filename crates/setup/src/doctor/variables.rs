@@ -4,6 +4,7 @@ use super::{DoctorReport, Setup, explain};
 use gemini_tools_config::settings::Scope;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING, Variable, host_name};
+use gemini_tools_core::ancestors;
 
 /// Keys of settings that restrict calls.
 const KEYS: [&str; 9] = [
@@ -25,10 +26,16 @@ fn is_host_strict() -> bool {
     has("GITHUB_SHA", |value| !value.is_empty()) || has("SURFACE", |value| value == "Github")
 }
 
-/// Returns true if a call that the host makes has this variable.
+/// Returns true if the host gives this variable to the calls that it makes, or they read it from the user's file.
+fn is_handed_on(variable: &Variable) -> bool {
+    let has_hosts_name = variable.name.starts_with(variables::HOST_PREFIX);
+    variable.file.is_some() || has_hosts_name || !is_host_strict()
+}
+
+/// Returns true if a call that the host makes has this variable. Where processes show their variables it looks
+/// at the host's.
 pub(super) fn reaches_calls(variable: &Variable) -> bool {
-    let is_handed_on = variable.name.starts_with(variables::HOST_PREFIX);
-    variable.file.is_some() || is_handed_on || !is_host_strict()
+    ancestors::ARE_VISIBLE || is_handed_on(variable)
 }
 
 /// Lists what restricts, and reports the variables that do not reach a call.
@@ -54,18 +61,32 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
                 format!("{} = {}, by {place}", one.name, one.text()),
             );
         }
-        if found.is_empty() || found.iter().any(reaches_calls) {
+        if found.is_empty() || found.iter().any(is_handed_on) {
             continue;
         }
-        let what = format!("{name} is set, and does not reach a call.");
-        let why =
-            "With GITHUB_SHA set, Gemini CLI 0.61 hands on GEMINI_CLI_* and few other variables.";
+        let is_read = found.iter().any(reaches_calls);
+        let restricts = RESTRICTING.contains(&name);
+        if is_read && !restricts {
+            continue;
+        }
+        let (what, why) = if is_read {
+            (
+                format!("{name} is set, and is not handed on to calls."),
+                "With GITHUB_SHA set, Gemini CLI 0.61 keeps it back. Calls read it from the host's process, which the \
+                 host's own sandbox (security.toolSandboxing) hides from them.",
+            )
+        } else {
+            (
+                format!("{name} is set, and does not reach a call."),
+                "With GITHUB_SHA set, Gemini CLI 0.61 hands on GEMINI_CLI_* and few other variables.",
+            )
+        };
         let help = format!(
             "Set {} instead, or a line in ~/.gemini/.env.",
             host_name(name)
         );
         let explanation = explain(what, why, help);
-        if RESTRICTING.contains(&name) {
+        if restricts && !is_read {
             report.error("not-handed-on", name, explanation);
         } else {
             report.warn("not-handed-on", name, explanation);

@@ -1,0 +1,87 @@
+//! The processes above this one: the words and variables that they were started with.
+//!
+//! Linux shows them of processes of the same user, unless those are closed to others. Nothing is shown elsewhere.
+
+use std::fs::File;
+use std::io::Read;
+
+/// `true` on systems that show them.
+pub const ARE_VISIBLE: bool = cfg!(target_os = "linux");
+
+/// Maximum processes that are looked at: a wrapper, shells, and our own between a host and this process.
+const MAX_ANCESTORS: usize = 8;
+
+/// Maximum bytes of words or variables that are read.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// A process above this one.
+#[derive(Debug, Clone, Copy)]
+pub struct Ancestor {
+    pid: u32,
+}
+
+impl Ancestor {
+    /// Returns the words of its command line, or none where they can't be seen.
+    pub fn words(&self) -> Vec<Vec<u8>> {
+        self.lines("cmdline")
+    }
+
+    /// Returns the variables that it was started with, each as `NAME=VALUE`, or none where they can't be seen.
+    pub fn variables(&self) -> Vec<Vec<u8>> {
+        self.lines("environ")
+    }
+
+    fn lines(self, name: &str) -> Vec<Vec<u8>> {
+        let text = self.read(name).unwrap_or_default();
+        let text = text.strip_suffix(b"\0").unwrap_or(&text);
+        text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+    }
+
+    fn read(self, name: &str) -> Option<Vec<u8>> {
+        if !ARE_VISIBLE {
+            return None;
+        }
+        let mut content = Vec::new();
+        let file = File::open(format!("/proc/{}/{name}", self.pid)).ok()?;
+        file.take(MAX_BYTES).read_to_end(&mut content).ok()?;
+        Some(content)
+    }
+
+    fn above(self) -> Option<Self> {
+        let pid = parent(&self.read("stat")?)?;
+        (pid != 0).then_some(Self { pid })
+    }
+}
+
+/// Returns the processes above this one, the nearest first.
+pub fn all() -> impl Iterator<Item = Ancestor> {
+    let first = Ancestor {
+        pid: std::os::unix::process::parent_id(),
+    };
+    std::iter::successors(Some(first), |one| one.above()).take(MAX_ANCESTORS)
+}
+
+/// Returns the parent in the line of `proc_pid_stat(5)`. The name in parentheses may hold anything, parentheses too.
+fn parent(stat: &[u8]) -> Option<u32> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = str::from_utf8(stat.get(end + 1..)?).ok()?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ARE_VISIBLE, all, parent};
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        assert_eq!(parent(b"7 (a) b (c) S 41 7 7 0"), Some(41));
+        assert_eq!(parent(b"7"), None);
+    }
+
+    #[test]
+    fn the_nearest_process_is_the_parent_with_its_words() {
+        let nearest = all().next().expect("a parent");
+        assert_eq!(nearest.pid, std::os::unix::process::parent_id());
+        assert!(!ARE_VISIBLE || nearest.words().iter().any(|word| !word.is_empty()));
+    }
+}

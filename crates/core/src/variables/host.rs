@@ -1,0 +1,190 @@
+//! The variables of a host that hands on few of them.
+//!
+//! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, and what restricts calls by
+//! its plain name would be lost. The variables that the host was started with can be seen on Linux. They are looked at
+//! only where this process has nothing but what the host leaves, and only of Gemini CLI: whoever takes a variable away
+//! in a shell of their own means it.
+
+use super::{HOST_PREFIX, PREFIX};
+use crate::ancestors;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The variables that are left besides those that begin with [`LEFT_PREFIXES`], seen in 0.61: those of systems, and of
+/// GitHub's workflows. The last four are a shell's between the host and this process.
+const LEFT: [&str; 30] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "SHELL",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "USER",
+    "LOGNAME",
+    "TERM",
+    "COLORTERM",
+    "ADDITIONAL_CONTEXT",
+    "AVAILABLE_LABELS",
+    "BRANCH_NAME",
+    "DESCRIPTION",
+    "EVENT_NAME",
+    "GITHUB_ENV",
+    "IS_PULL_REQUEST",
+    "ISSUES_TO_TRIAGE",
+    "ISSUE_BODY",
+    "ISSUE_NUMBER",
+    "ISSUE_TITLE",
+    "PULL_REQUEST_NUMBER",
+    "REPOSITORY",
+    "TITLE",
+    "TRIGGERING_ACTOR",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+];
+
+/// The beginnings of names that are left, and of ours, which a wrapper may set.
+const LEFT_PREFIXES: [&str; 3] = ["GEMINI_CLI_", "GIT_CONFIG_", PREFIX];
+
+/// Maximum variables besides that a wrapper may set. A person's shell has more.
+const MAX_ADDED: usize = 4;
+
+/// The variable that says that the host has started this process for a command or as a server. The settings may add
+/// variables then.
+const STARTED_BY_HOST: &str = "GEMINI_CLI";
+
+/// Maximum words of a command line that are looked at for the host's name: the program, and what it runs.
+const MAX_WORDS: usize = 3;
+
+/// Returns the host's value of one of our variables, which the host has not handed on.
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    static VARIABLES: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+    let variables = VARIABLES.get_or_init(|| {
+        if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
+            of_host().unwrap_or_default()
+        } else {
+            Vec::new()
+        }
+    });
+    let found = variables.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.clone())
+}
+
+/// Returns true if a process with the variables of these names may have been started by the host with few of its own.
+fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
+    let mut added = 0;
+    let mut is_by_host = false;
+    for name in names {
+        // Whoever hands on this one hands on the others.
+        if name == "GITHUB_SHA" || name == "SURFACE" {
+            return false;
+        }
+        is_by_host |= name == STARTED_BY_HOST;
+        let begins = |prefix: &&str| name.as_bytes().starts_with(prefix.as_bytes());
+        let is_left = LEFT_PREFIXES.iter().any(begins) || LEFT.iter().any(|left| name == *left);
+        added += usize::from(!is_left);
+    }
+    is_by_host || added <= MAX_ADDED
+}
+
+/// Returns our variables of the nearest process above that is in a workflow, if that is the host.
+fn of_host() -> Option<Vec<(OsString, OsString)>> {
+    ancestors::all().find_map(|process| {
+        let lines = process.variables();
+        let variables = || lines.iter().filter_map(|line| parse(line));
+        let is_in_workflow = |(name, value): (&[u8], &[u8])| match name {
+            b"GITHUB_SHA" => !value.is_empty(),
+            b"SURFACE" => value == b"Github",
+            _ => false,
+        };
+        if !variables().any(is_in_workflow) {
+            return None;
+        }
+        if !is_gemini_cli(&process.words()) {
+            return Some(None);
+        }
+        let is_ours = |(name, _): &(&[u8], &[u8])| {
+            let begins = |prefix: &str| name.starts_with(prefix.as_bytes());
+            begins(PREFIX) || begins(HOST_PREFIX)
+        };
+        let own = |text: &[u8]| OsStr::from_bytes(text).to_owned();
+        let ours = variables().filter(is_ours);
+        Some(Some(
+            ours.map(|(name, value)| (own(name), own(value))).collect(),
+        ))
+    })?
+}
+
+fn parse(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = line.iter().position(|byte| *byte == b'=')?;
+    Some((&line[..end], &line[end + 1..]))
+}
+
+/// Returns true if a command line runs Gemini CLI, as a program or as a script of one.
+fn is_gemini_cli(words: &[Vec<u8>]) -> bool {
+    let is_option = |word: &&Vec<u8>| word.starts_with(b"-");
+    let mut words = words.iter().filter(|word| !is_option(word)).take(MAX_WORDS);
+    words.any(|word| {
+        let path = Path::new(OsStr::from_bytes(word));
+        let is_package = |part: &OsStr| part == "gemini-cli";
+        path.iter().any(is_package) || path.file_stem().is_some_and(|name| name == "gemini")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_gemini_cli, may_lack_some};
+
+    #[test]
+    fn only_an_environment_that_the_host_may_have_left_is_suspected() {
+        let suspected = |names: &str| {
+            may_lack_some(&mut names.split_whitespace().map(std::ffi::OsString::from))
+        };
+        for (names, expected) in [
+            (
+                "PATH HOME GEMINI_CLI_TRUST_WORKSPACE GIT_CONFIG_COUNT GITHUB_ENV",
+                true,
+            ),
+            ("PATH HOME PWD SHLVL _", true),
+            ("", true),
+            // A wrapper may set some, and any shell of a person has more.
+            ("PATH HOME A B C D GEMINI_TOOLS_OUTPUT", true),
+            ("PATH HOME A B C D LS_COLORS", false),
+            // The settings of a server may add variables.
+            ("PATH GEMINI_CLI A B C D E", true),
+            ("PATH GEMINI_CLI GITHUB_SHA", false),
+            ("PATH SURFACE", false),
+        ] {
+            assert_eq!(suspected(names), expected, "{names}");
+        }
+    }
+
+    #[test]
+    fn gemini_cli_is_known_by_its_program_or_script() {
+        for (line, expected) in [
+            (
+                "node\0/usr/lib/node_modules/@google/gemini-cli/bundle/gemini.js\0-p\0go",
+                true,
+            ),
+            (
+                "/usr/bin/node\0--max-old-space-size=8\0/usr/local/bin/gemini\0-p\0go",
+                true,
+            ),
+            ("/opt/gemini\0-p\0go", true),
+            ("npm\0exec\0@google/gemini-cli", true),
+            ("node\0/opt/other.js\0--model\0gemini-2.5-flash", false),
+            ("bash\0-c\0call_tool gemini", false),
+            ("", false),
+        ] {
+            let words: Vec<_> = line
+                .split('\0')
+                .map(|word| word.as_bytes().to_vec())
+                .collect();
+            assert_eq!(is_gemini_cli(&words), expected, "{line}");
+        }
+    }
+}
