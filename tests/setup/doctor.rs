@@ -1207,7 +1207,21 @@ fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
     let modes = "modes = [\"default\", \"autoEdit\", \"yolo\"]";
     let help = told_of[0]["help"].as_str().expect("words");
     assert!(help.ends_with(modes), "{help}");
-    finds_no(&rule(&format!("{modes}\n")), &[], "rule-plan-mode");
+    let in_others = rule(&format!("{modes}\n"));
+    finds_no(&in_others, &[], "rule-plan-mode");
+    // A rule counts in all projects: that is told of what changes something.
+    let told_of = told(&in_others, &[], "rule-all-projects");
+    assert_eq!(told_of.len(), 1, "{told_of:?}");
+    assert_eq!(told_of[0]["severity"], "warning");
+    let what = told_of[0]["message"].as_str().expect("words");
+    assert!(what.ends_with("asked about write_file."), "{what}");
+    let reads = in_others.home(
+        ".gemini/policies/mine.toml",
+        format!(
+            "[[rule]]\ntoolName = \"discovered_tool_read_file\"\ndecision = \"allow\"\n{modes}\n"
+        ),
+    );
+    finds_no(&reads, &[], "rule-all-projects");
     let manifest = "description = \"d\"\ncommand = [\"true\"]\n";
     let own =
         "[[rule]]\ntoolName = \"discovered_tool_deploy\"\ndecision = \"allow\"\npriority = 100\n";
@@ -1370,7 +1384,13 @@ fn variables_that_a_host_in_a_workflow_keeps_back_are_reported() {
     assert_eq!(codes(&[sandbox]).len(), 0);
     let found = codes(&[sha, sandbox]);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0]["severity"], "error");
+    // Linux lets a call look into the host's environment.
+    let severity = if cfg!(target_os = "linux") {
+        "warning"
+    } else {
+        "error"
+    };
+    assert_eq!(found[0]["severity"], severity);
     assert!(
         found[0].to_string().contains("GEMINI_CLI_TOOLS_SANDBOX"),
         "{found:?}"

@@ -545,11 +545,23 @@ fn a_form_that_the_user_has_chosen_stays() {
         "{said}"
     );
     assert_eq!(read(ws.root().join(ENV)), chosen);
-    // Another file in its place is said.
-    let ws = Workspace::new().file(".env", "A=b\n");
-    let said = done(&ws, &["--yes", "--output", "host"]);
-    let nearer = format!("In this project Gemini CLI reads {}", ws.path(".env"));
-    assert!(said.contains(&nearer), "{said}");
+    // The project's file counts if it has a form, because the host reads it.
+    for (lines, comes_first) in [
+        ("A=b\n", false),
+        ("GEMINI_TOOLS_OUTPUT=host\n", false),
+        ("GEMINI_TOOLS_OUTPUT=text\n", true),
+        ("GEMINI_CLI_TOOLS_OUTPUT=text\n", true),
+    ] {
+        let ws = Workspace::new().file(".env", lines);
+        let said = done(&ws, &["--yes", "--output", "host"]);
+        let nearer = format!(
+            "{} comes first, which has {}",
+            ws.path(".env"),
+            lines.trim()
+        );
+        assert_eq!(said.contains(&nearer), comes_first, "{said}");
+        assert_eq!(read(ws.root().join(ENV)), "GEMINI_TOOLS_OUTPUT=host\n");
+    }
     // What can't be read does not keep the rest from being done.
     let ws = Workspace::new().home(".gemini/.env", b"\xff\n");
     let said = done(&ws, &["--yes", "--output", "host"]);

@@ -65,11 +65,12 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     for PolicyFile { path, .. } in users {
         let rules = setup.policy.allowed_in(path, Mode::Default);
         let in_plan = setup.policy.allowed_in(path, Mode::Plan);
-        let in_plan: Vec<String> = in_plan
-            .filter(|name| rules.clone().any(|one| one == *name))
+        let (in_plan, in_others): (Vec<String>, Vec<String>) = rules
+            .clone()
             .map(str::to_owned)
-            .collect();
+            .partition(|name| in_plan.clone().any(|one| one == name));
         in_plan_mode(path.as_path(), &in_plan, &changing, report);
+        in_other_modes(path.as_path(), &in_others, &changing, report);
         for name in rules {
             if name.contains('*') && name.starts_with("discovered") {
                 report.warn(
@@ -169,13 +170,8 @@ fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
     names.iter().filter(changes).cloned().collect()
 }
 
-/// Warns of tools that change something if these names allow them in Plan mode too.
-fn in_plan_mode(
-    about: impl Into<Origin>,
-    allowed: &[String],
-    changing: &[String],
-    report: &mut DoctorReport,
-) {
+/// Returns the names of `changing` that these names of rules allow, `None` if there are none.
+fn allowed_of(changing: &[String], allowed: &[String]) -> Option<String> {
     let is_allowed = |name: &&String| {
         allowed
             .iter()
@@ -183,14 +179,40 @@ fn in_plan_mode(
     };
     let names = changing.iter().filter(is_allowed);
     let names: Vec<&str> = names.map(String::as_str).collect();
-    if names.is_empty() {
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Warns of tools that change something if a rule of all projects allows them in every mode but Plan mode.
+fn in_other_modes(file: &Path, allowed: &[String], changing: &[String], report: &mut DoctorReport) {
+    let Some(names) = allowed_of(changing, allowed) else {
         return;
-    }
+    };
+    report.warn(
+        "rule-all-projects",
+        file,
+        explain(
+            format!("In every mode but Plan mode, no question is asked about {names}."),
+            "A rule of yours counts in all of your projects, not in this one alone.",
+            "If that is not meant: get_tools init --allow read-only",
+        ),
+    );
+}
+
+/// Warns of tools that change something if these names allow them in Plan mode too.
+fn in_plan_mode(
+    about: impl Into<Origin>,
+    allowed: &[String],
+    changing: &[String],
+    report: &mut DoctorReport,
+) {
+    let Some(names) = allowed_of(changing, allowed) else {
+        return;
+    };
     report.warn(
         "rule-plan-mode",
         about,
         explain(
-            format!("In Plan mode too, no question is asked about {}.", names.join(", ")),
+            format!("In Plan mode too, no question is asked about {names}."),
             "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
             format!("Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"),
         ),

@@ -27,6 +27,7 @@ use gemini_tools_config::settings::expanded;
 use gemini_tools_config::trust::Trust;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
+use gemini_tools_core::variables::host_name;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::edit::diff_texts;
@@ -360,14 +361,7 @@ impl SetupPlan {
             }
             return Ok(());
         }
-        let nearer = env_file::in_force(Some(home), root).filter(|file| *file != path);
-        if let Some(nearer) = nearer.filter(|file| *file != home.join(".env")) {
-            self.notes.push(format!(
-                "In this project Gemini CLI reads {} and not {shown}: {} has no effect here, unless that file has it too.",
-                show_path(&nearer),
-                env_line::HOST_FORM
-            ));
-        }
+        self.note_nearer_form(home, root, &path);
         let line = env_line::appended(&text, env_line::HOST_FORM);
         let after = Some(text + &line);
         self.change(
@@ -377,6 +371,27 @@ impl SetupPlan {
             after,
             Some(Edit::Line(line)),
         )
+    }
+
+    /// Notes that the file of variables that Gemini CLI reads in this project chooses another form: by the environment,
+    /// which comes before the user's file.
+    fn note_nearer_form(&mut self, home: &Path, root: &Path, users: &Path) {
+        let nearer = env_file::in_force(Some(home), root);
+        let Some(nearer) = nearer.filter(|file| file != users) else {
+            return;
+        };
+        let whose = FileOwner::by_location(&nearer, Some(home), root);
+        // Whatever is wrong with that file is the host's business.
+        let text = whose.read(&nearer).ok().flatten().unwrap_or_default();
+        let variables = env_file::variables(&text);
+        let is_form = |name: &str| name == env_line::OUTPUT || name == host_name(env_line::OUTPUT);
+        let other = variables.iter().rfind(|(name, _)| is_form(name));
+        if let Some((name, value)) = other.filter(|(_, value)| value != "host") {
+            self.notes.push(format!(
+                "In this project {} comes first, which has {name}={value}.",
+                show_path(&nearer)
+            ));
+        }
     }
 
     /// Adds the project to Gemini CLI's trusted folders.
