@@ -370,7 +370,7 @@ impl ToolInvocation for Call {
             tool_env: &self.tool_env,
         };
         let show = |text| cx.update_output(LiveOutput::Text(text));
-        let end = program.run(&mut streams, &cx.cancel, &show)?;
+        let end = program.run(&mut streams, cx, &show)?;
         self.report(streams, end)
     }
 }

@@ -16,8 +16,8 @@ use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::text::{excerpt, hex};
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent,
-    Location, PartOrText, ResultError, ToolError, ToolInvocation, ToolResult,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location, PartOrText,
+    ResultError, ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_declarations::{self as declaration, Names};
 use gemini_tools_process::command::CommandOutcome;
@@ -205,9 +205,9 @@ fn declarations(
 ) -> Result<(Vec<Listed>, Vec<Diagnostic>), String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
-    let cancel = Cancellation::default();
-    let (printed, end) = run(file, &pair.discovery, &[], b"", &running, tool_env, &cancel)
-        .map_err(|e| e.to_string())?;
+    let cx = Context::default();
+    let (printed, end) =
+        run(file, &pair.discovery, &[], b"", &running, tool_env, &cx).map_err(|e| e.to_string())?;
     let name = "The discovery command";
     let said = match printed.errors.text() {
         text if text.is_empty() => text,
@@ -263,7 +263,7 @@ fn run(
     input: &[u8],
     running: &super::manifest::Running,
     tool_env: &ToolEnv,
-    cancel: &Cancellation,
+    cx: &Context,
 ) -> Result<(Streams<'static>, CommandOutcome), ToolError> {
     let mut words = words_of(command, file, tool_env);
     words.extend(more.iter().map(OsString::from));
@@ -286,7 +286,7 @@ fn run(
         tool_env,
     };
     let mut streams = Streams::whole();
-    let end = program.run(&mut streams, cancel, &|_| {})?;
+    let end = program.run(&mut streams, cx, &|_| {})?;
     Ok((streams, end))
 }
 
@@ -365,7 +365,7 @@ impl ToolInvocation for Call {
             input.as_bytes(),
             &self.pair.running,
             &self.tool_env,
-            &cx.cancel,
+            cx,
         );
         let (streams, end) = match ended {
             Ok(ended) => ended,

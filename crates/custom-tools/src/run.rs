@@ -5,7 +5,7 @@ use super::manifest::Running;
 use super::whose;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::trust::Trust;
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
@@ -60,10 +60,10 @@ impl Program<'_> {
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
-        cancel: &Cancellation,
+        cx: &Context,
         show: &dyn Fn(String),
     ) -> Result<CommandOutcome, ToolError> {
-        let confined = sandbox(self.tool_env, self.running.sandbox)?;
+        let confined = sandbox(self.tool_env, cx, self.running.sandbox)?;
         let place = place(self.running, self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
         let Some((program, arguments)) = self.words.split_first() else {
@@ -82,7 +82,7 @@ impl Program<'_> {
             sandbox: confined.as_ref(),
         };
         self.check_trust()?;
-        let acting = cancel.acting()?;
+        let acting = cx.cancel.acting()?;
         let watched = command
             .start()
             .map_err(|e| self.not_started(program, place.path(), confined.as_ref(), &e))?;
@@ -93,7 +93,7 @@ impl Program<'_> {
             background_after: None,
             hold: None,
         };
-        let end = supervise(&watched, sink, limits, cancel, show);
+        let end = supervise(&watched, sink, limits, &cx.cancel, show);
         if let CommandOutcome::Done {
             has_survivors: true,
             ..

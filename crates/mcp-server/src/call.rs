@@ -10,6 +10,7 @@ use gemini_tools_approval::session::{CallOptions, SharedPrompt};
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
+use gemini_tools_process::sandbox::Mode;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
@@ -37,6 +38,8 @@ pub(super) struct Call {
     pub(super) structures: bool,
     /// Fingerprint of the tool list that was last sent to this client.
     pub(super) told: Option<u64>,
+    /// The weakest sandbox that commands may have.
+    pub(super) least_sandbox: Option<Mode>,
 }
 
 /// The way to ask a client's user.
@@ -174,6 +177,7 @@ fn make(
     let session = &project.session;
     let limit = session.tool_env().settings.limit_chars();
     cx.limit_chars = limit;
+    cx.least_sandbox = call.least_sandbox.map(Mode::name);
     let options = CallOptions {
         person: person.as_ref(),
         ..CallOptions::default()

@@ -3,15 +3,15 @@
 use super::call::{self, Asking, Call};
 use super::changes::{Before, LastNotified};
 use super::declare::Audience;
+use super::refusal::{only_page, refuse_what_is_not_declared};
 use super::rounds::{self, Answers};
 use super::running::given_up;
 use super::server::{Project, Server};
-use super::{ask, changes, content, declare, resources, roots};
+use super::{ask, changes, codex, content, declare, resources, roots};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
@@ -198,39 +198,6 @@ fn internal(error: &ToolError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), Some(data))
 }
 
-/// Refuses a cursor for a list of one page, which is none of ours.
-pub(super) fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|request| request.cursor) {
-        Some(cursor) => Err(resources::no_page(&cursor)),
-        None => Ok(()),
-    }
-}
-
-/// The answer to a request for what is not declared here. The SDK answers some with an empty
-/// result.
-pub(super) fn no_method(method: &str) -> ErrorData {
-    let message = format!("There is no method {method:?} here.");
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-}
-
-/// Requests that the SDK knows, but that have come here because it could not read them.
-const KNOWN: [&str; 4] = [
-    "tools/call",
-    "tools/list",
-    "resources/read",
-    "resources/list",
-];
-
-/// Returns the error of a request that the SDK could not read, or does not know.
-pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
-    let method = &request.method;
-    if KNOWN.contains(&method.as_str()) {
-        let message = format!("The parameters of {method} can't be used.");
-        return ErrorData::invalid_params(message, None);
-    }
-    no_method(method)
-}
-
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -246,29 +213,7 @@ impl ServerHandler for Connection {
             .with_instructions(INSTRUCTIONS)
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        Err(unknown_request(&request))
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(no_method("prompts/list"))
-    }
-
-    async fn complete(
-        &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        Err(no_method("completion/complete"))
-    }
+    refuse_what_is_not_declared!();
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {
@@ -331,6 +276,7 @@ impl ServerHandler for Connection {
             is_alone: self.is_alone,
             structures: content::structures(client.as_ref().map(|client| client.name.as_str())),
             told: self.told.known(),
+            least_sandbox: codex::chosen_sandbox(&context.meta),
         };
         let done = call::run(&self.server, call, &context).await;
         if let Some(project) = done.changed {

@@ -29,11 +29,13 @@
 mod ask;
 mod call;
 mod changes;
+mod codex;
 mod connection;
 mod content;
 mod declare;
 mod fault;
 mod http;
+mod refusal;
 mod registry;
 mod resources;
 mod roots;

@@ -1,14 +1,13 @@
 //! A server for the registry of another program.
 
-use super::connection::{no_method, only_page, unknown_request};
+use super::refusal::{no_method, only_page, refuse_what_is_not_declared};
 use super::running::Running;
 use super::{call, content, declare};
 use gemini_tools_answers::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
@@ -95,29 +94,7 @@ impl ServerHandler for RegistryConnection {
         }
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        Err(unknown_request(&request))
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(no_method("prompts/list"))
-    }
-
-    async fn complete(
-        &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        Err(no_method("completion/complete"))
-    }
+    refuse_what_is_not_declared!();
 
     async fn list_resources(
         &self,

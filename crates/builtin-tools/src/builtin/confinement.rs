@@ -1,14 +1,23 @@
-//! What programs that a tool starts are kept within.
+//! The sandbox of the programs that a tool starts.
 
 use super::ToolEnv;
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use gemini_tools_process::sandbox_error;
 use std::path::Path;
 
-/// The sandbox that the settings and the environment want, or a stricter one that a tool
-/// wants for itself.
-pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>, ToolError> {
+/// Returns the strictest of the sandboxes that the settings or the environment, the call's host, and the tool itself
+/// (`own`) want; `None` if none wants one.
+///
+/// # Errors
+///
+/// Returns `policy_violation` if it can't be known which sandbox is wanted, and the error of a sandbox that the system
+/// does not support.
+pub fn sandbox(
+    tool_env: &ToolEnv,
+    cx: &Context,
+    own: Option<Mode>,
+) -> Result<Option<Sandbox>, ToolError> {
     let ToolEnv {
         workspace,
         settings,
@@ -27,7 +36,10 @@ pub fn sandbox(tool_env: &ToolEnv, own: Option<Mode>) -> Result<Option<Sandbox>,
         .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
     }
     let mode = settings.sandbox.mode(&chosen, is_contained)?;
-    let mode = mode.max(own.unwrap_or_default());
+    let of_host = cx
+        .least_sandbox
+        .map(|name| Mode::from_name(name).unwrap_or(Mode::ReadOnly));
+    let mode = mode.max(own.max(of_host).unwrap_or_default());
     if mode == Mode::Off {
         return Ok(None);
     }

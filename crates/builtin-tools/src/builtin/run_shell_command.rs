@@ -253,7 +253,7 @@ impl ToolInvocation for Call {
             )
             .with_hint("Set HOME, or run the command without is_background."));
         }
-        let sandbox = sandbox(&self.tool_env, None)?;
+        let sandbox = sandbox(&self.tool_env, cx, None)?;
         let directory = workspace.open_dir(&self.place)?;
         let command = ShellCommand {
             line: cx.line.as_deref().unwrap_or(&self.command),

@@ -49,6 +49,9 @@ pub struct Context {
     pub line: Option<String>,
     /// The call's id, where the caller has given it one.
     pub call_id: Option<String>,
+    /// The sandbox that the host keeps its own commands in, by the name of a mode of `tools.commandSandbox`: commands of
+    /// this call get none that is weaker.
+    pub least_sandbox: Option<&'static str>,
     output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
 }
 
@@ -62,6 +65,7 @@ impl Default for Context {
             limit_chars: None,
             line: None,
             call_id: None,
+            least_sandbox: None,
             output: None,
         }
     }

@@ -7,6 +7,7 @@ use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_config::settings::UNTRUSTED;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
+use gemini_tools_core::tool::Context;
 use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::{Asks, NOT_ASKED};
 use gemini_tools_network_link::link::launcher;
@@ -185,7 +186,7 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     if !setup.settings.problems.is_empty() {
         return;
     }
-    if let Err(e) = sandbox(&tool_env, None) {
+    if let Err(e) = sandbox(&tool_env, &Context::default(), None) {
         report.error(
             "sandbox",
             "tools.commandSandbox",

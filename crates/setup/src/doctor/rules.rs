@@ -68,7 +68,7 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
         let (in_plan, in_others): (Vec<String>, Vec<String>) = rules
             .clone()
             .map(str::to_owned)
-            .partition(|name| in_plan.clone().any(|one| one == name));
+            .partition(|name| in_plan.clone().any(|one| one == name.as_str()));
         in_plan_mode(path.as_path(), &in_plan, &changing, report);
         in_other_modes(path.as_path(), &in_others, &changing, report);
         for name in rules {

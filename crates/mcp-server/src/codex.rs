@@ -1,0 +1,66 @@
+//! Codex's sandbox, within which commands of ours are kept as well.
+//!
+//! Codex runs MCP servers outside of its sandbox, so that an approved call could write although the user has said
+//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.169). A mode that nobody has chosen is no limit:
+//! where a folder is not trusted it is `read-only`, and approved tools are still to work.
+
+use gemini_tools_core::ancestors;
+use gemini_tools_process::sandbox::Mode;
+use rmcp::model::RequestMetaObject;
+use std::sync::LazyLock;
+
+/// Returns the sandbox that the user has chosen for Codex, if the call comes from there.
+pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<Mode> {
+    static IS_CHOSEN: LazyLock<bool> =
+        LazyLock::new(|| ancestors::all().any(|process| chooses_sandbox(&process.words())));
+    let turn = meta.get("x-codex-turn-metadata")?;
+    let mode = Mode::from_name(turn.get("sandbox_mode")?.as_str()?)?;
+    IS_CHOSEN.then_some(mode)
+}
+
+/// Returns true if a command line is Codex's with a sandbox.
+fn chooses_sandbox(words: &[Vec<u8>]) -> bool {
+    let texts = words.iter().map(|word| String::from_utf8_lossy(word));
+    let options = texts.take_while(|word| word != "--");
+    let mut options = options.skip_while(|word| !word.rsplit('/').next().is_some_and(is_codex));
+    let mut has_config = false;
+    options.any(|word| {
+        let is_config = std::mem::replace(&mut has_config, matches!(&*word, "-c" | "--config"));
+        let chooses_config = |text: &str| text.trim_start().starts_with("sandbox_mode");
+        matches!(&*word, "-s" | "--sandbox" | "--full-auto")
+            || word.starts_with("--sandbox=")
+            || is_config && chooses_config(&word)
+            || word.strip_prefix("--config=").is_some_and(chooses_config)
+    })
+}
+
+fn is_codex(name: &str) -> bool {
+    matches!(name, "codex" | "codex.js")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chooses_sandbox;
+
+    #[test]
+    fn a_sandbox_is_chosen_by_an_option_of_codex() {
+        for (line, expected) in [
+            ("codex exec -s read-only go", true),
+            ("/opt/codex exec --sandbox=read-only go", true),
+            ("node /usr/bin/codex.js --sandbox workspace-write", true),
+            ("codex --full-auto", true),
+            ("codex -c sandbox_mode=\"read-only\" exec go", true),
+            ("codex --config=sandbox_mode=read-only", true),
+            ("codex exec go", false),
+            ("codex -c model=sandbox_mode", false),
+            ("codex exec -- -s", false),
+            ("grep -s codex", false),
+        ] {
+            let words: Vec<_> = line
+                .split(' ')
+                .map(|word| word.as_bytes().to_vec())
+                .collect();
+            assert_eq!(chooses_sandbox(&words), expected, "{line}");
+        }
+    }
+}
