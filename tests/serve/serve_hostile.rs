@@ -355,3 +355,63 @@ fn the_server_goes_on_when_clients_break_off() {
     let call = json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": read("a.txt")});
     assert_eq!(text(&session.send(&call).message()["result"]), "one");
 }
+
+#[test]
+fn of_more_sessions_than_are_kept_the_most_silent_one_ends() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string();
+    let status = |session: &Session| post(to, &session.headers(), &ping).status;
+    let sessions: Vec<Session> = (0..256)
+        .map(|_| Session::begin(to, "2025-11-25", &json!({})))
+        .collect();
+    assert_eq!(status(&sessions[0]), 200);
+    let newest = Session::begin(to, "2025-11-25", &json!({}));
+    let ended: Vec<usize> = (0..256)
+        .filter(|index| status(&sessions[*index]) == 404)
+        .collect();
+    assert_eq!(ended, [1]);
+    assert_eq!(status(&newest), 200);
+}
+
+#[test]
+fn who_may_not_ask_holds_no_connection_and_sends_no_large_message() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    for (request, status) in [
+        (
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+            "401",
+        ),
+        (
+            "GET /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(),
+            "403",
+        ),
+        (
+            format!(
+                "POST http://evil.example/mcp HTTP/1.1\r\nHost: localhost\r\n\
+                 Authorization: Bearer {TOKEN}\r\n\r\n"
+            ),
+            "403",
+        ),
+        // It is not waited for what will be too long.
+        (
+            format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+                 Connection: close\r\nContent-Length: 9223372036854775808\r\n\r\n"
+            ),
+            "413",
+        ),
+    ] {
+        let mut stream = begun(to, &request);
+        stream
+            .set_read_timeout(Some(Duration::from_secs(9)))
+            .expect("a limit");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it is closed");
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{request}: {answer}");
+    }
+}

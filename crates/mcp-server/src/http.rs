@@ -7,14 +7,18 @@
 use super::connection::Connection;
 use super::fault;
 use super::server::Server;
+use super::sessions::{SESSION, Sessions};
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE,
+};
+use http::uri::Authority;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -55,9 +59,6 @@ const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time limit for a request's body: the largest one, over a network.
 const BODY_LIMIT: Duration = Duration::from_secs(60);
-
-/// Lifetime of a silent session.
-const SESSION_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
@@ -180,7 +181,8 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     if !address.ip().is_loopback() {
         log("what is said is not encrypted: let only a network that you trust reach it");
     }
-    let (guard, service) = (Arc::new(Guard::new(&http)), service(server));
+    let sessions = Arc::new(Sessions::new());
+    let (guard, service) = (Arc::new(Guard::new(&http)), service(server, &sessions));
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
@@ -191,36 +193,41 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let (guard, service) = (Arc::clone(&guard), service.clone());
+        let (guard, sessions) = (Arc::clone(&guard), Arc::clone(&sessions));
+        let service = service.clone();
         tokio::spawn(async move {
-            attend(stream, &guard, &service).await;
+            attend(stream, &guard, &service, &sessions).await;
             drop(permit);
         });
     }
 }
 
-fn service(server: &Arc<Server>) -> Service {
+fn service(server: &Arc<Server>, sessions: &Sessions) -> Service {
     let server = Arc::clone(server);
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION_LIMIT);
     // Who may ask is decided here, before the SDK sees anything of it.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(MAX_BYTES);
     let connection = move || Ok(Connection::new(Arc::clone(&server), false));
-    StreamableHttpService::new(connection, Arc::new(sessions), config)
+    StreamableHttpService::new(connection, Arc::clone(&sessions.manager), config)
 }
 
-async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
+async fn attend(
+    stream: TcpStream,
+    guard: &Arc<Guard>,
+    service: &Service,
+    sessions: &Arc<Sessions>,
+) {
     // Small messages are not to wait for more.
     let _ = stream.set_nodelay(true);
     let answer = |request: Request<Incoming>| {
         let (guard, service) = (Arc::clone(guard), service.clone());
+        let sessions = Arc::clone(sessions);
         async move {
-            let answer = match guard.refusal(request.headers(), request.uri().path()) {
+            let answer = match guard.refusal(request.headers(), request.uri()) {
                 Some(refusal) => refusal,
-                None => pass_on(request, &service).await,
+                None => pass_on(request, &service, &sessions).await,
             };
             Ok::<_, Infallible>(answer)
         }
@@ -234,19 +241,11 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
 }
 
 /// Hands a request of a client that may ask to the SDK, once it is all there.
-async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
+async fn pass_on(request: Request<Incoming>, service: &Service, sessions: &Sessions) -> Answer {
     let (head, body) = request.into_parts();
-    let whole = Limited::new(body, MAX_BYTES).collect();
-    let bytes = match timeout(BODY_LIMIT, whole).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(e)) if e.is::<LengthLimitError>() => {
-            let message = format!("A message may have {MAX_BYTES} bytes.");
-            return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
-        }
-        Ok(Err(_)) => {
-            return refused(StatusCode::BAD_REQUEST, "The request has broken off.");
-        }
-        Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "The request took too long."),
+    let bytes = match whole(body).await {
+        Ok(bytes) => bytes,
+        Err((status, message)) => return refused(status, message),
     };
     if let Err(e) = json::check(&bytes) {
         let message = format!("The message is too large: {e}.");
@@ -254,8 +253,15 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     }
     let is_json = head.method == Method::POST && is_json(&head.headers);
     let is_end = head.method == Method::DELETE;
+    if let Some(id) = session_of(&head.headers) {
+        sessions.note(id);
+    }
+    let is_new = head.headers.get(SESSION).is_none();
     let request = Request::from_parts(head, Full::new(bytes.clone()));
     let mut answer = service.handle(request).await;
+    if let Some(id) = session_of(answer.headers()).filter(|_| is_new) {
+        sessions.add(id.to_owned()).await;
+    }
     // The session is over by now. Clients take 202, which the SDK says, for a failure.
     if is_end && answer.status() == StatusCode::ACCEPTED {
         *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -268,6 +274,39 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
         return unread(&bytes);
     }
     answer
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+///
+/// Returns status and message of the answer to a body that is too long, breaks off, or takes too long.
+async fn whole(body: Incoming) -> Result<Bytes, (StatusCode, String)> {
+    let too_long = || {
+        let message = format!("A message may have {MAX_BYTES} bytes.");
+        (StatusCode::PAYLOAD_TOO_LARGE, message)
+    };
+    if body.size_hint().lower() > MAX_BYTES as u64 {
+        return Err(too_long());
+    }
+    let whole = Limited::new(body, MAX_BYTES).collect();
+    match timeout(BODY_LIMIT, whole).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => Err(too_long()),
+        Ok(Err(_)) => Err((
+            StatusCode::BAD_REQUEST,
+            "The request has broken off.".to_owned(),
+        )),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            "The request took too long.".to_owned(),
+        )),
+    }
+}
+
+/// Returns the session that a request or an answer names.
+fn session_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION)?.to_str().ok()
 }
 
 /// Returns true if the headers declare a body of JSON.
@@ -311,9 +350,17 @@ impl Guard {
         }
     }
 
-    /// The answer to a request that is none of ours.
-    fn refusal(&self, headers: &HeaderMap, path: &str) -> Option<Answer> {
-        if !self.knows_host(headers) {
+    /// The answer to a request that is none of ours. The connection is closed with it.
+    fn refusal(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
+        let mut answer = self.refusal_of(headers, uri)?;
+        let close = HeaderValue::from_static("close");
+        answer.headers_mut().insert(CONNECTION, close);
+        Some(answer)
+    }
+
+    fn refusal_of(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
+        let is_for_other = uri.authority().is_some_and(|named| !self.is_own(named));
+        if is_for_other || !self.knows_host(headers) {
             return Some(refused(
                 StatusCode::FORBIDDEN,
                 "The Host header names another server than this one.",
@@ -334,7 +381,7 @@ impl Guard {
             answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             return Some(answer);
         }
-        (path != PATH).then(|| refused(StatusCode::NOT_FOUND, "There is only /mcp here."))
+        (uri.path() != PATH).then(|| refused(StatusCode::NOT_FOUND, "There is only /mcp here."))
     }
 
     fn knows_host(&self, headers: &HeaderMap) -> bool {
@@ -342,13 +389,20 @@ impl Guard {
         let (Some(value), None) = (values.next(), values.next()) else {
             return false;
         };
-        let authority = value
-            .to_str()
-            .ok()
-            .and_then(|v| v.parse::<http::uri::Authority>().ok());
-        let Some(authority) = authority.filter(|a| !a.as_str().contains('@')) else {
+        let authority = value.to_str().ok().and_then(|v| v.parse().ok());
+        authority.is_some_and(|authority| self.is_own(&authority))
+    }
+
+    /// Returns true for a name of this server, with a port or without.
+    fn is_own(&self, authority: &Authority) -> bool {
+        // A user's name before the host is none of ours.
+        let Some(rest) = authority.as_str().strip_prefix(authority.host()) else {
             return false;
         };
+        let is_port = |text: &str| text.is_empty() || text.parse::<u16>().is_ok();
+        if !rest.is_empty() && !rest.strip_prefix(':').is_some_and(is_port) {
+            return false;
+        }
         match Host::parse(authority.host()) {
             // No other name leads to a number.
             Ok(Host::Ipv4(ip)) => self.allows_remote || IpAddr::V4(ip).is_loopback(),
@@ -398,7 +452,7 @@ mod tests {
         for (name, value) in headers {
             map.append(name, value);
         }
-        let refusal = guard.refusal(&map, path);
+        let refusal = guard.refusal(&map, &path.parse().expect("a target"));
         refusal.map_or(200, |answer| answer.status().as_u16())
     }
 
@@ -413,6 +467,9 @@ mod tests {
             ("tools.example", 200),
             ("evil.example", 403),
             ("localhost.evil.example", 403),
+            ("[::1]evil", 403),
+            ("localhost:99999", 403),
+            ("localhost:", 200),
             ("user@localhost", 403),
             ("10.0.0.1", 403),
             ("", 403),
@@ -429,6 +486,10 @@ mod tests {
         assert_eq!(status(&[good], "/mcp", false), 403);
         assert_eq!(status(&[host, host, good], "/mcp", false), 403);
         assert_eq!(status(&[host, good], "/", false), 404);
+        let own = "http://localhost:8808/mcp";
+        assert_eq!(status(&[host, good], own, false), 200);
+        let other = "http://evil.example/mcp";
+        assert_eq!(status(&[host, good], other, false), 403);
         assert_eq!(status(&[host], "/mcp", false), 401);
         assert_eq!(status(&[host, good, good], "/mcp", false), 401);
         for wrong in [

@@ -42,6 +42,7 @@ mod roots;
 mod rounds;
 mod running;
 mod server;
+mod sessions;
 mod stdio;
 mod watch;
 
