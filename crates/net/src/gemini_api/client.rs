@@ -26,6 +26,7 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(15),
     first_byte: Duration::from_secs(300),
     silence: Duration::from_secs(120),
+    answer: Duration::from_secs(300),
 };
 
 /// Time that the description of a model may take.
@@ -116,14 +117,7 @@ impl Used {
     }
 
     fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
-        let tokens = self.usage.as_ref().map(|usage| TokenCounts {
-            prompt: usage.prompt_token_count,
-            candidates: usage.candidates_token_count,
-            total: usage.total_token_count,
-            cached: usage.cached_content_token_count,
-            thoughts: usage.thoughts_token_count,
-            tool: usage.tool_use_prompt_token_count,
-        });
+        let tokens = self.usage.as_ref().map(TokenCounts::from);
         ModelCall {
             model: self.model.as_deref().unwrap_or(asked).to_owned(),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -623,11 +617,12 @@ fn read_stream(
 }
 
 fn refused(answer: &mut Answer<'_>, model: &str) -> ApiError {
-    // What can't be read of an error doesn't matter.
-    let body = answer
-        .read_up_to(MAX_ERROR_BYTES)
-        .map(|(body, _)| body)
-        .unwrap_or_default();
+    let body = match answer.read_up_to(MAX_ERROR_BYTES) {
+        Ok((body, _)) => body,
+        Err(e) if matches!(e.kind, ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime) => return e,
+        // What can't be read of an error doesn't matter.
+        Err(_) => Vec::new(),
+    };
     let retry_after = answer.retry_after.as_deref();
     ApiError::from_answer(answer.status, retry_after, &body, model)
 }

@@ -5,7 +5,7 @@ use super::content_encoding::{self, Undecodable};
 use super::{AddressPolicy, NetError};
 use gemini_tools_core::tool::Cancellation;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use ureq::config::Config;
 use ureq::http;
@@ -37,6 +37,22 @@ pub struct HttpTimeouts {
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub silence: Duration,
+    /// From the first byte of the answer to its end, or to that of its head if the body is read in pieces.
+    pub answer: Duration,
+}
+
+/// The call that a client works for at the moment.
+#[derive(Debug, Default)]
+pub(super) struct CurrentCall {
+    pub(super) cancel: Cancellation,
+    /// Whether the body is read in pieces, which may come as long as they like.
+    pub(super) is_in_pieces: bool,
+}
+
+type SharedCall = Arc<Mutex<CurrentCall>>;
+
+fn locked(call: &SharedCall) -> MutexGuard<'_, CurrentCall> {
+    call.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The method of a request.
@@ -75,18 +91,18 @@ impl std::fmt::Debug for HttpRequest<'_> {
 #[derive(Debug)]
 pub struct HttpClient {
     agent: Agent,
-    cancel: Arc<Mutex<Cancellation>>,
+    call: SharedCall,
 }
 
 impl HttpClient {
     /// A client for hosts that `policy` allows. The certificates of the system (or those that
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
     pub fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
-        let cancel = Arc::new(Mutex::new(Cancellation::default()));
+        let call = SharedCall::default();
         let dial = Dial {
             policy: Arc::new(policy),
             timeouts,
-            cancel: Arc::clone(&cancel),
+            call: Arc::clone(&call),
         };
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -107,7 +123,7 @@ impl HttpClient {
         let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
         Self {
             agent: Agent::with_parts(config, connector, dial),
-            cancel,
+            call,
         }
     }
 
@@ -121,7 +137,10 @@ impl HttpClient {
         request: &HttpRequest<'_>,
         cancel: &Cancellation,
     ) -> Result<Response<'_>, NetError> {
-        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
+        *locked(&self.call) = CurrentCall {
+            cancel: cancel.clone(),
+            is_in_pieces: false,
+        };
         let host = request.url.host_str().unwrap_or_default().to_owned();
         let method = match request.method {
             Method::Get => http::Method::GET,
@@ -163,6 +182,7 @@ impl HttpClient {
             body: Body {
                 reader: content_encoding::decoded(raw, codings),
                 host,
+                call: Arc::clone(&self.call),
                 _client: std::marker::PhantomData,
             },
             headers: parts.headers,
@@ -215,6 +235,7 @@ pub struct Body<'c> {
     /// Or why there is none.
     reader: Result<Box<dyn Read>, String>,
     host: String,
+    call: SharedCall,
     /// The client sends nothing else as long as this is read.
     _client: std::marker::PhantomData<&'c mut HttpClient>,
 }
@@ -232,8 +253,13 @@ impl Body<'_> {
     ///
     /// # Errors
     ///
-    /// What went wrong on the way; also where the answer ends before its end.
+    /// Returns the error of the connection, also if the answer ends before its end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+        locked(&self.call).is_in_pieces = true;
+        self.read_piece(buffer)
+    }
+
+    fn read_piece(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let reader = self.reader.as_mut().map_err(|coding| NetError::Coding {
             host: self.host.clone(),
             coding: coding.clone(),
@@ -247,12 +273,12 @@ impl Body<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Body::read`].
+    /// Returns the errors of [`Body::read`], and one if the end takes longer than [`HttpTimeouts::answer`].
     pub fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
         let mut bytes = Vec::new();
         let mut piece = vec![0; 64 * 1024];
         loop {
-            let n = self.read(&mut piece)?;
+            let n = self.read_piece(&mut piece)?;
             if n == 0 {
                 return Ok((bytes, false));
             }
@@ -347,4 +373,72 @@ fn interruption_within(e: &std::io::Error) -> Option<NetError> {
         at = error.source();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HttpClient, HttpRequest, HttpTimeouts, Method};
+    use crate::http_client::{AddressPolicy, NetError};
+    use gemini_tools_core::tool::Cancellation;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+    use url::Url;
+
+    /// Returns the address of a server whose answer begins so, and goes on with this piece for ever.
+    fn endless(begin: &'static str, piece: &'static str) -> Url {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(begin.as_bytes());
+            while stream.write_all(piece.as_bytes()).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        Url::parse(&format!("http://{address}/")).expect("a URL")
+    }
+
+    fn get(url: &Url) -> HttpRequest<'_> {
+        HttpRequest {
+            method: Method::Get,
+            url,
+            headers: Vec::new(),
+            body: &[],
+        }
+    }
+
+    fn client() -> HttpClient {
+        let long = Duration::from_secs(60);
+        let timeouts = HttpTimeouts {
+            connect: long,
+            first_byte: long,
+            silence: long,
+            answer: Duration::from_millis(100),
+        };
+        HttpClient::new(AddressPolicy::Any, timeouts)
+    }
+
+    #[test]
+    fn an_answer_that_only_trickles_is_given_up_unless_it_is_read_in_pieces() {
+        const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let given_up = |error: NetError| error.to_string().contains("did not finish its answer");
+        let cancel = Cancellation::default();
+        let url = endless("HTTP/1.1 200 OK\r\n", "X: y\r\n");
+        let error = client().send(&get(&url), &cancel).expect_err("no head");
+        assert!(given_up(error));
+        let url = endless(HEAD, "1\r\nx\r\n");
+        let mut client_of_whole = client();
+        let mut answer = client_of_whole.send(&get(&url), &cancel).expect("a head");
+        assert!(given_up(
+            answer.body.read_up_to(usize::MAX).expect_err("no end")
+        ));
+        let url = endless(HEAD, "1\r\nx\r\n");
+        let mut client_of_pieces = client();
+        let mut answer = client_of_pieces.send(&get(&url), &cancel).expect("a head");
+        for _ in 0..100 {
+            assert!(answer.body.read(&mut [0; 1]).expect("a piece") > 0);
+        }
+    }
 }

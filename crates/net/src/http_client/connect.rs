@@ -3,6 +3,7 @@
 //! The HTTP library asks [`Dial`] for connections. It sees names only where nothing is judged by
 //! address; where something is, a proxy too is told the address, not the name.
 
+use super::client::CurrentCall;
 use super::names::{interrupted, resolve};
 use super::proxy::{Proxy, ProxyKind};
 use super::sockets::{PollFlags, connect_one, wait};
@@ -12,7 +13,7 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_network_link::addresses::known_addresses;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -33,16 +34,16 @@ const MAX_ADDRESSES: usize = 8;
 pub(super) struct Dial {
     pub(super) policy: Arc<AddressPolicy>,
     pub(super) timeouts: HttpTimeouts,
-    /// The call that the client works for at the moment.
-    pub(super) cancel: Arc<Mutex<Cancellation>>,
+    pub(super) call: Arc<Mutex<CurrentCall>>,
 }
 
 impl Dial {
+    fn call(&self) -> MutexGuard<'_, CurrentCall> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn cancel(&self) -> Cancellation {
-        self.cancel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.call().cancel.clone()
     }
 
     /// The judged addresses of the host of an address.
@@ -334,7 +335,7 @@ impl<In: Transport> Connector<In> for Dial {
             buffers,
             dial: self.clone(),
             host: host_and_port(&url).map_err(other)?.0,
-            is_answering: false,
+            answering_since: None,
         })))
     }
 }
@@ -354,17 +355,28 @@ pub(super) struct GuardedStream {
     buffers: LazyBuffers,
     dial: Dial,
     host: String,
-    /// True if anything has come since something was sent.
-    is_answering: bool,
+    /// Time of the first byte that has come since something was sent.
+    answering_since: Option<Instant>,
 }
 
 impl GuardedStream {
     /// Waits until the socket is ready, no longer than the peer may be silent.
     fn wait(&self, flags: PollFlags, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        let (own, what) = match (flags, self.is_answering) {
-            (PollFlags::OUT, _) => (self.dial.timeouts.silence, "took nothing"),
-            (_, true) => (self.dial.timeouts.silence, "sent nothing more"),
-            (_, false) => (self.dial.timeouts.first_byte, "did not answer"),
+        let timeouts = &self.dial.timeouts;
+        let (own, what) = match (flags, self.answering_since) {
+            (PollFlags::OUT, _) => (timeouts.silence, "took nothing"),
+            (_, Some(since)) => {
+                let is_late = since.elapsed() > timeouts.answer;
+                if is_late && !self.dial.call().is_in_pieces {
+                    return Err(other(NetError::Silent {
+                        host: self.host.clone(),
+                        what: "did not finish its answer",
+                        secs: timeouts.answer.as_secs(),
+                    }));
+                }
+                (timeouts.silence, "sent nothing more")
+            }
+            (_, None) => (timeouts.first_byte, "did not answer"),
         };
         let library = timeout.not_zero().map(|t| *t);
         let limit = library.map_or(own, |l| l.min(own));
@@ -389,7 +401,7 @@ impl Transport for GuardedStream {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        self.is_answering = false;
+        self.answering_since = None;
         let mut done = 0;
         while done < amount {
             self.wait(PollFlags::OUT, timeout)?;
@@ -410,7 +422,7 @@ impl Transport for GuardedStream {
             match stream.read(self.buffers.input_append_buf()) {
                 Ok(n) => {
                     self.buffers.input_appended(n);
-                    self.is_answering = true;
+                    self.answering_since.get_or_insert_with(Instant::now);
                     return Ok(n > 0);
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}

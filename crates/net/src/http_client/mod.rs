@@ -33,6 +33,7 @@
 //!     connect: Duration::from_secs(10),
 //!     first_byte: Duration::from_secs(30),
 //!     silence: Duration::from_secs(30),
+//!     answer: Duration::from_secs(120),
 //! };
 //! let client = HttpClient::new(policy, timeouts);
 //! # drop(client);

@@ -11,6 +11,7 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(20),
     silence: Duration::from_secs(10),
+    answer: PAGE_TIME,
 };
 
 /// How long one page may take, redirects and all.
