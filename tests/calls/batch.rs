@@ -339,14 +339,18 @@ fn a_line_that_is_not_a_call_is_named_by_its_number() {
 #[test]
 fn a_line_that_is_too_long_is_answered_under_its_id() {
     let ws = Workspace::new();
-    let long = json!({"content": "x".repeat(9 * 1024 * 1024)});
+    let content = "x\\\"id\":\"no".repeat(1024 * 1024);
+    let long = json!({"id": "no", "list": [{"id": "no"}], "content": content});
     let text = format!(
         "{{\"id\":\"long\",\"name\":\"write_file\",\"args\":{long}}}\n\
-         {{\"args\":{long},\"id\":\"last\"}}\n\
+         {{\"args\":{long}, \"id\" : \"last\"}}\n\
+         {{\"args\":{long},\"id\":7}}\n\
+         {{\"args\":{long}}}\n\
          {{\"id\":\"short\",\"name\":\"glob\",\"args\":{{\"pattern\":\"*\"}}}}\n"
     );
     let answer = ws.call_tool(&["--batch"]).input(text).unwatched().run();
     let answers = answers(&answer);
-    assert_eq!(ids(&answers), ["long", "-", "short"], "{}", answer.shown());
+    let expected = ["long", "last", "7", "-", "short"];
+    assert_eq!(ids(&answers), expected, "{}", answer.shown());
     assert_eq!(answers[0]["response"]["errorType"], "invalid_tool_params");
 }

@@ -17,11 +17,8 @@ use gemini_tools::session::{CallOptions, Session, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, Places, TICK, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use serde::Deserializer;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, ThreadId};
@@ -101,37 +98,68 @@ impl Own {
     }
 }
 
-/// Returns the `id` of a call from the beginning of its line, if it stands there.
-fn leading_id(beginning: &[u8]) -> Option<String> {
-    struct Beginning<'a>(&'a mut Option<String>);
+/// Finds the `id` of a call in a line that is too long to be kept, wherever in the line it stands.
+#[derive(Default)]
+struct IdFinder {
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    /// The key or value of the call that is being read, as far as an id may go.
+    text: Vec<u8>,
+    is_key_id: bool,
+    id: Option<String>,
+}
 
-    impl<'de> Visitor<'de> for Beginning<'_> {
-        type Value = ();
+impl IdFinder {
+    /// Maximum bytes of an id.
+    const MAX_ID_BYTES: usize = 4096;
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(key) = map.next_key::<String>()? {
-                if key == "id" {
-                    *self.0 = match map.next_value()? {
-                        Value::String(id) => Some(id),
-                        Value::Number(id) => Some(id.to_string()),
-                        _ => None,
-                    };
-                } else {
-                    map.next_value::<IgnoredAny>()?;
-                }
+    fn feed(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if self.is_in_string {
+                self.push(*byte);
+                let is_escaped = std::mem::take(&mut self.is_escaped);
+                self.is_escaped = *byte == b'\\' && !is_escaped;
+                self.is_in_string = *byte != b'"' || is_escaped;
+                continue;
             }
-            Ok(())
+            match byte {
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' | b',' if self.depth == 1 => {
+                    self.end_value();
+                    self.depth -= usize::from(*byte != b',');
+                }
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                b':' if self.depth == 1 => {
+                    self.is_key_id = self.text.trim_ascii() == b"\"id\"";
+                    self.text.clear();
+                }
+                b'"' => {
+                    self.is_in_string = true;
+                    self.push(*byte);
+                }
+                _ => self.push(*byte),
+            }
         }
     }
 
-    let mut id = None;
-    // It ends in the middle, which is an error, after what was found before.
-    let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(Beginning(&mut id));
-    id
+    fn push(&mut self, byte: u8) {
+        if self.depth == 1 && self.text.len() < Self::MAX_ID_BYTES {
+            self.text.push(byte);
+        }
+    }
+
+    fn end_value(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if !std::mem::take(&mut self.is_key_id) {
+            return;
+        }
+        self.id = match serde_json::from_slice(&text) {
+            Ok(Value::String(id)) => Some(id),
+            Ok(Value::Number(id)) => Some(id.to_string()),
+            _ => None,
+        };
+    }
 }
 
 /// Reads calls until the input ends and answers each. Gives the exit status: 1 where a call
@@ -218,23 +246,27 @@ impl Batch {
         let stdin = rustix::stdio::stdin();
         let mut buffer = vec![0; CHUNK];
         let mut line = Vec::new();
-        let mut is_too_long = false;
+        let mut too_long: Option<IdFinder> = None;
         let mut number = 1;
         while self.is_wanted() {
             match rustix::io::read(stdin, &mut buffer) {
                 Ok(0) => break,
                 Ok(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
-                        // The beginning of a line that is too long says whose call it is.
-                        let room = MAX_BYTES - line.len();
-                        is_too_long |= piece.len() > room;
-                        line.extend_from_slice(&piece[..piece.len().min(room)]);
+                        if let Some(finder) = &mut too_long {
+                            finder.feed(piece);
+                        } else if piece.len() > MAX_BYTES - line.len() {
+                            let finder = too_long.insert(IdFinder::default());
+                            finder.feed(&std::mem::take(&mut line));
+                            finder.feed(piece);
+                        } else {
+                            line.extend_from_slice(piece);
+                        }
                         if piece.ends_with(b"\n") {
-                            self.take(&line, number, is_too_long);
+                            self.take(&line, number, too_long.take());
                             number += 1;
                             line.clear();
                             line.shrink_to(CHUNK);
-                            is_too_long = false;
                         }
                     }
                     self.start();
@@ -247,8 +279,8 @@ impl Batch {
                 }
             }
         }
-        if !line.is_empty() || is_too_long {
-            self.take(&line, number, is_too_long);
+        if !line.is_empty() || too_long.is_some() {
+            self.take(&line, number, too_long);
         }
         self.start();
         self.wait_for(Awaited::Rest);
@@ -270,11 +302,11 @@ impl Batch {
     }
 
     /// Takes one line, and lets the call wait for a worker, and the next line for the call where
-    /// that has to run alone.
-    fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
-        if is_too_long {
+    /// that has to run alone. A line that is too long was left to the finder of its id.
+    fn take(self: &Arc<Self>, line: &[u8], number: usize, too_long: Option<IdFinder>) {
+        if let Some(finder) = too_long {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
-            return self.refuse(leading_id(line).as_deref(), &reason);
+            return self.refuse(finder.id.as_deref(), &reason);
         }
         let line = line.trim_ascii();
         if line.is_empty() || self.cancel.signal().is_some() {
