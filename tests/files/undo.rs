@@ -158,6 +158,25 @@ fn changes_of_batches_and_of_a_server_are_kept_like_others() {
 }
 
 #[test]
+fn a_name_commands_no_terminal_where_content_is_no_text_either() {
+    let name = "a\u{1b}[31m\nb";
+    let ws = Workspace::new().file(name, b"\xff\0".as_slice());
+    let written = ws
+        .tool("write_file")
+        .arguments(&json!({"file_path": name, "content": "text\n"}))
+        .unwatched()
+        .run();
+    assert_eq!(written.status(), 0, "{}", written.shown());
+    let explained = undo(&ws, &["--explain"]);
+    explained.must_say(explained.text(), &["--- a\\u{1b}[31m\\nb\n+++ "]);
+    assert!(
+        !explained.text().contains('\u{1b}'),
+        "{}",
+        explained.shown()
+    );
+}
+
+#[test]
 fn undo_shows_the_diff_and_goes_back_step_by_step() {
     let ws = Workspace::new()
         .file("a.txt", "one\ntwo\n")

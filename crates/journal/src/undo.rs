@@ -8,6 +8,7 @@ use super::entry::{Entry, FileState, OldContent, Stamp};
 use super::history::History;
 use super::keeper::{clone_or_copy, new_id, read, state};
 use super::place;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
@@ -349,12 +350,11 @@ impl Run<'_> {
             (!text.contains('\0')).then_some(text)
         }
         let name = show_path(self.undo.workspace.display(path)).into_owned();
-        match (text(old), text(new)) {
-            (Some(old), Some(new)) => diff_texts(&old, &new, &name).0,
-            _ => {
-                format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
-            }
+        if let (Some(old), Some(new)) = (text(old), text(new)) {
+            return diff_texts(&old, &new, &name).0;
         }
+        let name = visible(&name);
+        format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
     }
 
     /// Puts the content that the entry at `oldest` had found in the place of the present one.
