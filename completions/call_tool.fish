@@ -34,6 +34,7 @@ complete -c call_tool -l undo -f -k -a "(__call_tool_changes)" -d 'Undo the late
 complete -c call_tool -l since -d 'With --history or --undo: only changes of the last 10m, 2h, 3d, ...' -r
 complete -c call_tool -l session -d 'With --history or --undo: only changes of this session' -r
 complete -c call_tool -s t -d 'The text, as --output text'
+complete -c call_tool -s 0 -l null -d 'Print the paths of what is found, each once and ended by NUL, for xargs -0'
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'

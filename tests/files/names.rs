@@ -53,6 +53,33 @@ fn text(ws: &Workspace, tool: &str, arguments: &Value) -> String {
 }
 
 #[test]
+fn paths_ended_by_nul_are_the_names_on_disk_once_each() {
+    let ws = project().file("sub/twice.txt", "TODO\nTODO\n");
+    let mut expected: Vec<&[u8]> = NAMES.iter().map(|(name, _)| *name).collect();
+    expected.push(b"sub/twice.txt");
+    expected.sort_unstable();
+    for (tool, argument) in [("search_file_content", "TODO"), ("glob", "**")] {
+        let answer = ws
+            .call_tool(&[tool, &format!("pattern={argument}"), "-0"])
+            .run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        let mut names: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
+        assert_eq!(names.pop(), Some(&b""[..]), "each has its end");
+        names.sort_unstable();
+        assert_eq!(names, expected, "{tool}");
+    }
+    let writes = ["write_file", "file_path=x", "content=", "-0"];
+    for (call, said) in [
+        (&writes[..], "--null is for searches"),
+        (&["read_file", "z\\x{0a}", "-0"], "gives no locations"),
+    ] {
+        let answer = ws.call_tool(call).run();
+        assert_eq!(answer.status(), 2, "{}", answer.shown());
+        answer.must_say(&answer.errors(), &[said]);
+    }
+}
+
+#[test]
 fn lines_of_text_have_one_name_each_and_path_arguments_take_it() {
     let ws = project();
     let shown: Vec<&str> = NAMES.iter().map(|(_, shown)| *shown).collect();

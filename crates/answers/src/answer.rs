@@ -15,6 +15,7 @@ use gemini_tools_workspace::Workspace;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -360,6 +361,26 @@ impl Answer<'_> {
             out.push('\n');
         }
         out
+    }
+
+    /// Returns the paths of what was found or listed, each once, as it is on disk and with a NUL after it; `None` if the
+    /// result has no places. Paths are relative as in [`Answer::to_lines`].
+    pub fn to_paths(&self, root: &Path, directory: &Path) -> Option<Vec<u8>> {
+        let mut paths = Vec::new();
+        let mut seen = HashSet::new();
+        for place in places(self.outcome.as_ref().ok()?)?.iter() {
+            let path = root.join(std::ffi::OsStr::from_bytes(&place.file));
+            let path = path.strip_prefix(directory).unwrap_or(&path);
+            let name = match path.as_os_str().as_bytes() {
+                b"" => b".",
+                name => name,
+            };
+            if seen.insert(name.to_vec()) {
+                paths.extend_from_slice(name);
+                paths.push(0);
+            }
+        }
+        Some(paths)
     }
 
     /// What a list of what was found leaves out, each in a sentence.

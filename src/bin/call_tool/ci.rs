@@ -19,6 +19,7 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
         Some(CiFormat::Junit) => "--junit",
         Some(CiFormat::Github) => "--format github",
         None if options.fail_on_match => "--fail-on-match",
+        None if options.prints_paths => "--null",
         None => return Ok(()),
     };
     if session.only_reads(&options.name) {
@@ -61,6 +62,9 @@ pub(crate) fn check(
             ))
             .with_hint("Check its spelling: patterns count from the directory that is searched."));
         }
+    }
+    if options.prints_paths {
+        wants("--null", "locations")?;
     }
     match options.report {
         Some(CiFormat::Sarif) => wants("--sarif", "locations")?,

@@ -69,12 +69,13 @@ fn span(text: &str) -> Result<u64, String> {
 }
 
 /// Options of a call, which the options for the journal exclude.
-const CALLS: [&str; 14] = [
+const CALLS: [&str; 15] = [
     "NAME",
     "batch",
     "from",
     "output",
     "text",
+    "null",
     "id",
     "strict",
     "stream",
@@ -124,6 +125,16 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .conflicts_with("output")
                 .help("The text, as --output text"),
+        )
+        .arg(
+            flag(
+                "null",
+                "Print the paths of what is found, each once and ended by NUL, for xargs -0",
+            )
+            .short('0')
+            .conflicts_with_all([
+                "output", "text", "explain", "stream", "batch", "from", "report",
+            ]),
         )
         .arg(
             Arg::new("color")

@@ -359,6 +359,15 @@ impl Message {
             remarks = answer.remarks();
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
+            // A terminal is not to be commanded by a name.
+            if options.prints_paths && !is_terminal {
+                return Self {
+                    text: answer.to_paths(root, &directory).unwrap_or_default(),
+                    printed: Printed::Text,
+                    status,
+                    remarks,
+                };
+            }
             let text = answer.to_lines(root, &directory, is_terminal, has_colours);
             (text, Printed::Text)
         } else if is_terminal || has_colours {

@@ -39,6 +39,8 @@ pub(crate) struct CallToolOptions {
     /// Form that was asked for, by argument or environment; text if a person looks at the answer to
     /// one call.
     pub(crate) form: Option<Form>,
+    /// Print the paths alone, each with a NUL after it.
+    pub(crate) prints_paths: bool,
     /// Colours of the text.
     pub(crate) colours: ColourChoice,
     pub(crate) explain: bool,
@@ -215,8 +217,10 @@ impl CallToolOptions {
                 None => None,
             },
         };
+        self.prints_paths = matches.get_flag("null");
         self.form = match text("output") {
             _ if matches.get_flag("text") => Some(Form::Text),
+            _ if self.prints_paths => Some(Form::Lines),
             name => name.and_then(|name| Form::from_name(&name)),
         };
         let colours = text("color").and_then(|name| ColourChoice::from_name(&name));
