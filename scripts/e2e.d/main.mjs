@@ -19,6 +19,7 @@ import { checkHostForm } from './host_form.mjs';
 import { checkInit } from './init.mjs';
 import { checkMcp, installServer } from './mcp.mjs';
 import { checkServed, SERVED_FILES, servedScript, servedSettings } from './served.mjs';
+import { checkRestrictions } from './restrictions.mjs';
 import { checkNetwork, NETWORK_FILES, NETWORK_TOOLS, networkScript } from './network.mjs';
 import { checkSevenTools, FILES, SEVEN_TOOLS, sevenToolsScript } from './seven_tools.mjs';
 import { checkShell, SHELL_TOOLS, shellScript } from './shell.mjs';
@@ -154,6 +155,7 @@ async function checkCommands(report, play, { getTools, callTool, hasPolicies }, 
   const played = await play({ name: 'seven_tools', files: FILES, script: sevenToolsScript, approved: true });
   await checkSevenTools(report, { ...played, script: sevenToolsScript(played.playground.workspace), ours });
   await checkHostForm(report, play);
+  await checkRestrictions(report, play);
   const shell = shellScript();
   const commands = await play({ name: 'commands', files: {}, script: () => shell, approved: true });
   await checkShell(report, { ...commands, script: shell, ours });

@@ -1,8 +1,8 @@
 //! Codex's sandbox, within which commands of ours are kept as well.
 //!
 //! Codex runs MCP servers outside of its sandbox, so that an approved call could write although the user has said
-//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.169). A mode that nobody has chosen is no limit:
-//! where a folder is not trusted it is `read-only`, and approved tools are still to work.
+//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.169). A mode that the user has not chosen is no
+//! limit: in a folder without trust it is `read-only`, and approved tools are still to work.
 
 use gemini_tools_core::ancestors;
 use gemini_tools_process::sandbox::Mode;

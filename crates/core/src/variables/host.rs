@@ -2,8 +2,8 @@
 //!
 //! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, and what restricts calls by
 //! its plain name would be lost. The variables that the host was started with can be seen on Linux. They are looked at
-//! only where this process has nothing but what the host leaves, and only of Gemini CLI: whoever takes a variable away
-//! in a shell of their own means it.
+//! only if this process has little but what the host leaves, and only those of Gemini CLI: a user who unsets a variable
+//! in a shell means it.
 
 use super::{HOST_PREFIX, PREFIX};
 use crate::ancestors;
@@ -79,7 +79,7 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;
     for name in names {
-        // Whoever hands on this one hands on the others.
+        // A program that hands on this one hands on the others.
         if name == "GITHUB_SHA" || name == "SURFACE" {
             return false;
         }
