@@ -81,6 +81,7 @@ impl<'a> NewFile<'a> {
 
     /// Returns `None`: all files have names here.
     #[cfg(not(target_os = "linux"))]
+    #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
     pub(super) fn nameless(_: BorrowedFd<'a>, _: Mode) -> Result<Option<Self>, Errno> {
         Ok(None)
     }

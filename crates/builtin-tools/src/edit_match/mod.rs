@@ -37,6 +37,7 @@ mod tiers;
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::line_endings::fitted;
+use std::cell::OnceCell;
 
 pub(crate) use depth::behind;
 pub(crate) use normal::{plain, unescape};
@@ -132,6 +133,9 @@ pub(crate) fn unit_of(text: &str) -> Option<String> {
     depth::unit_of(text.lines())
 }
 
+/// A function that changes both texts of an edit, if there is something to change.
+type Change = fn(&str, &str) -> Option<(String, String)>;
+
 /// Tries the given tiers from strict to lenient until one holds.
 ///
 /// # Errors
@@ -149,15 +153,13 @@ pub(crate) fn find_place(
         return Ok(outcome);
     }
     cancel.check()?;
-    for (tier, changed) in [
-        (
-            MatchTier::LineNumbers,
-            normal::without_line_numbers(old, new),
-        ),
-        (MatchTier::Escapes, normal::unescaped(old, new)),
-    ] {
+    let changes: [(MatchTier, Change); 2] = [
+        (MatchTier::LineNumbers, normal::without_line_numbers),
+        (MatchTier::Escapes, normal::unescaped),
+    ];
+    for (tier, change) in changes {
         if tiers.contains(&tier)
-            && let Some((old, new)) = changed
+            && let Some((old, new)) = change(old, new)
             && let Some(outcome) = find(&old, &new, Some(tier))
         {
             return Ok(outcome);
@@ -180,9 +182,13 @@ fn find_literally(
     by: Option<MatchTier>,
     tiers: &[MatchTier],
 ) -> Option<Result<EditMatch, NoMatch>> {
-    let file = lines::Lines::of(text);
+    // Made when they are needed: together with the first attempt they could take too much memory.
+    let file = OnceCell::new();
     let mapped = |level| mapped::find(text, old, new, level);
-    let indent = |level| indent::find(&file, old, new, level);
+    let indent = |level| {
+        let file = file.get_or_init(|| lines::Lines::of(text));
+        indent::find(file, old, new, level)
+    };
     let attempts: [(MatchTier, &dyn Fn() -> Found); 4] = [
         (MatchTier::LineEnds, &|| mapped(normal::Level::Plain)),
         (MatchTier::Indentation, &|| indent(normal::Level::Plain)),
