@@ -5,6 +5,7 @@ use gemini_tools_test_harness as harness;
 mod book;
 mod book_in_browser;
 mod command_lines;
+mod comments;
 mod manual_pages;
 mod readme;
 mod tool_help;

@@ -65,7 +65,7 @@ pub enum Line {
     },
     /// The history is now this.
     History {
-        /// All messages.
+        /// Messages of the session.
         contents: Vec<Content>,
         /// Tokens of a prompt with them.
         #[serde(default)]

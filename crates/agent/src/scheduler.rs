@@ -47,7 +47,7 @@ impl std::fmt::Debug for Scheduler<'_> {
 /// The calls of a turn that are over.
 #[derive(Debug)]
 pub struct FinishedCalls {
-    /// All of them, in the order of the model, each over.
+    /// Calls in the order of the model, each over.
     pub calls: Vec<ToolCall>,
     /// Set if a person wants nothing more to happen.
     pub is_stopped: bool,

@@ -35,7 +35,7 @@ pub struct ModelStats {
     pub prompt: u64,
     /// Tokens of the answers.
     pub candidates: u64,
-    /// All tokens.
+    /// Number of all tokens.
     pub total: u64,
     /// Tokens of the prompts that were cached.
     pub cached: u64,
@@ -48,7 +48,7 @@ pub struct ModelStats {
 /// The calls of a tool, or of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ToolStats {
-    /// All calls of the tool.
+    /// Number of calls of the tool.
     pub calls: u64,
     /// Calls that were done.
     pub successes: u64,

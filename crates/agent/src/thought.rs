@@ -12,7 +12,7 @@ const BOLD: &str = "**";
 pub struct Thought {
     /// The subject; empty where there is none.
     pub subject: String,
-    /// All else of it.
+    /// Text after the subject.
     pub description: String,
 }
 

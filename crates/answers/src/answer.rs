@@ -22,10 +22,10 @@ use std::path::Path;
 /// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
 
-/// Which form of a result is printed.
+/// The printed form of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// One `functionResponse` part, media inside.
+    /// A `functionResponse` part, media inside.
     #[default]
     Part,
     /// Prints only the `response` object.
@@ -36,7 +36,7 @@ pub enum Form {
     Result,
     /// The text itself, for people and pipes.
     Text,
-    /// What was found or listed, each on a line of its own.
+    /// Items that were found or listed, each on a line of its own.
     Lines,
     /// The text, for hosts that show and pass on what a command prints.
     Host,
@@ -51,8 +51,8 @@ impl Form {
     /// Another name of [`Form::Part`].
     pub const JSON: &str = "json";
 
-    /// Whether people and pipes read it: then there is no JSON, no limit, and errors go to
-    /// standard error.
+    /// Returns true if people and pipes read the form: then there is no JSON, no limit, and errors
+    /// go to standard error.
     pub fn is_for_people(self) -> bool {
         matches!(self, Form::Text | Form::Lines)
     }
@@ -79,7 +79,7 @@ pub struct Answer<'a> {
     pub name: &'a str,
     /// The call's id.
     pub id: Option<&'a str>,
-    /// What the call gave.
+    /// Result of the call.
     pub outcome: Result<ToolResult, ToolError>,
 }
 
@@ -98,7 +98,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether the text for people ends in a diff.
+    /// Returns true if the text for people ends in a diff.
     fn is_diff(&self) -> bool {
         matches!(
             &self.outcome,
@@ -295,9 +295,9 @@ impl Answer<'_> {
         }
     }
 
-    /// What was found or listed, a line for each: `path:line:column:text` of a match, or the path
-    /// alone. Paths below `directory` are relative to it; the result's own may be relative to
-    /// `root`. Of a command it is the output, and of any other tool the text.
+    /// Returns the items that were found or listed, a line for each: `path:line:column:text` of a
+    /// match, or the path alone. Paths below `directory` are relative to it; the result's own may
+    /// be relative to `root`. Of a command it is the output, and of any other tool the text.
     pub fn to_lines(
         &self,
         root: &Path,
@@ -383,7 +383,7 @@ impl Answer<'_> {
         Some(paths)
     }
 
-    /// What a list of what was found leaves out, each in a sentence.
+    /// Returns a sentence for each kind of item that a list leaves out.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let Ok(ToolResult {
@@ -740,7 +740,7 @@ impl Serialize for Located<'_> {
     }
 }
 
-/// One line of JSON.
+/// Serializes a value as a line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
     // Most answers fit, so that they are not moved as they grow.
     let mut line = Vec::with_capacity(8 * 1024);

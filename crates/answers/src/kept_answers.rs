@@ -107,7 +107,7 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 impl StoredAnswer {
-    /// One of our answers; `None` for what others keep there.
+    /// Parses the name of a kept answer; returns `None` for files of others.
     fn answer(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
         let mut numbers = name.rsplitn(4, '-').map(str::parse::<i32>);

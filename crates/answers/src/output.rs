@@ -19,7 +19,7 @@ use std::time::Duration;
 /// that waits for the end before it reads finds room for it in a pipe.
 const AT_ONCE_BYTES: usize = 60_000;
 
-/// How long to wait before asking anew what has been read, at first and at most.
+/// First and longest pause before the reader's progress is looked at again.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
 
 /// Writes all of a text to standard output, at once and without a buffer in between.
@@ -63,13 +63,13 @@ pub fn printed(written: io::Result<()>) -> u8 {
     u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
 }
 
-/// Whether [`write_text`] keeps all characters of a text whole, which on some systems a long one
-/// that is not ASCII does not.
+/// Returns true if [`write_text`] keeps all characters of a text whole, which on some systems a
+/// long one that is not ASCII does not.
 pub fn keeps_characters(text: &[u8]) -> bool {
     !matches!(whole_characters(text), Some(Reader::Unwatched))
 }
 
-/// Who reads a text that can be cut within a character; `None` for one that can't.
+/// Returns the reader of a text that can be cut within a character; `None` for one that can't.
 fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
     (text.len() > AT_ONCE_BYTES && !text.is_ascii()).then(|| reader(stdout()))
 }
@@ -129,8 +129,8 @@ fn write_pieces(stream: &WatchedStream<'_>, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the first piece of a text ends: after at most `most` bytes, where a character does. Bytes
-/// that are not UTF-8 are cut anywhere.
+/// Returns the end of the first piece of a text: after at most `most` bytes, at the end of a
+/// character. Bytes that are not UTF-8 are cut anywhere.
 fn piece_end(text: &[u8], most: usize) -> usize {
     if text.len() <= most {
         return text.len();

@@ -1,4 +1,4 @@
-//! What calls need: settings, workspace, tools and rules, opened once for a project.
+//! The session of a project: settings, workspace, tools and rules, opened once.
 
 use crate::approval::{
     ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
@@ -37,7 +37,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// A person who can be asked, one question at a time.
 pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
-/// Which rules calls are judged by.
+/// Options for the rules of calls.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
     /// In which mode calls are asked about; `None` where the host has asked.
@@ -57,8 +57,8 @@ pub struct CallOptions<'a> {
     pub is_foreign: bool,
     /// The prompt for a person where rules want one.
     pub person: Option<&'a SharedPrompt>,
-    /// What the tool's MCP server had said of it when the caller judged the call, where the caller
-    /// went by that. The call is not made where the server says something else.
+    /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
+    /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
 }
 

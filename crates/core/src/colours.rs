@@ -6,10 +6,10 @@
 
 use std::ffi::OsString;
 
-/// What the user wants, by an option.
+/// The user's choice of colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourChoice {
-    /// Where a terminal shows them and the environment doesn't say otherwise.
+    /// On a terminal, unless the environment says otherwise.
     #[default]
     Auto,
     /// Also in a file or a pipe.
@@ -32,7 +32,7 @@ impl ColourChoice {
         })
     }
 
-    /// Whether a stream gets colours, which is a terminal or not.
+    /// Returns true if a stream that is a terminal, or not, gets colours.
     pub fn shows_on(self, is_terminal: bool) -> bool {
         self.shows_with(is_terminal, |name| std::env::var_os(name))
     }
@@ -55,7 +55,7 @@ impl ColourChoice {
     }
 }
 
-/// How a piece of a text looks.
+/// The look of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// The path of a file.
@@ -64,7 +64,7 @@ pub enum Look {
     Directory,
     /// The number of a line.
     LineNumber,
-    /// What a search has found.
+    /// A match of a search.
     Match,
     /// The heading of a table, the head of a diff.
     Heading,
@@ -72,7 +72,7 @@ pub enum Look {
     Added,
     /// Lines that a diff removes.
     Removed,
-    /// Where in a file a part of a diff is.
+    /// The place of a part of a diff in its file.
     Hunk,
 }
 

@@ -1,5 +1,5 @@
-//! One thing that is wrong, for people and for CI: what `lint` and `doctor` print, and what is
-//! said of settings, policies, tools' files and declarations.
+//! Diagnostics for people and for CI: findings of `lint` and `doctor`, and faults of settings,
+//! policies, tools' files and declarations.
 //!
 //! Owned here: the type and its text on one line. `gemini-tools-declarations` writes the formats of
 //! CI services.
@@ -11,7 +11,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// How much a diagnostic matters.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -34,7 +34,7 @@ impl Severity {
     }
 }
 
-/// What a diagnostic is about.
+/// The subject of a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -70,10 +70,10 @@ impl From<&str> for Origin {
     }
 }
 
-/// Where a diagnostic points to, if known.
+/// The place of a diagnostic, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// What it is about.
+    /// Subject of the diagnostic.
     #[serde(flatten)]
     pub origin: Option<Origin>,
     /// The line in the file, from 1.
@@ -129,22 +129,22 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong: what, where, why that matters and what to do.
+/// A fault: its place, its consequence, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// Severity of the fault.
     pub severity: Severity,
-    /// Which check found it; stays the same from version to version.
+    /// Name of the check; stays the same from version to version.
     pub code: Cow<'static, str>,
-    /// Where it is. Boxed, because results hold diagnostics.
+    /// Place of the fault. Boxed, because results hold diagnostics.
     #[serde(flatten)]
     pub place: Box<Place>,
-    /// What was found, or put right.
+    /// Fault, or repair.
     pub message: String,
-    /// Why that matters; empty if the message says it.
+    /// Consequence of the fault; empty if the message says it.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub why: Cow<'static, str>,
-    /// What to do; empty if the message says it, or nothing has to be done.
+    /// Remedy; empty if the message says it, or nothing has to be done.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub help: Cow<'static, str>,
 }
@@ -253,12 +253,12 @@ impl Diagnostic {
         self.help = self.help.replace(old, new).into();
     }
 
-    /// What was found, after the tool and the key.
+    /// Returns the fault, after the tool and the key.
     pub fn what(&self) -> String {
         joined(&[&self.place.tool, &self.place.key, &self.message])
     }
 
-    /// Where it is and what was found, on one line, without severity and code.
+    /// Returns the place and the fault on one line, without severity and code.
     pub fn text(&self) -> String {
         joined(&[&self.place.to_string(), &self.message])
     }

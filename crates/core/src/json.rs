@@ -15,17 +15,17 @@ use serde_json::Value;
 /// A longer document is refused, in bytes: a file that is written is one document.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The same where a document may hold media, which are in it as base64.
+/// Maximum size of a document that may hold media in base64, in bytes.
 pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
 
 /// A document is refused whose values take more memory, in bytes. Texts are not counted: they
 /// take what they have in the document.
 pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
 
-/// What a value takes, and a name: its place in a list that has grown.
+/// Memory of a value, and of a name: its place in a list that has grown.
 const VALUE_BYTES: usize = 64;
 
-/// What an object takes besides: the node of a tree with room for eleven entries.
+/// Memory of an object besides its values: the node of a tree with room for eleven entries.
 const OBJECT_BYTES: usize = 640;
 
 /// Reads a JSON document.
@@ -70,7 +70,7 @@ pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
     })
 }
 
-/// Whether a document is small enough to be read.
+/// Checks that a document is small enough to be read.
 ///
 /// # Errors
 ///
@@ -88,8 +88,8 @@ pub fn check(text: &[u8]) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// How much memory the values of a text take, or something beyond the limit. The text need not be
-/// JSON: what a parser has made of it before it finds a fault counts.
+/// Returns the memory that the values of a text take, or a number beyond the limit. The text need
+/// not be JSON: what a parser has made of it before it finds a fault counts.
 fn values_bytes(text: &[u8]) -> usize {
     let mut bytes = VALUE_BYTES;
     let mut rest = text;
@@ -108,7 +108,7 @@ fn values_bytes(text: &[u8]) -> usize {
     bytes
 }
 
-/// What follows a string that has begun.
+/// Returns the text after a string that has begun.
 fn behind_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         if text[at] == b'"' {

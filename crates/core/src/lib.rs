@@ -1,4 +1,4 @@
-//! What a tool is, and the registry of tools by name.
+//! The tools API, and the registry of tools by name.
 //!
 //! # What it owns
 //!

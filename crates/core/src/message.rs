@@ -6,7 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// One part of a message: text, media, a call or a response to a call.
+/// A part of a message: text, media, a call or a response to a call.
 ///
 /// Exactly one of the optional fields is normally set. Fields that this crate does not
 /// know are kept in [`Part::other`], so that a part goes back unharmed.
@@ -19,10 +19,10 @@ pub struct Part {
     /// Media in the message itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline_data: Option<Blob>,
-    /// Whether the text is a thought of the model: shown apart, and not sent back.
+    /// True if the text is a thought of the model: shown apart, and not sent back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<bool>,
-    /// What the model wants back with this part: newer models refuse a call without it.
+    /// Signature that the model wants back with this part: newer models refuse a call without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
     /// A call that the model wants.
@@ -98,13 +98,13 @@ pub struct FunctionResponse {
     pub parts: Vec<Part>,
 }
 
-/// One message of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// `user` or `model`; a response may leave it out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
-    /// What the message holds; a response may leave it out.
+    /// Parts of the message; a response may leave them out.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
 }

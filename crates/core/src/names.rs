@@ -7,7 +7,7 @@ use crate::text::hex;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// What is kept of a name that is too long, besides its hash.
+/// Length of the hash in a shortened name.
 pub(crate) const HASH_CHARS: usize = 8;
 
 /// A way to write tools.
@@ -61,7 +61,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a name may be in a request as it is.
+    /// Returns true if a name may be in a request as it is.
     pub fn takes_name(self, name: &str) -> bool {
         match self {
             Dialect::Gemini => crate::registry::is_valid_name(name),
@@ -104,14 +104,14 @@ pub fn with_underscores(name: &str, takes_dot: bool) -> String {
         .collect()
 }
 
-/// Whether a name looks as if it stood for another: nothing need be asked about one that doesn't.
+/// Returns true if a name may stand for another: no other name can have been mapped.
 pub fn may_be_mapped(name: &str) -> bool {
     let hash = name.len().checked_sub(HASH_CHARS + 1);
     let hash = hash.and_then(|at| name.get(at..)?.strip_prefix('_'));
     hash.is_some_and(|hash| hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Whether `written` is what some dialect calls the tool `name`.
+/// Returns true if `written` is a dialect's name for the tool `name`.
 pub fn is_mapped(name: &str, written: &str) -> bool {
     may_be_mapped(written)
         && Dialect::ALL

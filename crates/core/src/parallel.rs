@@ -1,5 +1,5 @@
-//! Which calls of a message are made at the same time: those that only read, where nothing
-//! that may change something is between them. All others are made alone, in their order.
+//! The calls of a message that are made at the same time: those that only read, with nothing
+//! between them that may change something. All others are made alone, in their order.
 //!
 //! Nothing here knows what a call is.
 

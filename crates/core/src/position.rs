@@ -1,4 +1,4 @@
-//! Where in a document something is.
+//! Positions in a document.
 //!
 //! Owned here: a tree of the places of a document's values, whatever language it is written in,
 //! and the way from the place that a finding names to one in the text. Who reads a language
@@ -43,9 +43,9 @@ const BLOCK_BYTES: usize = 256;
 #[derive(Debug)]
 pub struct LineIndex<'a> {
     text: &'a [u8],
-    /// Where each begins, in bytes.
+    /// Start of each line, in bytes.
     starts: Vec<usize>,
-    /// How many characters begin before each block.
+    /// Number of characters before each block.
     counts: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> LineIndex<'a> {
         }
     }
 
-    /// How many characters begin before a byte.
+    /// Returns the number of characters that begin before a byte.
     fn characters_before(&self, at: usize) -> usize {
         let block = at / BLOCK_BYTES;
         let Some(count) = self.counts.get(block) else {
@@ -88,7 +88,7 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// How many characters begin in a piece of text in UTF-8.
+/// Returns the number of characters that begin in a piece of UTF-8.
 fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
@@ -96,20 +96,20 @@ fn characters(text: &[u8]) -> usize {
 /// A value and where it begins.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it begins.
+    /// Start of the value.
     pub at: Position,
-    /// What is in it.
+    /// Content of the value.
     pub kind: NodeKind,
 }
 
-/// What is in a value.
+/// The content of a value.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
     /// Names, where they begin, and their values.
     Map(Vec<(String, Position, Node)>),
     /// Values in order.
     List(Vec<Node>),
-    /// What a `$ref` leads to.
+    /// The target of a `$ref`.
     Target(String),
     /// A text, a number, `true`, `false` or `null`.
     Other,
@@ -125,7 +125,7 @@ pub enum Step {
 }
 
 impl Node {
-    /// Where what is at the end of a path begins, with its name, and the value.
+    /// Returns the start of the value at the end of a path, with its name, and the value.
     pub fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
         path.iter()
             .try_fold((self.at, self), |(_, node), step| match step {
@@ -151,7 +151,7 @@ impl Node {
         items.get(index).map(|node| (node.at, node))
     }
 
-    /// What a JSON pointer leads to.
+    /// Returns the value that a JSON pointer leads to.
     fn pointer(&self, pointer: &str) -> Option<&Node> {
         let mut tokens = pointer.split('/');
         if tokens.next() != Some("") {
@@ -165,19 +165,19 @@ impl Node {
     }
 }
 
-/// How far a place could be followed.
+/// The end of a path that could be followed in part.
 #[derive(Debug, Clone, Copy)]
 pub struct DeepestMatch {
-    /// How much of its text is left, in bytes.
+    /// Length of the rest of its text, in bytes.
     pub rest: usize,
-    /// Where what was found begins.
+    /// Start of the value that was found.
     pub at: Position,
 }
 
 /// Finds places such as `a.items.anyOf[1]` of findings.
 #[derive(Debug)]
 pub struct Search<'a> {
-    /// What pointers lead into.
+    /// Documents that pointers lead into.
     pub roots: Vec<&'a Node>,
 }
 
@@ -231,7 +231,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the reference in a value leads to.
+    /// Returns the target of the reference in a value.
     pub(crate) fn target<'n>(&'n self, node: &Node) -> Option<&'n Node> {
         let NodeKind::Target(target) = &node.get("$ref")?.1.kind else {
             return None;

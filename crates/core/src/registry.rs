@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// What Gemini CLI 0.61 puts before the name of a discovered tool.
+/// Prefix that Gemini CLI 0.61 gives the name of a discovered tool.
 pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
 /// A tool's own name, without that.
@@ -205,7 +205,7 @@ impl ToolRegistry {
         nearest(name, self.spellings())
     }
 
-    /// All names by which tools are known, each with the tool's own.
+    /// Returns all names by which tools are known, each with the tool's own.
     fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().flat_map(|tool| {
             let (own, info) = (tool.name(), tool.info());
@@ -216,7 +216,7 @@ impl ToolRegistry {
         })
     }
 
-    /// All tools: those that are registered, sorted by name, then those of the sources.
+    /// Returns all tools: those that are registered, sorted by name, then those of the sources.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Tool> {
         self.all().map(|tool| &**tool)
     }
@@ -301,7 +301,7 @@ impl ToolRegistry {
     }
 }
 
-/// What a judge says of a call that may run.
+/// A judge's verdict on a call that may run.
 #[derive(Debug, Clone, Default)]
 pub struct Judged {
     /// The line of shell that was judged, where it is to run in the place of the one that was
@@ -329,7 +329,7 @@ pub fn is_valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// What is longer than any name is not compared further: that takes the product of both lengths.
+/// Number of characters that are compared: comparing takes the product of both lengths.
 const COMPARED_CHARS: usize = 200;
 
 /// Up to three tools that `name` may have meant, the nearest first; `spellings` are names of
@@ -355,7 +355,7 @@ pub fn nearest<'a>(
     names
 }
 
-/// What to do about a name that no tool has: the nearest ones, or else all there are.
+/// Returns advice about a name that no tool has: the nearest names, or else all.
 pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     if near.is_empty() {
         let all: Vec<_> = all.collect();
@@ -365,7 +365,7 @@ pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// How alike two names are, from 0 to 1, also where words are swapped or missing.
+/// Returns the likeness of two names, from 0 to 1, also if words are swapped or missing.
 fn likeness(a: &str, b: &str) -> f64 {
     let words = |s: &str| -> Vec<String> {
         let mut words: Vec<_> = s.split('_').map(str::to_owned).collect();

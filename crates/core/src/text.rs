@@ -168,8 +168,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a character is not seen where it is, or changes how others are seen: control
-/// characters, marks that turn the direction of writing, and what has no shape of its own.
+/// Returns true if a character is invisible or changes the look of others: control characters,
+/// marks that turn the direction of writing, and characters without a shape of their own.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -1,5 +1,5 @@
-//! Which build of the executables this is: `get_tools`, `call_tool` and what they start must be of
-//! the same one.
+//! The build of the executables: `get_tools`, `call_tool` and the processes that they start must be
+//! of the same one.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ pub fn set(version: &'static str) {
     let _ = VERSION.set(version);
 }
 
-/// What was [`set`], otherwise the package's version, as `0.1.0`.
+/// Returns the version that was [`set`], otherwise the package's version, as `0.1.0`.
 #[must_use]
 pub fn get() -> &'static str {
     VERSION.get().copied().unwrap_or(env!("CARGO_PKG_VERSION"))

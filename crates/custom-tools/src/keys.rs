@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, Deserializer};
 
-/// All keys. Which of them go together is checked by their reader.
+/// The keys of a tool's file. Which of them go together is checked by their reader.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Keys {

@@ -43,7 +43,7 @@ pub(super) struct Running {
     pub(super) sandbox: Option<Mode>,
 }
 
-/// One tool.
+/// A tool of a manifest.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) declared: Compiled,

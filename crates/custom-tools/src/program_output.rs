@@ -10,9 +10,9 @@ use serde_json::Value;
 /// The output of a program, and the way in which it ended.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramOutput<'a> {
-    /// All of standard output.
+    /// Standard output.
     pub stdout: &'a [u8],
-    /// All of standard error.
+    /// Standard error.
     pub stderr: &'a [u8],
     /// `None` where it was not started.
     pub ending: Option<Ending>,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// All entries, in the order in which the changes were made.
+/// The entries, in the order in which the changes were made.
 #[derive(Debug, Default)]
 pub struct History {
     /// The entries, oldest first.

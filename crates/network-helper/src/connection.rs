@@ -36,7 +36,8 @@ const MAX_ITEMS: usize = 5000;
 /// The most pages of a list that are asked for.
 const MAX_PAGES: usize = 500;
 
-/// How often a server is asked how far a task is, where it does not say, in milliseconds.
+/// Interval at which a server is asked for a task's progress if it does not name one, in
+/// milliseconds.
 const POLL_MS: u64 = 500;
 
 /// The server is not asked more often than this, whatever it says.
@@ -45,20 +46,19 @@ const MIN_POLL_MS: u64 = 20;
 /// The longest time between two such questions.
 const MAX_POLL_MS: u64 = 2000;
 
-/// How long a server may take to take in that a request is given up.
+/// Time for a server to take in that a request is cancelled.
 const CANCELLING: Duration = Duration::from_millis(500);
 
-/// How long a server has to end by itself when its input has ended.
+/// Time for a server to end by itself after its input has ended.
 const BY_ITSELF: Duration = Duration::from_millis(150);
 
-/// How long it then has between being asked to end and being killed.
+/// Time between asking a server to end and killing it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long its end is waited for altogether.
+/// Time limit for a server's end altogether.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long it is waited for how a server has ended that has closed its streams, and for what it
-/// said last.
+/// Time limit for learning the end and the last words of a server that has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server may ask so often for more before its answer is complete.
@@ -76,7 +76,7 @@ pub(super) struct Connection {
     service: Mutex<Option<Service>>,
     process: Mutex<Option<Piped>>,
     aside: Aside,
-    /// How the server has ended, once that has been asked for.
+    /// End of the server, once it has been asked for.
     end: OnceCell<String>,
 }
 
@@ -406,7 +406,7 @@ impl Connection {
         Ok(json!({ "resources": resources, "templates": templates, "notes": notes }))
     }
 
-    /// All pages of a list.
+    /// Fetches all pages of a list.
     async fn pages(
         &self,
         id: u64,
@@ -448,7 +448,7 @@ impl Connection {
         }
     }
 
-    /// One request and its answer, as it came.
+    /// Sends a request, and returns its answer as it came.
     async fn request(
         &self,
         id: u64,
@@ -525,7 +525,7 @@ impl Connection {
         }
     }
 
-    /// How the server has ended, and what it said last. All calls that its end has cut short wait
+    /// Returns the end of the server and its last words. All calls that its end has cut short wait
     /// for the same words.
     async fn end_in_words(&self) -> String {
         let words = self.end.get_or_init(|| async {
@@ -557,10 +557,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is sent with a request that is made again.
+/// The data of a repeated request.
 type Round = (Option<InputResponses>, Option<String>);
 
-/// How a server has ended that can no longer be talked to, in words.
+/// Describes the end of a server that can no longer be talked to.
 async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
@@ -668,7 +668,7 @@ fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Whether a server refuses a request of HTTP without saying why in the protocol's way.
+/// Returns true if a server refuses an HTTP request without an error of the protocol.
 fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
     matches!(
         e.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
@@ -676,7 +676,7 @@ fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
     )
 }
 
-/// Why something could not be sent, in words, and whether it is certain that it was not.
+/// Returns the reason why a message could not be sent, and true if it certainly was not.
 fn reason(e: &(dyn Error + 'static)) -> (String, bool) {
     // The SDK does not say what its own error comes from.
     let by_client = e.downcast_ref::<StreamableHttpError<reqwest::Error>>();

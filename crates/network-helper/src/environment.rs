@@ -1,4 +1,4 @@
-//! What the environment of a server holds.
+//! The environment of a server.
 //!
 //! A server gets what programs need to find their files, each other and the network, and what its
 //! configuration names: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. No list of the names of

@@ -1,4 +1,4 @@
-//! What servers may ask of us: which directories there are, and who is notified of progress.
+//! Requests of servers: the roots, and notices of progress.
 
 #![expect(deprecated, reason = "servers of today ask for roots")]
 

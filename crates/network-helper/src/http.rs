@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Host, Url};
 
-/// How long a connection may take.
+/// Time limit for a connection.
 const CONNECT_SECS: u64 = 20;
 
 /// The most redirects of one request.
@@ -43,7 +43,7 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Why a request has failed: what is behind all that the libraries put before it.
+/// Returns the reason why a request has failed, without the texts of the libraries around it.
 pub(super) fn reason(e: &reqwest::Error) -> String {
     let mut last: &dyn Error = e;
     while let Some(source) = last.source() {

@@ -46,27 +46,27 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// How long servers may take to be told that requests are given up.
+/// Time limit for telling servers that requests are cancelled.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Longer messages are cut, in characters.
 const MAX_MESSAGE_CHARS: usize = 1500;
 
-/// Why there is no answer, in words.
+/// The reason why there is no answer, in words.
 #[derive(Debug)]
 pub(crate) struct Problem {
     why: FailureKind,
     message: String,
-    /// Whether the server wants to be greeted in the newest way.
+    /// The server's hint at the newest way to greet.
     other_greeting: OtherGreeting,
-    /// Whether the server has answered to the greeting, with a refusal.
+    /// True if the server has answered the greeting with a refusal.
     is_refusal: bool,
 }
 
-/// What a refused greeting says about the newest way to greet.
+/// A refused greeting's hint at the newest way to greet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OtherGreeting {
-    /// Nothing.
+    /// No hint.
     Unlikely,
     /// The server may have refused for that reason.
     Possible,
@@ -105,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where answers go, a line at a time.
+/// The stream of answers, a line each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Out(Arc<Mutex<()>>);
 
@@ -179,9 +179,9 @@ impl Server {
 #[derive(Default)]
 struct Hub {
     servers: HashMap<String, Arc<Server>>,
-    /// How those that are being worked on are given up.
+    /// Channels that cancel the running requests.
     running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
-    /// The same of what tools need the network for.
+    /// Tokens that cancel the running tasks of tools.
     web: Arc<Mutex<HashMap<u64, Cancellation>>>,
     tasks: JoinSet<()>,
     out: Out,

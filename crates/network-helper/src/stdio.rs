@@ -40,29 +40,29 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
 use tokio::sync::Notify;
 
-/// How much output that is not a message is put up with, in bytes.
+/// Size of the output that a server may print beside the protocol, in bytes.
 const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The same in lines.
+/// Number of lines that a server may print beside the protocol.
 const MAX_GARBAGE_LINES: usize = 10_000;
 
-/// How much of standard error is kept, in bytes: its end.
+/// Size of the kept end of standard error, in bytes.
 const TAIL_BYTES: usize = 2000;
 
-/// How much is read at once, in bytes.
+/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How many of our answers may wait for a server to read them before nothing more is read from it.
+/// Number of our answers that may wait for a server before nothing more is read from it.
 const MAX_UNSENT: usize = 64;
 
-/// What a server has said beside the protocol, for messages.
+/// The output of a server beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Aside(Arc<Mutex<StrayOutput>>);
 
 #[derive(Debug, Default)]
 struct StrayOutput {
     errors: VecDeque<u8>,
-    /// Whether nothing more comes on standard error.
+    /// True if nothing more comes on standard error.
     is_complete: bool,
     garbage: Option<String>,
     fault: Option<String>,
@@ -73,12 +73,12 @@ impl Aside {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether all is there that the server says on standard error.
+    /// Returns true if standard error is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.with(|said| said.is_complete)
     }
 
-    /// Why nothing more is read from the server.
+    /// Returns the reason why nothing more is read from the server.
     pub(super) fn fault(&self) -> Option<String> {
         self.with(|said| said.fault.clone())
     }
@@ -187,7 +187,7 @@ impl Drop for Counted {
 /// Messages as lines, both ways.
 pub(super) struct Stdio {
     reader: BufReader<Reader>,
-    /// What has come of the line that is being read: a reading that is given up loses nothing.
+    /// Beginning of the line that is being read: a cancelled read loses nothing.
     line: Vec<u8>,
     writer: Writer,
     unsent: Arc<Unsent>,

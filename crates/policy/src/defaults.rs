@@ -1,5 +1,5 @@
-//! What holds where no rule says anything: the effect of the policies that Gemini CLI ships,
-//! told by what a tool does to the world.
+//! Decisions without a rule: the effect of the policies that Gemini CLI ships, by the kind of a
+//! tool.
 
 use super::{Decider, Decision, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;

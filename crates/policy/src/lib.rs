@@ -1,4 +1,4 @@
-//! Which calls may run, by rules in Gemini CLI's format.
+//! The policy: calls that may run, by rules in Gemini CLI's format.
 //!
 //! Rules come from files ([`Policy::load`] knows where they are), from the lists of the
 //! settings, and from answers of a person. They are held against a call from the highest
@@ -76,8 +76,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Whose rule it is. Of two rules the one of the higher tier counts, whatever their
-/// priorities.
+/// The origin of a rule. Of two rules the one of the higher tier counts, whatever their priorities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -205,7 +204,7 @@ pub struct Verdict {
     pub decision: Decision,
     /// The rule that decided.
     pub rule: Decider,
-    /// Why, in words for a model; empty where it simply may run.
+    /// Reason for a model; empty if the call simply may run.
     pub reason: String,
     /// The line of shell as it was understood, which is what runs unless a person has seen the
     /// line itself; `None` for other calls and for lines that are not understood.
@@ -219,7 +218,7 @@ pub struct Decider {
     pub rule: String,
     /// The file that it is in; `None` for built-in rules and for a person's answers.
     pub file: Option<PathBuf>,
-    /// Whose it is.
+    /// Origin of the rule.
     pub tier: Tier,
     /// The priority within the tier.
     pub priority: u16,
@@ -249,7 +248,7 @@ impl Verdict {
     }
 }
 
-/// All rules that are in force.
+/// The rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     /// The highest first.
@@ -277,7 +276,7 @@ pub struct Policy {
 pub struct PolicyFile {
     /// The path.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Origin of the rule.
     pub tier: Tier,
     /// The number of its rules that count.
     pub rules: usize,
@@ -287,7 +286,7 @@ pub struct PolicyFile {
 struct Broken {
     file: PathBuf,
     tier: Tier,
-    /// Why no call may run, as a sentence.
+    /// Reason why no call may run, as a sentence.
     reason: String,
 }
 
@@ -392,7 +391,7 @@ impl Policy {
         self.rules.is_empty() && self.broken.is_empty()
     }
 
-    /// Why no call may run at all, where a policy file can't be read.
+    /// Returns the reason why no call may run at all, if a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
         self.broken.first().map(|broken| broken.reason.clone())
     }
@@ -588,11 +587,11 @@ pub enum SessionGrant<'a> {
         /// Their names.
         programs: &'a [String],
     },
-    /// All edits of files by built-in tools.
+    /// Every edit of a file by built-in tools.
     Edits,
-    /// All calls of a tool.
+    /// Every call of a tool.
     Tool(&'a str),
-    /// All tools of an MCP server.
+    /// Every tool of an MCP server.
     Server(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! One rule: which calls it is for, and what it says of them.
+//! A rule: the calls that it is for, and its decision.
 
 use super::text;
 use super::{Decision, Mode, PolicyCall, Tier};
@@ -14,16 +14,16 @@ pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 /// A rule of a policy file, of the settings, or of a person's answer.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Which tools; one of the names is enough.
+    /// Names of tools; a call matches by any of them.
     pub(super) tools: Vec<String>,
-    /// Which MCP server, `*` for any.
+    /// Name of the MCP server, `*` for any.
     pub(super) server: Option<String>,
     pub(super) condition: Condition,
     pub(super) decision: Decision,
     pub(super) tier: Tier,
     /// From 0 to 999, within the tier.
     pub(super) priority: u16,
-    /// All modes where it is empty.
+    /// Modes of the rule; every mode if it is empty.
     pub(super) modes: Vec<Mode>,
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,

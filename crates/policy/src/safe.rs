@@ -14,7 +14,7 @@ struct Reader {
     name: &'static str,
     /// Letters that do nothing but change how it prints. Numbers may be behind them.
     letters: &'static str,
-    /// How many files it takes: some write to the last.
+    /// Number of files that the command takes: some write to the last.
     files: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where rules come from.
+//! The sources of rules.
 
 use super::settings::Lists;
 use super::{Decision, Mode, Policy, PolicyFile, Tier, file};

@@ -114,7 +114,7 @@ pub(super) fn is_refused(pattern: &str) -> bool {
     nested.is_ok_and(|nested| nested.is_match(pattern).unwrap_or(true))
 }
 
-/// The same expression in Rust's spelling: classes of ASCII, braces that count nothing, and
+/// Translates an expression into Rust's spelling: classes of ASCII, braces that count nothing, and
 /// characters that mean something in Rust's brackets only.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);

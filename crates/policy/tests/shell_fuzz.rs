@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// How many lines are tried by default.
+/// Number of lines that are tried by default.
 const LINES: usize = 80_000;
 
 /// A random line that runs longer is ended.
@@ -175,7 +175,7 @@ impl Judge {
         Self { name, policy, mode }
     }
 
-    /// What would run without a question.
+    /// Returns the line that would run without a question.
     fn lets_run(&self, line: &str) -> Option<String> {
         let mut args = Map::new();
         args.insert("command".to_owned(), Value::from(line));
@@ -608,7 +608,7 @@ fn what_is_understood_does_what_was_written() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What people and models write.
+/// Lines that people and models write.
 const EVERY_DAY: &[&str] = &[
     "cargo build --release && cargo test --workspace -- --nocapture",
     "VERSION=$(node -p \"require('./package.json').version\")",

@@ -90,7 +90,7 @@ pub struct CommandLimits {
     pub hold: Option<Duration>,
 }
 
-/// Why a call is over.
+/// The reason why a call is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
     /// The command has ended.
@@ -106,7 +106,7 @@ pub enum CommandOutcome {
     },
     /// The command was ended with everything that it started.
     Ended {
-        /// Why.
+        /// Reason of the stop.
         why: StopReason,
         /// Processes that could not be ended.
         left: usize,
@@ -115,7 +115,7 @@ pub enum CommandOutcome {
     Background,
 }
 
-/// Why a command was ended.
+/// The reason why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The wall-clock limit.

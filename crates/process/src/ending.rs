@@ -1,4 +1,4 @@
-//! How a command ends.
+//! The end of a command.
 
 pub use crate::supervisor::GRACE;
 

@@ -94,7 +94,7 @@ fn process_ids(record: &mut impl Read) -> Vec<i32> {
 struct JobFiles {
     log: Log,
     record: File,
-    /// Whose ending is noted.
+    /// Processes whose end is recorded.
     processes: Vec<i32>,
 }
 

@@ -19,7 +19,7 @@ pub struct Program<'a> {
     pub name: &'a OsStr,
     /// The program's arguments.
     pub arguments: &'a [String],
-    /// All of its environment.
+    /// Variables of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
     /// The directory; a relative path of the program counts from here.
     pub directory: &'a Path,

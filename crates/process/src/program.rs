@@ -1,4 +1,4 @@
-//! Which files are programs, and how some are started.
+//! Files that are programs, and the way to start them.
 
 use rustix::fs::{Access, Stat, access};
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ const FED: Duration = Duration::from_secs(2);
 pub enum Input<'a> {
     /// This, to its end.
     Bytes(&'a [u8]),
-    /// Nothing, and no end of it either.
+    /// No input, and no end of it either.
     KeptOpen,
 }
 

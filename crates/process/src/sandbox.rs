@@ -92,7 +92,7 @@ pub enum Mode {
     Off,
     /// Only the listed paths may be changed.
     WorkspaceWrite,
-    /// Nothing may be changed.
+    /// No file may be changed.
     ReadOnly,
 }
 

@@ -1,4 +1,4 @@
-//! What a sandbox that can't be had means for a call.
+//! The answer to a call whose sandbox can't be had.
 
 use crate::sandbox::SandboxError;
 use gemini_tools_core::text::show_path;

@@ -31,7 +31,7 @@ pub enum Event {
         /// True if nothing is left of what it started.
         all_gone: bool,
     },
-    /// Nothing is left but the processes that could not be ended.
+    /// No process is left but those that could not be ended.
     AllGone {
         /// Their number.
         left: usize,
@@ -63,7 +63,7 @@ pub struct Start<'a> {
     pub name: &'a OsStr,
     /// The arguments that the program gets.
     pub arguments: &'a [&'a OsStr],
-    /// All of its environment.
+    /// Variables of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
     /// The directory, open, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,

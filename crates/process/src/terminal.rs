@@ -1,6 +1,5 @@
-//! What a terminal would show of a program's output, as plain text: escape sequences are
-//! gone, a line that was printed over is there in its last state, bytes that are not UTF-8
-//! show as `\x{ff}`.
+//! A program's output as a terminal would show it, in plain text: escape sequences are gone, a line
+//! that was printed over is there in its last state, bytes that are not UTF-8 show as `\x{ff}`.
 
 use gemini_tools_core::text::{push_odd_byte, show_name};
 

@@ -1,4 +1,4 @@
-//! Which processes there are below a process, and ending them all.
+//! The processes below a process, and their end.
 //!
 //! The kernel is asked, never a program that may be missing.
 

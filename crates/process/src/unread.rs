@@ -1,4 +1,4 @@
-//! What a reader has not taken yet of what was written to a pipe or a socket.
+//! The bytes in a pipe or a socket that its reader has not taken yet.
 //!
 //! A pipe's bytes are counted by `FIONREAD`, on either end. A socket of the family `AF_UNIX`, which
 //! node gives to the programs it starts, says by `SIOCOUTQ` how much memory its messages hold; it

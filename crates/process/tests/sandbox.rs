@@ -1,4 +1,4 @@
-//! What commands in the sandbox can't do, and what they still can.
+//! Limits of commands in the sandbox.
 //!
 //! Every attempt is made twice: without a sandbox, where it must succeed, so that it is known to be a real one; and in
 //! the sandbox, where it must fail and leave everything outside as it was. Where the tests run as root, all is done as
@@ -114,7 +114,7 @@ impl Scene {
         self.confined_by(&self.policy(Mode::WorkspaceWrite), script)
     }
 
-    /// All names below `out` with what is in them.
+    /// Returns the names below `out` with their contents.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         let mut dirs = vec![self.path("out")];
@@ -151,7 +151,7 @@ fn as_user(command: &mut Command, user: Option<u32>) {
     }
 }
 
-/// Whether a program is there; says so where it isn't.
+/// Returns true if a program is there; says so if it isn't.
 fn has(program: &str) -> bool {
     let script = format!("command -v {program}");
     let found = Command::new("bash")
@@ -521,7 +521,7 @@ impl Servers {
         }
     }
 
-    /// How many connections and datagrams have come since the last time.
+    /// Returns the number of connections and datagrams since the last time.
     fn visits(&self) -> usize {
         let mut visits = self.came.swap(0, Ordering::SeqCst);
         let mut byte = [0; 16];

@@ -4,7 +4,7 @@ use super::plain::is_name;
 use super::words::{Word, is_among};
 use super::{Walk, wrappers};
 
-/// All builtins of bash.
+/// Names of bash's builtins.
 const BUILTINS: &str = "\
     . : [ alias bg bind break builtin caller cd command compgen complete compopt continue \
     declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history \

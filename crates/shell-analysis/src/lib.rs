@@ -1,4 +1,4 @@
-//! Which commands a line of bash runs.
+//! The commands that a line of bash runs.
 //!
 //! A program that lets a model run commands wants to know before it does: does this line only run
 //! `git`, or does it also delete something? Splitting at `;` and `|` does not tell: programs hide
@@ -107,7 +107,7 @@ pub struct Analysis {
     understood: Option<String>,
 }
 
-/// One simple command that the line may run.
+/// A simple command that the line may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program or builtin as it is called, quotes removed; its source text where that

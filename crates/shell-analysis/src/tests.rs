@@ -1,4 +1,4 @@
-//! Where programs that run others begin: options as their manuals have them.
+//! Tests of programs that run others, with the options of their manuals.
 
 use super::{Analysis, analyse, mentions};
 

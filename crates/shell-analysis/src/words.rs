@@ -11,7 +11,7 @@ pub(super) struct Word {
     pub(super) value: Option<String>,
     /// The known beginning, without quotes: all of it where that is known.
     pub(super) known: String,
-    /// The same, where the variables and commands in it are empty: `-I` of `$x-I`.
+    /// Text if the variables and commands in it are empty: `-I` of `$x-I`.
     pub(super) if_empty: String,
     /// The text as it is printed.
     pub(super) text: String,

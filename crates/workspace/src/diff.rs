@@ -8,8 +8,8 @@ use std::time::Instant;
 
 pub use similar::{Algorithm, DiffOp, group_diff_ops};
 
-/// What makes the new lines of the old ones, in order. After `deadline` the rest is compared more
-/// coarsely.
+/// Computes the lines that turn the old text into the new one, in order. After `deadline` the rest
+/// is compared more coarsely.
 pub fn diff_lines(
     algorithm: Algorithm,
     old: &[&str],

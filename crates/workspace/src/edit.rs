@@ -60,7 +60,7 @@ pub struct Match {
     pub line: u64,
 }
 
-/// All places of a text in a file.
+/// The places of a text in a file.
 #[derive(Debug, Default)]
 pub struct Occurrences {
     /// The places, in order, without overlap.

@@ -23,7 +23,7 @@ const MAX_TEXT_BYTES: u64 = 512 * 1024;
 /// The reason for a link that is not followed.
 pub const LEADS_OUT: &str = "a link leads out of the project";
 
-/// Whose a file is, which says how it is opened.
+/// The owner of a file, which decides how it is opened.
 #[derive(Debug, Clone, Copy)]
 pub enum FileOwner<'a> {
     /// The user's or the administrator's: links are followed.

@@ -1,4 +1,4 @@
-//! Whose a file is, who may write to it, and what tells it from others, by the mode and the owner.
+//! Owners, permissions and identities of files, by their mode and owner.
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, OFlags, Stat};

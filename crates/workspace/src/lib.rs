@@ -1,4 +1,4 @@
-//! All file access of the tools goes through here.
+//! Access to the project's files: every tool goes through here.
 //!
 //! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
 //! by the kernel at the moment of opening, never by comparing strings, so that exchanging a

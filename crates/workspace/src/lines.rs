@@ -137,7 +137,7 @@ struct Collector {
     out: Vec<u8>,
     /// The beginning of the current line in `out`.
     line_at: usize,
-    /// All bytes of the current line, also those not kept.
+    /// Size of the current line, in bytes, also of the part that is not kept.
     line_bytes: u64,
     /// Lines in `out`.
     kept: u64,

@@ -1,4 +1,4 @@
-//! Where a path leads, and through which links: who may change a directory may point the links
+//! The target of a path, and the links on its way: who may change a directory may point the links
 //! in it elsewhere.
 
 use rustix::io::Errno;

@@ -74,7 +74,7 @@ fn by_extension(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// Whether a name is that of media by its extension.
+/// Returns true if a name is that of media by its extension.
 pub fn is_media_name(path: &Path) -> bool {
     by_extension(path).is_some()
 }

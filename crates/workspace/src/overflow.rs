@@ -1,4 +1,4 @@
-//! Where answers that are too long for a model are kept, for later calls to read.
+//! Files for answers that are too long for a model, which later calls read.
 //!
 //! They go where Gemini CLI keeps a project's temporary files: `~/.gemini/tmp/<SHA-256 of the
 //! root's path>/`, never into the workspace.

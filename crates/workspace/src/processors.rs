@@ -1,4 +1,4 @@
-//! How many processors there are to share work among.
+//! The number of processors to share work among.
 
 use std::sync::OnceLock;
 

@@ -57,7 +57,7 @@ impl WorkspacePath {
     }
 }
 
-/// Why a path can't be used.
+/// The reason why a path can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolveError {
     /// The path leads out of all roots.

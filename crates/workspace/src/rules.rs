@@ -41,7 +41,7 @@ pub struct Respect {
 }
 
 impl Respect {
-    /// All of them.
+    /// Every rule.
     pub const ALL: Self = Self {
         git: true,
         gemini: true,

@@ -1,4 +1,4 @@
-//! What `stat` says of a file, to tell later without reading whether it has changed.
+//! The `stat` of a file, to tell later without reading if it has changed.
 //!
 //! As in git's index, that counts only for a file that was at rest when it was looked at: one
 //! that changed in the same instant could change once more without a trace.

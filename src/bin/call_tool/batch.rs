@@ -33,7 +33,7 @@ const MAX_WAITING: usize = 1024;
 enum Request {
     /// A call of ours.
     Own(Own),
-    /// One or several calls in the format of another API.
+    /// Calls in the format of another API.
     Foreign(DialectRequest),
 }
 

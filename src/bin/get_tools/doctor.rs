@@ -10,12 +10,12 @@ use gemini_tools::settings::home;
 use gemini_tools::text::visible;
 use serde_json::Value;
 
-/// What is asked for.
+/// The options of `get_tools doctor`.
 pub(crate) struct DoctorTask {
     pub(crate) json: bool,
     /// Calls to be made, each `NAME` or `NAME=JSON`.
     pub(crate) tries: Vec<String>,
-    /// Whether MCP servers of which nothing is kept are started.
+    /// True if MCP servers without kept declarations are started.
     pub(crate) asks_servers: bool,
 }
 

@@ -14,15 +14,15 @@ use gemini_tools::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools::trust::{self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted};
 use std::path::{Path, PathBuf};
 
-/// What is asked for.
+/// The options of `get_tools init`.
 pub(crate) struct InitTask {
     pub(crate) scope: SetupScope,
     pub(crate) allow: Allow,
     pub(crate) asks: bool,
     pub(crate) undoes: bool,
-    /// Whether Gemini CLI's list of trusted folders may be added to.
+    /// True if Gemini CLI's list of trusted folders may be changed.
     pub(crate) trusts: bool,
-    /// Whether Gemini CLI is to get text: yes, no, or as the user says when asked.
+    /// Form of answers for Gemini CLI: text, JSON, or as the user says when asked.
     pub(crate) host_form: Option<bool>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn run(task: &InitTask) -> u8 {
     }
 }
 
-/// Why nothing more is done.
+/// The reason why `init` stops.
 enum Stop {
     Reason(String),
     /// The reason has been said already.
@@ -170,13 +170,13 @@ fn notes(plan: &SetupPlan) -> String {
     plan.notes.iter().map(note).collect()
 }
 
-/// What the project was before.
+/// The state of the project before the change.
 struct Before {
     scope: SetupScope,
     trust: Trust,
-    /// Whether the user's home lies in it, and so all of their other projects may.
+    /// True if the project holds the user's home, and so perhaps all of their other projects.
     holds_home: bool,
-    /// What it brings that Gemini CLI would obey.
+    /// Files of the project that Gemini CLI would obey.
     brings: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ impl Before {
         matches!(self.trust, Trust::Untrusted(Untrusted::Unknown))
     }
 
-    /// Whether nothing of the project counts but what is put there now.
+    /// Returns true if nothing of the project counts except this change.
     fn may_be_trusted(&self) -> bool {
         self.scope == SetupScope::Project
             && self.is_unknown()
@@ -223,7 +223,7 @@ impl Before {
         plan.notes.push(note);
     }
 
-    /// What was trusted as it was is so as it is now: the change is the user's own.
+    /// Trusts a project again that was trusted before the change, which is the user's own.
     fn trust_again(&self, home: &Path, root: &Path) -> Result<(), Stop> {
         if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
             return Ok(());
@@ -234,7 +234,7 @@ impl Before {
     }
 }
 
-/// Whether `home` lies in `root`.
+/// Returns true if `home` lies in `root`.
 fn is_above(root: &Path, home: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(home).starts_with(real(root))
@@ -283,7 +283,7 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     tools
 }
 
-/// One change, as a person reads it.
+/// Returns the text of a change for a person.
 fn shown(change: &Change, style: Style) -> String {
     let what = match (&change.before, &change.after) {
         (None, _) => "new",

@@ -20,7 +20,7 @@ const TICK: Timespec = Timespec {
 /// The prompt of the user.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// All of it: standard input first, where it is not a terminal, then the command line.
+    /// Whole text: standard input first, if it is not a terminal, then the command line.
     pub(crate) text: String,
     /// The part on the command line, which a person has written for this session.
     pub(crate) written: String,
@@ -47,7 +47,7 @@ pub(crate) fn prompt(
     Ok(Prompt { text, written })
 }
 
-/// All of standard input. The program that writes it may do so for ever.
+/// Reads standard input to its end. The program that writes it may do so for ever.
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
     let stdin = rustix::stdio::stdin();
     let mut bytes = Vec::new();

@@ -21,7 +21,7 @@ const MAX_CHANGES: usize = 20;
 
 /// A call that wants to pass.
 pub trait GatedCall {
-    /// Why a call can't be explained, or can't be made with changed arguments.
+    /// The reason why a call can't be explained, or can't be made with changed arguments.
     type Error;
 
     /// The call as rules see it.
@@ -33,8 +33,8 @@ pub trait GatedCall {
     /// Returns the cancellation of the call, also while a person is asked.
     fn cancel(&self) -> &Cancellation;
 
-    /// What the call would do, and what a person must agree to. It is only asked for where one can
-    /// be asked. [`Explanation::is_for_once`] is the gate's to say.
+    /// Returns the effect of the call, and the question for a person. It is only asked for where
+    /// one can be asked. [`Explanation::is_for_once`] is the gate's to say.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ pub trait GatedCall {
 /// Arguments that a person has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
-    /// All of them.
+    /// Arguments of the call.
     pub args: Map<String, Value>,
     /// Lines that the person has added to what would be written.
     pub added: u64,
@@ -73,7 +73,7 @@ pub struct Passed {
     pub line: Option<String>,
 }
 
-/// Why a call does not pass.
+/// The reason why a call does not pass.
 #[derive(Debug)]
 pub enum Refusal<E> {
     /// The rules deny it.
@@ -145,7 +145,7 @@ impl Gate {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
 
-    /// Why no call may run at all, where a policy file can't be read.
+    /// Returns the reason why no call may run at all, if a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
         self.policy().obstacle()
     }
@@ -251,7 +251,7 @@ enum ByRules {
 }
 
 impl<E> Refusal<E> {
-    /// Why, for the model; a failure is given back.
+    /// Returns the reason, for the model; a failure is given back.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a person is asked about a call, and what they can answer.
+//! Questions to a person about a call, and the possible answers.
 
 use super::Changed;
 use gemini_tools_core::tool::{ConfirmationDetails, Location};
@@ -40,8 +40,8 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// What the answer allows besides the call that was asked about; `None` where it allows
-    /// nothing more.
+    /// Returns the calls that the answer allows besides the one that was asked about; `None` if it
+    /// allows nothing more.
     pub fn agreed<'a>(
         &self,
         tool: &'a str,

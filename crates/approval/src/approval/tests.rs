@@ -17,9 +17,9 @@ struct Asked {
     /// `None` where the user can't be asked.
     replies: Option<VecDeque<Reply>>,
     cancel: Cancellation,
-    /// How often the person was asked.
+    /// Number of questions to the person.
     questions: usize,
-    /// How often it was explained.
+    /// Number of explanations.
     explanations: usize,
     /// True if the call is cancelled while the person is asked.
     ends_meanwhile: bool,
@@ -117,7 +117,7 @@ fn policy(rules: &[&str]) -> Policy {
     Policy::of_texts(&files, &Settings::default(), Path::new("/"))
 }
 
-/// What becomes of a call: `rule` or `person` where it passes, else why not.
+/// Returns the outcome of a call: `rule` or `person` if it passes, else the reason.
 fn outcome(gate: &Gate, asked: &mut Asked) -> &'static str {
     match gate.pass(asked) {
         Ok(Passed { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],

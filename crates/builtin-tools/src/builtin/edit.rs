@@ -1,5 +1,5 @@
-//! What `replace` and `smart_edit` have in common: a text in one file takes the place of
-//! another. How the place is found is theirs.
+//! Edits of `replace` and `smart_edit`: a text in a file takes the place of another. How the place
+//! is found is theirs.
 
 use super::nearest::{NearMatch, nearest};
 use super::{BuiltinTool, placeholder};
@@ -33,7 +33,7 @@ const NEAREST_TEXT_BYTES: usize = 64 * 1024;
 /// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;
 
-/// What is asked for.
+/// The arguments of an edit.
 pub(super) struct Edit {
     pub(super) workspace: Arc<Workspace>,
     pub(super) place: WorkspacePath,
@@ -47,7 +47,7 @@ pub(super) enum Plan {
     Replace {
         replacement: Replacement,
         encoding: Encoding,
-        /// What the caller should know about how the place was found.
+        /// Notes for the caller about the place.
         notes: Vec<String>,
         /// By which tier, where not literally.
         tier: Option<&'static str>,
@@ -61,7 +61,7 @@ pub(super) struct Subject<'a> {
     pub(super) encoding: Encoding,
 }
 
-/// What the file is before the edit.
+/// The file before the edit.
 pub(super) enum Before<'a> {
     /// The file is not there, and is to be made.
     Nothing,
@@ -119,7 +119,7 @@ impl Edit {
         Ok(Before::File(subject))
     }
 
-    /// Whether a new text is one to write: without placeholders that the file does not have.
+    /// Checks that a new text has no placeholders that the file does not have.
     pub(super) fn check_new(
         &self,
         new: &str,
@@ -134,7 +134,7 @@ impl Edit {
         })
     }
 
-    /// All bytes of a file.
+    /// Reads a whole file.
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
         let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
         let n = read_at(&current.file, &mut bytes, 0).map_err(|e| self.fail(&e))?;
@@ -142,7 +142,7 @@ impl Edit {
         Ok(bytes)
     }
 
-    /// All places that hold a text literally.
+    /// Finds the places that hold a text literally.
     pub(super) fn find(
         &self,
         Subject { current, encoding }: Subject<'_>,

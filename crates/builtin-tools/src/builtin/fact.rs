@@ -11,10 +11,10 @@
 use gemini_tools_core::text::with_deceptive;
 use std::borrow::Cow;
 
-/// One fact, fit for the file.
+/// A fact, fit for the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// One line, otherwise as given.
+    /// Fact on a single line, otherwise as given.
     plain: String,
     /// As the file holds it.
     stored: String,
@@ -38,7 +38,7 @@ impl Fact {
         &self.stored
     }
 
-    /// Whether a line of the file is this fact, as we write it or as Gemini CLI does.
+    /// Returns true if a line of the file is this fact, in our form or in Gemini CLI's.
     pub(super) fn is_line(&self, line: &[u8]) -> bool {
         let Some(([b'-' | b'*' | b'+', b' '], item)) = line.trim_ascii().split_at_checked(2) else {
             return false;
@@ -111,8 +111,8 @@ fn single_backticks(line: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether the text after a `<` makes it a tag as hosts use them around the parts of a prompt.
-/// Elements of HTML have no underscore in their names.
+/// Returns true if the text after a `<` makes it a tag as hosts use them around the parts of a
+/// prompt. Elements of HTML have no underscore in their names.
 fn is_host_tag(rest: &str) -> bool {
     let name = rest.strip_prefix('/').unwrap_or(rest);
     name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
@@ -120,8 +120,8 @@ fn is_host_tag(rest: &str) -> bool {
         .is_some_and(|name| name.contains('_'))
 }
 
-/// Where a backslash must stand so that a line does not begin another block inside of its item:
-/// a heading, quote, list, fence or thematic break.
+/// Returns the place for a backslash that keeps a line from beginning another block inside of its
+/// item: a heading, quote, list, fence or thematic break.
 fn block_marker(line: &str) -> Option<usize> {
     let after = |marker: usize| line[marker..].is_empty() || line[marker..].starts_with(' ');
     let run = |c: char| line.len() - line.trim_start_matches(c).len();

@@ -1,4 +1,4 @@
-//! What in a file is nearest to a text that was not found, and how it differs.
+//! The text of a file that is nearest to one that was not found, and the difference.
 
 use crate::edit_match::{plain, unescape};
 
@@ -22,7 +22,7 @@ const COMPARED_PAIRS: usize = 100_000_000;
 pub(super) struct NearMatch {
     /// From 1.
     pub(super) line: usize,
-    /// How it differs.
+    /// Difference from the text.
     pub(super) difference: String,
     /// The place's text, shortened.
     pub(super) excerpt: String,

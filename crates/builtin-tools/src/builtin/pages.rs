@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is generated ends with this line.
+/// Last line of the generated part.
 const MARK: &str =
     "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages up to here. -->";
 

@@ -8,12 +8,12 @@
 use gemini_tools_core::tool::ToolError;
 use std::collections::HashSet;
 
-/// What begins a comment, or ends one.
+/// Marks that begin or end a comment.
 const MARKS: [&str; 12] = [
     "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
 ];
 
-/// What is left out; also in the plural.
+/// Words for text that is left out; also in the plural.
 const THINGS: [&str; 9] = [
     "code",
     "method",

@@ -62,19 +62,19 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     build,
 };
 
-/// How many lines are shown where the call does not say.
+/// Number of lines that are shown by default.
 const DEFAULT_LINES: u64 = 100;
 
-/// How long a pattern is waited for where the call does not say.
+/// Time that a pattern is waited for by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// How often new output is looked for.
+/// Interval between two looks for new output.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Maximum characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// How much is read at once, in bytes.
+/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -353,7 +353,7 @@ impl<'a> Window<'a> {
         self.matched.is_some() || self.matcher.is_some_and(matches)
     }
 
-    /// Nothing more is read.
+    /// Ends the reading.
     fn finish(&mut self) {
         let unfinished = self.unfinished();
         if !unfinished.is_empty() {

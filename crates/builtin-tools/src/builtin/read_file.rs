@@ -369,7 +369,7 @@ pub(super) fn read_decoded(
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 pub(super) enum FileContent {
     Empty,
     Media(Box<Part>),

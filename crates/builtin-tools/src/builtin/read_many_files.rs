@@ -25,7 +25,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is left out unless asked otherwise.
+/// Patterns that are left out by default.
 const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{node_modules,.git,bower_components,.svn,.hg}/**",
     "**/{dist,build,target,coverage,out,__pycache__,.venv,venv,.cache,.next}/**",
@@ -159,7 +159,7 @@ fn build(
 #[derive(Default)]
 struct Selection {
     files: BTreeMap<OsString, WorkspacePath>,
-    /// How many there are behind those.
+    /// Number of files beyond those.
     beyond: usize,
     skipped: Skipped,
 }
@@ -196,12 +196,12 @@ impl Skipped {
     }
 }
 
-/// What all workers have found below a directory.
+/// The files that all workers have found below a directory.
 #[derive(Default)]
 struct Gathered {
     selection: Selection,
     has_file: bool,
-    /// Why a file that was found is not read.
+    /// Reason why a file that was found is not read.
     excluded: Option<&'static str>,
 }
 
@@ -372,7 +372,7 @@ impl Call {
         }
     }
 
-    /// Whether media were asked for by name or extension, as Gemini CLI judges.
+    /// Returns true if media were asked for by name or extension, as Gemini CLI judges.
     fn asks_for(&self, path: &Path) -> bool {
         let extension = path
             .extension()

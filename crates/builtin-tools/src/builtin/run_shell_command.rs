@@ -88,8 +88,8 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest time limit.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a command that is to stay in the background is supervised first: long enough to see
-/// that it could not even start.
+/// Time for which a command that is to stay in the background is supervised first: long enough to
+/// see that it could not even start.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
 /// The longest such time that a call may ask for.
@@ -124,7 +124,7 @@ struct Call {
     directory: Option<String>,
     place: WorkspacePath,
     limits: CommandLimits,
-    /// Whether the caller has given a time limit that does not count.
+    /// True if the caller has given a time limit that does not count.
     overlooks_timeout: bool,
 }
 
@@ -333,7 +333,7 @@ impl Call {
         }
     }
 
-    /// How a command ended that was to stay, but did not live so long.
+    /// Describes the end of a command that was to stay in the background.
     fn ended_meanwhile(
         &self,
         supervised: &Supervised,
@@ -379,7 +379,7 @@ fn in_seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-/// What is known of a call when it is over.
+/// The facts about a call when it is over.
 struct Report<'a> {
     call: &'a Call,
     /// Also the process group.

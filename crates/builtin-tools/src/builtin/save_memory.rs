@@ -73,7 +73,7 @@ pub(super) struct Params {
 }
 
 struct Call {
-    /// Whose keeper keeps what was there.
+    /// Workspace whose keeper keeps the old content.
     workspace: Arc<Workspace>,
     /// As the user knows it: links are followed when the call runs.
     path: PathBuf,
@@ -150,7 +150,7 @@ fn path_of(
     Ok(directory.join(name))
 }
 
-/// Whether a name stays in its directory.
+/// Returns true if a name stays in its directory.
 fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
@@ -167,7 +167,7 @@ fn failure(e: ToolError) -> ToolError {
 
 /// The file as it is and as it will be.
 struct Plan {
-    /// Where the file lies.
+    /// Directory of the file.
     own: Workspace,
     target: Target,
     place: WorkspacePath,
@@ -202,7 +202,7 @@ impl Call {
         })
     }
 
-    /// Whether the file is one to add a line to. The line is UTF-8 whatever older encoding the
+    /// Checks that a line can be added to the file. The line is UTF-8 whatever older encoding the
     /// rest may be in: as that Gemini CLI reads all of it.
     fn check(&self, old: &[u8]) -> Result<(), ToolError> {
         let what = if old.len() as u64 > MAX_FILE_BYTES {

@@ -206,7 +206,7 @@ impl Call {
         }
     }
 
-    /// All of the file as text, where it is not too large and would come back to the byte.
+    /// Returns the whole file as text, if it is not too large and would come back to the byte.
     fn text(
         &self,
         Subject { current, encoding }: Subject<'_>,

@@ -89,7 +89,7 @@ struct Call {
     policy: AddressPolicy,
     prompt: String,
     urls: Vec<Url>,
-    /// What looks like an address and is none.
+    /// Texts that look like an address but are none.
     unusable: Vec<(String, String)>,
 }
 
@@ -136,7 +136,8 @@ fn build(
     }))
 }
 
-/// Who may be reached: the public, and what the user has allowed, which is given as rules, too.
+/// Returns the addresses that may be reached: the public, and those that the user has allowed,
+/// which are given as rules, too.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
     // Where both names are set, a host must be in both.
     let texts: Vec<String> = variables::values(ALLOW_VARIABLE)
@@ -213,7 +214,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Why an address is refused without asking a name server.
+    /// Returns the reason for refusing an address without asking a name server.
     fn forbidden(&self, url: &Url) -> Option<String> {
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);

@@ -94,7 +94,7 @@ fn build(
     }))
 }
 
-/// What will be written, and what for.
+/// The content to write, and its purpose.
 struct Plan {
     bytes: Vec<u8>,
     encoding: Encoding,

@@ -42,7 +42,7 @@ enum Place {
     Elided(usize, usize),
 }
 
-/// Where all lines of the old text are.
+/// The places of all lines of the old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment {
     places: Vec<Place>,
@@ -54,7 +54,7 @@ struct Search<'a, 'f> {
     file_forms: Vec<String>,
     old: &'a [&'a str],
     old_forms: Vec<String>,
-    /// Whether the edit leaves the line as it is.
+    /// True for each line that the edit leaves as it is.
     is_quoted: Vec<bool>,
     is_elision: Vec<bool>,
 }
@@ -100,14 +100,14 @@ pub(super) fn find(
     })
 }
 
-/// Whether a single line says enough to be looked for without its blanks.
+/// Returns true if a single line says enough to be looked for without its blanks.
 fn is_one_line_worth(lines: &[&str]) -> bool {
     lines
         .first()
         .is_some_and(|line| loose(line).chars().count() >= MIN_ANCHOR_CHARS)
 }
 
-/// Whether a line stands for others: `...`, also in a comment or with a few words.
+/// Returns true if a line stands for others: `...`, also in a comment or with a few words.
 fn is_elision(line: &str) -> bool {
     let bare = line
         .trim()
@@ -131,7 +131,7 @@ fn is_elision(line: &str) -> bool {
         || rest.starts_with("rest of")
 }
 
-/// Whether a line is only a comment, in most languages.
+/// Returns true if a line is only a comment, in most languages.
 fn is_comment(line: &str) -> bool {
     let line = line.trim_start();
     ["//", "#", "/*", "*", "--", ";", "<!--", "%"]
@@ -152,7 +152,7 @@ fn lines_of(alignment: &Alignment) -> impl DoubleEndedIterator<Item = usize> + '
 }
 
 impl Search<'_, '_> {
-    /// All places, the near ones too, that don't overlap.
+    /// Returns the places, the near ones too, that don't overlap.
     fn alignments(&self, cancel: &Cancellation) -> Result<Vec<Alignment>, ToolError> {
         let mut found: Vec<Alignment> = Vec::new();
         for start in 0..self.file.len() {
@@ -194,7 +194,7 @@ impl Search<'_, '_> {
         self.matches(0, line).is_some()
     }
 
-    /// How a line of the old text fits a line of the file.
+    /// Compares a line of the old text with a line of the file.
     fn matches(&self, old: usize, line: usize) -> Option<Place> {
         let (a, b) = (&self.old_forms[old], &self.file_forms[line]);
         if a == b {
@@ -239,7 +239,7 @@ impl Search<'_, '_> {
         Some(Alignment { places, near })
     }
 
-    /// Where line `i` of the old text is, at `next` or a little behind it.
+    /// Finds line `i` of the old text at `next` or a little behind it.
     fn step(&self, i: usize, next: usize) -> Option<Place> {
         let here = (next < self.file.len())
             .then(|| self.matches(i, next))
@@ -297,7 +297,7 @@ impl Search<'_, '_> {
         found.next().is_none().then_some(first)
     }
 
-    /// Whether enough of it is the same.
+    /// Returns true if enough of the place is the same.
     fn is_sound(&self, alignment: &Alignment) -> bool {
         let mut same_lines = 0;
         let mut same_chars = 0;
@@ -369,7 +369,7 @@ impl Search<'_, '_> {
         })
     }
 
-    /// How the lines of the old text are indented in both.
+    /// Returns the indentations of the old text's lines in both texts.
     fn pairs<'t>(&'t self, old: &[&'t str], places: &[Place]) -> Vec<Pair<'t>> {
         let pair = |(at, place): (usize, &Place)| match place {
             Place::Same(line) | Place::Near(line) if !old[at].is_empty() => Some(Pair {
@@ -383,7 +383,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// What becomes of a place, line by line.
+/// The new content of a place, line by line.
 struct Merge<'a, 's, 'f, 't> {
     search: &'a Search<'s, 'f>,
     fitted: &'a Fitted<'t>,
@@ -393,7 +393,7 @@ struct Merge<'a, 's, 'f, 't> {
     out: Vec<String>,
     /// The next line of the file that is not dealt with.
     next: usize,
-    /// Whether the line of the old text before stays.
+    /// True if the previous line of the old text stays.
     was_quoted: bool,
 }
 

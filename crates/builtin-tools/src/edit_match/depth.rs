@@ -1,4 +1,4 @@
-//! How deep the lines of a new text are in the file.
+//! The depth of a new text's lines in the file.
 //!
 //! Where the old text is indented otherwise than the file, the new text does not say it either:
 //! each of its lines has to be put where it belongs. Several readings may be possible, for
@@ -10,13 +10,13 @@ use super::lines::indentation;
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeSet, HashMap};
 
-/// Why an edit is refused whose new lines can't be placed.
+/// Reason for refusing an edit whose new lines can't be placed.
 const UNCLEAR: &str = "how deep its new lines are to be indented is not clear";
 
-/// What models and files are indented by.
+/// Units by which models and files indent.
 const UNITS: [&str; 5] = ["\t", "    ", "  ", "   ", "        "];
 
-/// How an indentation of the model becomes one of the file.
+/// The change from an indentation of the model to that of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shift {
     /// Is the same.
@@ -79,7 +79,8 @@ impl Shift {
         Some((deeper, shift))
     }
 
-    /// What an indentation of the model is in the file; `None` where it is not clear.
+    /// Changes an indentation of the model into that of the file; returns `None` if it is not
+    /// clear.
     fn apply(&self, indent: &str) -> Option<String> {
         Some(match self {
             Shift::None => indent.to_owned(),
@@ -99,14 +100,14 @@ impl Shift {
     }
 }
 
-/// How often the unit is in an indentation that consists of it.
+/// Returns the number of units in an indentation that consists of them.
 fn levels(indent: &str, unit: &str) -> Option<usize> {
     let n = indent.len() / unit.len();
     (unit.repeat(n) == indent).then_some(n)
 }
 
-/// What lines are indented by: a tab, or the commonest step in blanks; `None` where no line is
-/// indented more than another.
+/// Returns the unit of the lines' indentation: a tab, or the commonest step in blanks; `None` if no
+/// line is indented more than another.
 pub(super) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let mut tabs = 0_usize;
     let mut steps = [0_usize; 9];
@@ -152,16 +153,16 @@ pub(super) struct Texts<'a> {
     pub(super) new: &'a [&'a str],
     pub(super) ops: Vec<DiffOp>,
     pub(super) pairs: &'a [Pair<'a>],
-    /// What the file counts in.
+    /// Unit of the file's indentation.
     pub(super) unit: &'a str,
 }
 
-/// One way to understand the indentation of the new text.
+/// A reading of the new text's indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reading<'a> {
     /// As that of the old text, which becomes the file's so.
     Shifted(Shift),
-    /// All lines but the first are the file's already.
+    /// Every line but the first has the file's indentation already.
     ButFirst(&'a str),
     /// Each indentation of the old text always becomes the same one of the file.
     Table(HashMap<&'a str, &'a str>),
@@ -169,16 +170,16 @@ enum Reading<'a> {
     Paired,
 }
 
-/// What becomes of the old text.
+/// The new content in the place of the old text.
 #[derive(Debug)]
 pub(super) struct Placed {
-    /// How the new text differs from the old one.
+    /// Differences between the old and the new text.
     pub(super) ops: Vec<DiffOp>,
     /// The lines that only the new text has, by number, as the file is to have them.
     pub(super) lines: HashMap<usize, String>,
 }
 
-/// What becomes of the old text where it is in the file.
+/// Computes the new content in the place of the old text.
 ///
 /// # Errors
 ///
@@ -225,7 +226,7 @@ impl<'a> Texts<'a> {
             .collect()
     }
 
-    /// How the new text differs from the old one as the file indents it.
+    /// Compares the new text with the old one as the file indents it.
     fn ops_with_files_indentation(&self) -> Vec<DiffOp> {
         let mut old: Vec<String> = self.old.iter().map(|&line| line.to_owned()).collect();
         for pair in self.pairs {
@@ -272,7 +273,7 @@ impl<'a> Texts<'a> {
             .then_some(*first)
     }
 
-    /// Whether the new text is indented as the file is, and not as the old text; `None` where
+    /// Returns true if the new text is indented as the file is, and not as the old text; `None` if
     /// that is not clear.
     fn has_files_indentation(&self, uniform: Option<&Shift>) -> Option<bool> {
         let filled = || self.new.iter().copied().filter(|line| !line.is_empty());
@@ -357,7 +358,7 @@ impl<'a> Texts<'a> {
         Some(lines)
     }
 
-    /// Whether the first line of the new text is what has become of the first one of the old.
+    /// Returns true if the first line of the new text takes the place of the old one's first.
     fn takes_place_of_first(&self, i: usize) -> bool {
         let content = self.new[i].trim_start();
         let mut others = self.old.iter().skip(1);
@@ -366,7 +367,7 @@ impl<'a> Texts<'a> {
         !of_others && op.is_some_and(|op| op.old_range().len() <= op.new_range().len())
     }
 
-    /// All readings that fit where the old text is.
+    /// Returns the readings that fit the place of the old text.
     fn readings(&self, uniform: Option<Shift>, changed: &[usize]) -> Vec<Reading<'a>> {
         let pairs = self.indents();
         let mut readings = Vec::new();
@@ -433,9 +434,9 @@ impl<'a> Texts<'a> {
         Some(pair.file)
     }
 
-    /// Whether what comes after a line that opens a block is deeper than it, and by whole
-    /// steps, wherever one of the two is new: a text all of whose lines are at one depth does
-    /// not tell.
+    /// Returns true if the lines after one that opens a block are deeper than it, and by whole
+    /// steps, wherever one of the two is new: a text all of whose lines are at one depth does not
+    /// tell.
     fn is_nested(&self, placed: &HashMap<usize, String>) -> bool {
         let kept = self.kept();
         let by_line: HashMap<usize, &Pair<'_>> = self.pairs.iter().map(|p| (p.at, p)).collect();
@@ -489,7 +490,7 @@ fn is_deeper(indent: &str, than: &str) -> bool {
     indent.len() > than.len() && indent.starts_with(than)
 }
 
-/// What all indentations begin with.
+/// Returns the common beginning of all indentations.
 fn common<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     let first = all.next().unwrap_or_default();
     all.fold(first, |common, indent| {
@@ -498,7 +499,7 @@ fn common<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     })
 }
 
-/// What a line does to the depth of those around it.
+/// The effect of a line on the depth of those around it.
 #[derive(Debug, PartialEq, Eq)]
 struct Role<'t> {
     /// With what it opens a block.
@@ -540,7 +541,7 @@ fn opening(line: &str) -> Option<char> {
     (":{([".contains(last) || is_tag).then_some(last)
 }
 
-/// Whether a line must be deeper than the one above it.
+/// Returns true if a line must be deeper than the one above it.
 fn wants_deeper(above: &str, below: &str) -> bool {
     let below = below.trim_start();
     let is_label = [
@@ -674,9 +675,9 @@ pub(crate) fn behind<'t>(
     Ok(Cow::Owned(shifted))
 }
 
-/// Whether it is clear how deep the further lines of the new text are that the old one does not
-/// have: at least as deep as the first line in the file, which lacks indentation in both texts, or
-/// as a line beside them. Directly behind the first line, one that is indented as that line is
+/// Returns true if the depth of the new text's further lines that the old one does not have is
+/// clear: at least that of the first line in the file, which lacks indentation in both texts, or
+/// that of a line beside them. Directly behind the first line, one that is indented as that line is
 /// may belong to it or to the lines below.
 fn are_further_known(old: &[&str], new: &[&str], own: &str, whole: &str) -> bool {
     let ops = diff_lines(Algorithm::Patience, old, new, None);
@@ -710,9 +711,9 @@ fn are_further_known(old: &[&str], new: &[&str], own: &str, whole: &str) -> bool
     })
 }
 
-/// Whether the first line of the new text, which takes the place of one that lacks `prefix`, has
-/// the file's indentation, so that it would be there twice. `old` and `new` are the first
-/// lines of the texts, `old_rest` and `rest` the others.
+/// Returns true if the first line of the new text, which takes the place of one that lacks
+/// `prefix`, has the file's indentation, so that it would be there twice. `old` and `new` are the
+/// first lines of the texts, `old_rest` and `rest` the others.
 ///
 /// # Errors
 ///

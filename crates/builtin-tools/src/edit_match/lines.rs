@@ -5,11 +5,11 @@ use std::ops::Range;
 /// A text by lines.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
-    /// All of it.
+    /// Whole text.
     pub(super) text: &'a str,
-    /// Where each line's content is, without its end and without blanks before that.
+    /// Range of each line's content, without its end and without blanks before that.
     pub(super) content: Vec<Range<usize>>,
-    /// Where each line ends, its line end included.
+    /// End of each line, its line end included.
     pub(super) ends: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Lines<'a> {
         &self.text[self.content[i].clone()]
     }
 
-    /// What the lines are indented by.
+    /// Returns the unit of the lines' indentation.
     pub(super) fn unit(&self) -> String {
         let lines = (0..self.len()).map(|i| self.line(i));
         super::depth::unit_of(lines).unwrap_or_else(|| "    ".to_owned())
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// How lines end around a place: as in the place itself, else as most do in the text.
+/// Returns the line end around a place: that of the place itself, else the commonest of the text.
 pub(super) fn line_end(text: &str, place: Range<usize>) -> &'static str {
     let count = |part: &str| {
         let crlf = part.matches("\r\n").count();
@@ -185,7 +185,7 @@ impl<'a> Fitted<'a> {
         }
     }
 
-    /// What a line of the new text has behind its content.
+    /// Returns the blanks behind the content of a line of the new text.
     pub(super) fn blanks_behind(&self, new: usize) -> &'a str {
         &self.raw_new[new][self.new[new].len()..]
     }

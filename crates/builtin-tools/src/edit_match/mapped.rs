@@ -56,7 +56,7 @@ fn find_in_lines(text: &str, old: &str, new: &str, level: Level) -> Found {
     Found::Nothing
 }
 
-/// Which part of the texts is looked for.
+/// The part of the texts that is looked for.
 struct Trimmed {
     old: Range<usize>,
     new: Range<usize>,
@@ -128,7 +128,7 @@ impl Forms<'_> {
         }
     }
 
-    /// Where the form of the old text is in that of the file, without overlap.
+    /// Returns the places of the old text's form in that of the file, without overlap.
     fn places(&self, old: &[Mapped], part: &Trimmed) -> Vec<usize> {
         let form: String = self.file.iter().map(|m| m.c).collect();
         let needle: String = old.iter().map(|m| m.c).collect();
@@ -317,7 +317,7 @@ impl Forms<'_> {
     }
 }
 
-/// What the form leaves out of the text before a character.
+/// Returns the text before a character that the form leaves out.
 fn blanks_before<'t>(text: &'t str, form: &[Mapped], at: usize) -> &'t str {
     match at.checked_sub(1).and_then(|before| form.get(before)) {
         // None is left out within one character of the text that is several of the form.

@@ -42,12 +42,12 @@ use std::cell::OnceCell;
 pub(crate) use depth::behind;
 pub(crate) use normal::{plain, unescape};
 
-/// How far a text was from what is in the file. From strict to lenient.
+/// The distance of a text from that in the file, from strict to lenient. From strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchTier {
     /// Line ends, blanks at the end of lines, line feeds at either end of the text.
     LineEnds,
-    /// All lines are indented by more or less, or by tabs for blanks.
+    /// Every line is indented by more or less, or by tabs for blanks.
     Indentation,
     /// Quotes, dashes, blanks and other characters that look alike.
     LookAlikes,
@@ -70,7 +70,7 @@ impl MatchTier {
         Self::Anchored,
     ];
 
-    /// What was different, for people and models.
+    /// Describes the difference, for people and models.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             MatchTier::LineEnds => "line ends or blanks at the end of lines differ",
@@ -102,16 +102,16 @@ pub(crate) struct EditMatch {
     pub(crate) start: usize,
     /// After the last byte.
     pub(crate) end: usize,
-    /// What takes its place; its lines end as those around do.
+    /// New text; its lines end as those around it.
     pub(crate) replacement: String,
-    /// How far the old text was from it.
+    /// Distance of the old text.
     pub(crate) tier: MatchTier,
 }
 
-/// Why there is no place.
+/// The reason why there is no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoMatch {
-    /// Nothing is near enough.
+    /// No text is near enough.
     Nothing,
     /// Several places are, at these lines (from 1).
     Several(MatchTier, Vec<usize>),
@@ -119,7 +119,7 @@ pub(crate) enum NoMatch {
     Unclear(MatchTier, usize, &'static str),
 }
 
-/// What a tier found.
+/// The result of a tier.
 pub(super) enum Found {
     Nothing,
     One(EditMatch),

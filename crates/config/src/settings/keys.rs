@@ -11,7 +11,7 @@ macro_rules! keys {
     ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
         $(pub(super) const $name: Key = Key::new($key, keys!(@old $($old)?), $rule);)*
 
-        /// All keys.
+        /// Every key.
         pub(super) const ALL: &[Key] = &[$($name),*];
     };
     (@old) => { None };

@@ -59,7 +59,7 @@ impl Args {
         }
     }
 
-    /// Whether a host has added this argument, for itself.
+    /// Returns true if a host has added this argument for itself.
     pub(super) fn is_of_host(name: &str) -> bool {
         HOST_KEYS.contains(&name)
     }

@@ -15,7 +15,7 @@ pub const TICK: Duration = Duration::from_millis(100);
 /// is given for it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The same time while the call ends processes, which are asked before they are killed.
+/// Time for which a call may end processes, which are asked before they are killed.
 const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// The reason why a call must end early.

@@ -1,9 +1,9 @@
-//! What a person is asked before a call runs.
+//! Questions to a person before a call runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Whether a call may run.
+/// The need for a person's consent to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Confirmation {
     /// The call may run as it is.
@@ -27,7 +27,7 @@ impl Confirmation {
     }
 }
 
-/// What to show the person who decides.
+/// The details that a person who decides is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -69,7 +69,7 @@ pub enum ConfirmationDetails {
     Info {
         /// Heading.
         title: String,
-        /// What is about to happen.
+        /// Description of the call.
         prompt: String,
         /// Addresses that will be asked.
         urls: Vec<String>,
@@ -87,7 +87,7 @@ pub enum ConfirmationDetails {
     },
 }
 
-/// How much is asked.
+/// The approval mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
@@ -96,7 +96,7 @@ pub enum ApprovalMode {
     Default,
     /// Edits don't ask.
     AutoEdit,
-    /// Nothing asks.
+    /// Every call runs unasked.
     Yolo,
     /// Only reading kinds run.
     Plan,
@@ -106,7 +106,7 @@ impl ApprovalMode {
     /// The names of all modes, on command lines.
     pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
 
-    /// All modes, the one that lets the fewest calls run unasked first.
+    /// The modes, from the one that lets the fewest calls run unasked.
     pub const ASKING_MOST_FIRST: [Self; 4] =
         [Self::Plan, Self::Default, Self::AutoEdit, Self::Yolo];
 

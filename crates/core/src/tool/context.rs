@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum LiveOutput {
     /// Text that follows all that was shown before.
     Text(String),
-    /// All lines of a terminal, in the place of those shown before.
+    /// The lines of a terminal, in the place of those shown before.
     Ansi(Vec<Vec<super::AnsiToken>>),
     /// The state of a sub-agent as it is now.
     Subagent(super::SubagentProgress),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
 
-/// What sort of thing went wrong; serializes to the contract's names.
+/// The kind of an error; serializes to the contract's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -51,7 +51,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether a host should stop: only a full disk is beyond a model's reach.
+    /// Returns true if a host should stop: only a full disk is beyond a model's reach.
     pub fn is_fatal(self) -> bool {
         self == ErrorKind::NoSpaceLeft
     }
@@ -68,16 +68,16 @@ impl ErrorKind {
     }
 }
 
-/// Why a call failed, in words that a model can act on.
+/// The reason why a call failed, in words that a model can act on.
 #[derive(Debug)]
 pub struct ToolError {
-    /// What sort of thing went wrong.
+    /// Kind of the error.
     pub kind: ErrorKind,
-    /// One sentence that names the path or the argument.
+    /// Message: a sentence that names the path or the argument.
     pub message: String,
-    /// What to try next.
+    /// Advice for the next attempt.
     pub hint: Option<String>,
-    /// What lies beneath.
+    /// Underlying error.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -104,7 +104,7 @@ impl ToolError {
         self
     }
 
-    /// The same error for another caller, without what lies beneath.
+    /// Copies the error for another caller, without the underlying one.
     #[must_use]
     pub fn again(&self) -> Self {
         Self {

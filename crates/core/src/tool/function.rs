@@ -15,7 +15,7 @@ pub struct FunctionTool<P> {
     name: String,
     description: String,
     schema: Schema,
-    /// What calls do to the world; `None` if they leave it as it was.
+    /// Kind of calls; `None` if they only read.
     changes: Option<Kind>,
     run: Arc<Run<P>>,
 }

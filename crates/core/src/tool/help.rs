@@ -6,7 +6,7 @@ use super::{Parameter, Tool, parameters};
 use crate::text::visible;
 use serde_json::{Map, Value};
 
-/// How far texts are indented below a name, in characters.
+/// Indentation of texts below a name, in characters.
 const INDENT: usize = 6;
 
 /// The narrowest text, in characters.
@@ -90,7 +90,7 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
     page.text
 }
 
-/// How a call of the tool is typed.
+/// Returns a call of the tool as it is typed.
 fn synopsis(tool: &dyn Tool) -> String {
     let name = tool.name();
     let schema = tool.parameters();

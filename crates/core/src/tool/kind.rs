@@ -1,4 +1,4 @@
-//! What a tool does to the world.
+//! Kinds of tools, by their effect on the world.
 
 use serde::{Deserialize, Serialize};
 

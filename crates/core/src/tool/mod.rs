@@ -1,4 +1,4 @@
-//! What a tool is: the contract between those who write tools and those who call them.
+//! Tools: the contract between those who write tools and those who call them.
 //!
 //! The types follow Gemini CLI's tools API. Nothing here touches files, processes or the
 //! network; nothing here prints.
@@ -57,13 +57,13 @@ pub trait Tool: Send + Sync {
     /// The name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
 
-    /// What the tool does and when to use it, for the model.
+    /// Returns the purpose of the tool and when to use it, for the model.
     fn description(&self) -> &str;
 
     /// The JSON Schema of the arguments.
     fn parameters(&self) -> &Schema;
 
-    /// What callers go by.
+    /// Returns the facts that callers go by.
     fn info(&self) -> ToolInfo<'_>;
 
     /// Checks what the schema does not say of the arguments, and makes a call that can be
@@ -75,14 +75,15 @@ pub trait Tool: Send + Sync {
     /// other, and whatever else can be known before anything runs.
     fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-    /// What the tool takes besides the parameters of its schema. Most take nothing else.
+    /// Returns the arguments that the tool accepts besides the parameters of its schema, and its
+    /// help. Most take nothing else.
     fn usage(&self) -> Usage<'_> {
         Usage::default()
     }
 }
 
-/// What those who call a tool go by: policies, registries, declarations, and what runs side by
-/// side. A tool says all of it, so that nothing is taken for granted.
+/// The facts about a tool that policies, registries, declarations and schedulers go by. A tool says
+/// all of it, so that nothing is taken for granted.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
 pub struct ToolInfo<'a> {
@@ -90,24 +91,24 @@ pub struct ToolInfo<'a> {
     pub display_name: &'a str,
     /// Other names under which the tool may be called; never printed.
     pub aliases: &'a [&'a str],
-    /// What the tool does to the world.
+    /// Kind of the tool.
     pub kind: Kind,
-    /// Whether calls leave the world as it was.
+    /// True if calls leave the world as it was.
     pub is_read_only: bool,
-    /// Whether the same call once more changes nothing further.
+    /// True if a repeated call changes nothing further.
     pub is_idempotent: bool,
-    /// Whether calls reach beyond this machine, or may.
+    /// True if calls reach beyond this machine, or may.
     pub is_open_world: bool,
-    /// Whether calls report live output through [`Context::update_output`].
+    /// True if calls report live output through [`Context::update_output`].
     pub can_update_output: bool,
-    /// Whether [`Tool::build`] checks the arguments against the schema itself, as it must where it
+    /// True if [`Tool::build`] checks the arguments against the schema itself, as it must if it
     /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
     /// calls that.
     pub checks_arguments: bool,
     /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
     /// name it by.
     pub server: Option<(&'a str, &'a str)>,
-    /// What the MCP server says of the tool besides, such as `readOnlyHint`.
+    /// Annotations of the MCP server, such as `readOnlyHint`.
     pub annotations: Option<&'a Map<String, Value>>,
 }
 
@@ -169,15 +170,15 @@ pub fn declaration(tool: &dyn Tool) -> Value {
     })
 }
 
-/// One checked call of a tool.
+/// A checked call of a tool.
 pub trait ToolInvocation: Send {
-    /// What the call will do, in one line of markdown, before it runs.
+    /// Describes the call in one line of markdown, before it runs.
     fn describe(&self) -> String;
 
     /// The paths that the call reads or changes.
     fn locations(&self) -> Vec<Location>;
 
-    /// Whether a person must agree first, and what to show them.
+    /// Returns whether a person must agree first, and the details for the question.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ pub struct Location {
     /// Absolute. Printed as text; bytes that are not UTF-8 as `\x{ff}`.
     #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
-    /// One-based, where the call is about one line.
+    /// Line of the call, counted from 1, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }

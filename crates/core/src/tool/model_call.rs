@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One request to a model: what it took, and what came of it.
+/// A request to a model, its cost and its outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     /// Name of the model that has answered, or of the one that was asked.
@@ -23,7 +23,7 @@ pub struct TokenCounts {
     pub prompt: u64,
     /// Tokens of the answer.
     pub candidates: u64,
-    /// All tokens.
+    /// Number of all tokens.
     pub total: u64,
     /// Tokens of the prompt that were cached.
     pub cached: u64,

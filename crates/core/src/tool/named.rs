@@ -77,10 +77,10 @@ pub type PlacedLook = (Range<usize>, Look);
 /// A text as it grows.
 #[derive(Debug, Default)]
 pub struct NamedText {
-    /// What there is so far.
+    /// Text so far.
     pub text: String,
     odd: OddNames,
-    /// Where they are wanted.
+    /// Looks of its pieces, if they are wanted.
     looks: Option<Vec<PlacedLook>>,
 }
 
@@ -93,7 +93,7 @@ impl NamedText {
         }
     }
 
-    /// Whether what is added should say how it looks.
+    /// Returns true if added text should have a look.
     pub fn has_looks(&self) -> bool {
         self.looks.is_some()
     }
@@ -105,7 +105,7 @@ impl NamedText {
         self.look_from(start, look);
     }
 
-    /// What was added from this byte on has a look.
+    /// Gives the text from this byte on a look.
     fn look_from(&mut self, start: usize, look: Look) {
         if let Some(looks) = &mut self.looks {
             looks.push((start..self.text.len(), look));

@@ -9,11 +9,11 @@ pub struct Parameter<'a> {
     pub name: String,
     /// The type with its limits, such as `array of string, at least 1`.
     pub kind: String,
-    /// Whether a call, or the object that it is in, must have it.
+    /// True if a call, or the object that holds it, must have the parameter.
     pub is_required: bool,
-    /// What counts where it is missing.
+    /// Value of a missing parameter.
     pub default: Option<&'a Value>,
-    /// What it is for.
+    /// Purpose of the parameter.
     pub description: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! What a reference in a JSON Schema leads to.
+//! References in a JSON Schema.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
     }
 }
 
-/// Whether data is under a key of a schema, and not a schema.
+/// Returns true if a key of a schema holds data, and not a schema.
 pub fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
 }

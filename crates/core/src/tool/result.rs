@@ -1,4 +1,4 @@
-//! What a call gives back: content for the model, a display for people.
+//! Results of calls: content for the model, a display for people.
 
 use super::ErrorKind;
 use super::named::{NamedText, OddNames, PlacedLook};
@@ -14,9 +14,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
-    /// What goes into the model's history.
+    /// Content for the model's history.
     pub llm_content: LlmContent,
-    /// What a person sees.
+    /// Display for a person.
     pub return_display: Display,
     /// Present where the tool itself reports a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,24 +31,24 @@ pub struct ToolResult {
     /// limit of answers does not apply.
     #[serde(skip)]
     pub is_limited: bool,
-    /// What a search has found, which is among the data as `locations`: apart, because a
-    /// value of JSON would take ten times as much. Or what a tool lists; see
+    /// Places that a search has found, or a tool lists, which are among the data as `locations`:
+    /// apart, because a value of JSON would take ten times as much. Or what a tool lists; see
     /// [`Places`](super::Places).
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
-    /// What a terminal shows instead of the text, where that has colours.
+    /// Text with colours, for a terminal that has them.
     #[serde(skip)]
     pub terminal_text: Option<String>,
     /// The place of a command's output in the text, which says more of the command.
     #[serde(skip)]
     pub command_output: Option<Range<usize>>,
-    /// What people read instead of the text, where that is in a notation for models.
+    /// Text for people, if the content is in a notation for models.
     #[serde(skip)]
     pub text_for_people: Option<String>,
     /// Names in the text that are shown otherwise where it is printed as lines.
     #[serde(skip)]
     pub odd_names: OddNames,
-    /// How pieces of the text look on a terminal, where that was asked for.
+    /// Looks of the text's pieces on a terminal, if they were asked for.
     #[serde(skip)]
     pub looks: Vec<PlacedLook>,
 }
@@ -62,7 +62,7 @@ impl ToolResult {
         }
     }
 
-    /// The same for a text with names of files.
+    /// Makes a result of a text with names of files.
     pub fn named(text: NamedText) -> Self {
         let (text, odd_names, looks) = text.into_parts();
         Self {
@@ -153,7 +153,7 @@ pub struct TailToolCallRequest {
 pub enum LlmContent {
     /// Text.
     Text(String),
-    /// One part.
+    /// A single part.
     Part(Box<Part>),
     /// Parts and strings in order.
     List(Vec<PartOrText>),
@@ -175,7 +175,7 @@ pub enum PartOrText {
     Part(Box<Part>),
 }
 
-/// What a person sees of a result.
+/// The display of a result for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Display {
@@ -319,16 +319,16 @@ pub struct TodoList {
     pub todos: Vec<Todo>,
 }
 
-/// One task.
+/// A task of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Todo {
-    /// What is to be done.
+    /// Description of the task.
     pub description: String,
-    /// How far it is.
+    /// Progress of the task.
     pub status: TodoStatus,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say what they mean")]
@@ -351,7 +351,7 @@ impl TodoStatus {
     }
 }
 
-/// What a sub-agent is doing.
+/// The activities of a sub-agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubagentProgress {
@@ -376,7 +376,7 @@ impl SubagentProgress {
     }
 }
 
-/// One activity of a sub-agent.
+/// An activity of a sub-agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentActivity {
     /// The activity's id, by which a later report of it replaces this one.

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub struct Schema {
     text: Cow<'static, str>,
     value: OnceLock<Value>,
-    /// What arguments are checked against, where a model can't be told all of it.
+    /// Schema that arguments are checked against, if a model can't be given all of it.
     whole: Option<Value>,
 }
 
@@ -72,8 +72,8 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
-    /// What arguments are checked against: the schema itself, or the whole of which it tells a
-    /// model as much as it can.
+    /// Returns the schema that arguments are checked against: the declared one, or the whole of
+    /// which it is a part.
     pub fn whole(&self) -> &Value {
         self.whole.as_ref().unwrap_or_else(|| self.value())
     }

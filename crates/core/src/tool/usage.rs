@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-/// What a tool takes besides the parameters of its schema, and what helps to use it.
+/// The arguments that a tool accepts besides the parameters of its schema, and its help.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage<'a> {
     /// Other names of arguments, and what they are called in the schema.
@@ -122,7 +122,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// All names, with the one to write.
+    /// Returns all names, each with the one to write.
     pub(super) fn spellings(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let usage = self.tool.usage();
         let declared = self.declared.clone().unwrap_or_default();
@@ -136,7 +136,7 @@ impl<'a> Names<'a> {
         self.spellings().any(|(known, _)| known == name)
     }
 
-    /// Which of the arguments the tool would ignore.
+    /// Returns the arguments that the tool would ignore.
     pub(super) fn unknown<'n>(&self, args: &'n Map<String, Value>) -> Vec<&'n str> {
         if self.declared.is_none() {
             return Vec::new();
@@ -146,7 +146,7 @@ impl<'a> Names<'a> {
             .collect()
     }
 
-    /// What is required and was not given, under any name.
+    /// Returns the required parameters that were not given, under any name.
     pub(super) fn missing(&self, args: &Map<String, Value>) -> Vec<&'a str> {
         let is_given = |name: &&str| {
             let mut spellings = self.spellings().filter(|(_, own)| own == name);
@@ -200,7 +200,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// All that can be written, for a hint.
+    /// Returns the list of all arguments, for a hint.
     pub(super) fn list(&self) -> String {
         let required = required(self.tool.parameters());
         let others = self.spellings().map(|(_, own)| own);
@@ -255,7 +255,7 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     is_closed
 }
 
-/// Whether a schema says that there are no parameters, instead of nothing about them.
+/// Returns true if a schema says that there are no parameters, instead of nothing about them.
 fn takes_none(schema: &Schema) -> bool {
     let schema = schema.whole();
     let has_none = |map: &Map<String, Value>| map.is_empty();
@@ -317,8 +317,8 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     .with_hint(hint))
 }
 
-/// What to say besides of a call that lacks a required argument and has one that the tool does
-/// not know.
+/// Returns advice for a call that lacks a required argument and has one that the tool does not
+/// know.
 pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     let args = args.as_map();
     let names = Names::of(tool);

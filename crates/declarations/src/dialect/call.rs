@@ -8,7 +8,7 @@ use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
-/// One call of a message.
+/// A call of a message.
 #[derive(Debug)]
 pub struct DialectCall {
     /// The id by which the answer is known.
@@ -30,11 +30,11 @@ pub struct DialectRequest {
 /// The shape of an answer.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    /// One message with the role `tool`, or a list of such.
+    /// A message with the role `tool`, or a list of such.
     ToolMessages { is_list: bool },
-    /// One item `function_call_output`, or a list of such.
+    /// An item `function_call_output`, or a list of such.
     Outputs { is_list: bool },
-    /// One block `tool_result`, or a list of such.
+    /// A block `tool_result`, or a list of such.
     ToolResults { is_list: bool },
     /// A message of the user that holds such blocks.
     UserMessage,

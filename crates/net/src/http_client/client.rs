@@ -45,7 +45,7 @@ pub struct HttpTimeouts {
 #[derive(Debug, Default)]
 pub(super) struct CurrentCall {
     pub(super) cancel: Cancellation,
-    /// Whether the body is read in pieces, which may come as long as they like.
+    /// True if the body is read in pieces, which may come as long as they like.
     pub(super) is_in_pieces: bool,
 }
 

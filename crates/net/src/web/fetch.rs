@@ -6,7 +6,7 @@ use gemini_tools_network_link::addresses::{check, shown};
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// How long a server may take.
+/// Time limits for a server.
 const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(20),
@@ -14,20 +14,20 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: PAGE_TIME,
 };
 
-/// How long one page may take, redirects and all.
+/// Time limit for a page with its redirects.
 const PAGE_TIME: Duration = Duration::from_secs(40);
 
-/// How many redirects are followed.
+/// Number of redirects that are followed.
 const MAX_HOPS: usize = 10;
 
-/// What a page is asked for: text that needs no conversion, then pages.
+/// Value of `Accept`: text that needs no conversion, then pages.
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
     text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
-/// What came.
+/// A page, or another document.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Where it came from, after redirects.
+    /// Address of the document, after redirects.
     pub(super) url: Url,
     /// For example `text/html`, in lower case; empty where the server doesn't say.
     pub(super) media_type: String,
@@ -35,11 +35,11 @@ pub(super) struct Page {
     pub(super) charset: Option<String>,
     /// The content, decompressed.
     pub(super) bytes: Vec<u8>,
-    /// Why there is less than the server had.
+    /// The reason why a part is missing.
     pub(super) cut: Option<String>,
 }
 
-/// Why nothing came.
+/// The reason why nothing came.
 #[derive(Debug)]
 pub(super) enum FetchError {
     /// The address may not be asked.

@@ -5,12 +5,12 @@ use dom_query::Document;
 use dom_smoothie::{Config, Readability, TextMode};
 use url::Url;
 
-/// What a reader of the page does not see, or what no text can show.
+/// Elements that a reader of the page does not see, or that no text can show.
 const UNSEEN: &str = "script, style, template, svg, iframe, object, embed, canvas, noscript, \
     [hidden], [aria-hidden=\"true\"], [style*=\"display:none\"], [style*=\"display: none\"], \
     [style*=\"visibility:hidden\"], [style*=\"visibility: hidden\"]";
 
-/// What is around the main content of most pages.
+/// Elements around the main content of most pages.
 const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigation\"], \
     [role=\"banner\"], [role=\"contentinfo\"], [role=\"search\"]";
 
@@ -18,18 +18,18 @@ const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigati
 const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, label, figure, \
     figcaption, hgroup, center, optgroup, option";
 
-/// The same, where they belong to the main content.
+/// Elements around the main content, if they belong to it.
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
 /// The article must hold at least this share of a page's words to be all that matters: of lists,
 /// tables and references, Readability often finds one piece only.
 const MIN_SHARE: f64 = 0.4;
 
-/// The same, of a page that says that it is an article. What else there is are comments and
+/// Smallest share of a page that says that it is an article. What else there is are comments and
 /// the beginnings of other articles, which may be some times as long.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
-/// How a page says what it is, by the Open Graph protocol.
+/// Element that gives the type of a page, by the Open Graph protocol.
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
 /// See [`is_too_large`].
@@ -159,7 +159,7 @@ pub(super) fn is_too_deep(source: &str) -> bool {
     false
 }
 
-/// What Readability takes for the article of a page.
+/// The article of a page, as Readability finds it.
 struct Article {
     markdown: String,
     /// See [`count_words`].
@@ -242,7 +242,7 @@ pub(super) fn tidy(text: &str) -> String {
     out
 }
 
-/// What is between the tags, for pages that are too odd for a parser. Needs no stack and
+/// Returns the text between the tags, for pages that are too odd for a parser. Needs no stack and
 /// little memory.
 pub(super) fn bare_text(source: &str) -> String {
     let mut out = String::new();

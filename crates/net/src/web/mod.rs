@@ -1,4 +1,5 @@
-//! What built-in tools need the network for: pages, Google's search, and a model that corrects edits.
+//! Tasks of built-in tools that need the network: pages, Google's search, and a model that corrects
+//! edits.
 //!
 //! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they
 //! ask for, as a [`WebTask`]. `call_tool` has it done by another executable (`serve_tools --connect`),

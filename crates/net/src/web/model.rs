@@ -7,7 +7,7 @@ use crate::gemini_api::{
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use std::path::Path;
 
-/// What Gemini CLI's own tools ask.
+/// Model of Gemini CLI's own tools.
 const DEFAULT_MODEL: &str = "gemini-2.5-flash";
 
 /// The variable that names another model.

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// Why a command can't have its sandbox. Nothing was run then, and nothing must be run.
+/// The reason why a command can't have its sandbox. Nothing was run then, and nothing must be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {

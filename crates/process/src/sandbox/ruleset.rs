@@ -1,4 +1,4 @@
-//! What a sandboxed command may change, as a Landlock ruleset.
+//! The Landlock ruleset of a sandboxed command.
 
 use super::{SandboxError, unavailable};
 use gemini_tools_workspace::links::{Resolved, resolve};

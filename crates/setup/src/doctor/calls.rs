@@ -49,7 +49,7 @@ pub(super) struct Probe {
     pub(super) seen: ProgramRun,
 }
 
-/// Why it was not asked: the code and what is said of it.
+/// The reason why a probe was left out: its code and its explanation.
 pub(super) type NotProbed = (&'static str, Explanation);
 
 /// Asks the call command for a tool that is not there.

@@ -1,4 +1,4 @@
-//! What the discovery command declares, as Gemini CLI and the API see it.
+//! The output of the discovery command, as Gemini CLI and the API see it.
 
 use super::discovery::Found;
 use super::{DoctorReport, Setup, State, explain};
@@ -9,7 +9,7 @@ use gemini_tools_declarations::{self as declaration, Names};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What a declaration costs is felt from here, in tokens for all of them.
+/// Number of tokens from which the cost of all declarations is felt.
 const MANY_TOKENS: usize = 20_000;
 
 /// Rough, for JSON in English.

@@ -1,4 +1,4 @@
-//! What is there besides: hosts, the kernel's sandbox, the tools of project and user, servers.
+//! The environment: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::replay::{Timeouts, run};
 use super::setup::UNTRUSTED_IS_NOT_RUN;
@@ -201,8 +201,9 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// All that `get_tools lint` says of the tools of files and pairs, and of MCP servers: those that
-/// have to be asked only where `asks`. `missing` are servers that were reported already.
+/// Reports the findings of `get_tools lint` about the tools of files and pairs, and about MCP
+/// servers: those that have to be asked only if `asks`. `missing` are servers that were reported
+/// already.
 fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
     let settings = &setup.settings;
     let asks = if asks { Asks::Unknown } else { Asks::None };

@@ -62,7 +62,7 @@ pub struct DoctorReport {
     pub findings: Vec<Diagnostic>,
 }
 
-/// One thing that was looked at.
+/// A probe, and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fact {
     /// The subject of the fact, for people and programs.

@@ -1,4 +1,4 @@
-//! Whether a program can be started.
+//! The search for a program that can be started.
 
 use super::{Explanation, explain};
 use gemini_tools_core::text::show_path;

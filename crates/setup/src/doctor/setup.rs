@@ -1,4 +1,4 @@
-//! What the settings say of the two commands.
+//! The two commands in the settings.
 
 use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remedy};
 use gemini_tools_config::settings::{Scope, jsonc, strict_jsonc};

@@ -1,4 +1,4 @@
-//! Whether one of the two commands stands where the other belongs.
+//! The check for two commands that were swapped.
 //!
 //! A call command in the place of the discovery command waits for arguments that never come, as
 //! Gemini CLI then does. Ours are known by their names. Of others the call command is asked first,

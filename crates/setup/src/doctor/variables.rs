@@ -1,4 +1,4 @@
-//! What restricts calls, where that was said, and what of it reaches a call.
+//! Variables that restrict calls, their source, and those that reach a call.
 
 use super::{DoctorReport, Setup, explain};
 use gemini_tools_config::settings::Scope;

@@ -42,7 +42,7 @@ pub enum Purpose {
     Trust,
     /// Gemini CLI gets answers in the form for hosts.
     HostForm,
-    /// What was done before is taken back.
+    /// Undo of an earlier `init`.
     Undo,
 }
 
@@ -71,7 +71,7 @@ impl Purpose {
 pub struct Change {
     /// The file's path.
     pub path: PathBuf,
-    /// The same path with its links followed.
+    /// Path with its links followed.
     pub real: PathBuf,
     /// The text now; `None` where there is no file.
     pub before: Option<String>,

@@ -54,7 +54,7 @@ pub enum SetupScope {
 pub enum Allow {
     /// The tools that only read what is in the project.
     ReadOnly,
-    /// All.
+    /// Every tool.
     All,
     /// None: no rules are written.
     Nothing,

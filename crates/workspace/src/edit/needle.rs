@@ -19,9 +19,9 @@ const LONGEST_CHARACTER_BYTES: usize = 4;
 
 /// The text to look for, encoded.
 pub(super) struct Needle {
-    /// All of it, as it is.
+    /// Whole text, as it is.
     whole: Finder<'static>,
-    /// All of it, with line feeds as line ends. Its lines are not taken apart: a text may be a
+    /// Whole text, with line feeds as line ends. Its lines are not taken apart: a text may be a
     /// million of them.
     plain: Vec<u8>,
     line_feeds: usize,

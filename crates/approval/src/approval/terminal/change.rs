@@ -1,4 +1,4 @@
-//! What a person may change of a call, and the call that comes of it.
+//! Changes of a call by a person.
 
 use super::super::{ApprovalQuestion, Changed, Reply};
 use gemini_tools_core::registry::bare_name;

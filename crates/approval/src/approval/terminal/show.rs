@@ -1,4 +1,4 @@
-//! What a person is shown of a call, as text for a terminal.
+//! The text of a question on a terminal.
 //!
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.

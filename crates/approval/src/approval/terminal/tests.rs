@@ -155,7 +155,7 @@ fn asked(
     reply
 }
 
-/// The same for keys alone.
+/// Answers a question by keys alone.
 fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<Reply> {
     answered_of("t", confirmation, keys)
 }

@@ -59,7 +59,7 @@ pub(super) fn key<T>(
     }
 }
 
-/// Where the terminal has gone away with the session, the signal that says so comes a moment later.
+/// Waits a moment for the signal that says that the terminal has gone away with the session.
 fn gone<T>(cancel: &Cancellation, error: io::Error) -> io::Result<Pressed<T>> {
     std::thread::sleep(WAIT);
     match cancel.interruption() {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
-/// What the model is told that corrects an edit.
+/// System instruction of the model that corrects an edit.
 const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
     exactly once. Correct the edit. The search text that you give must be in the file literally \
     and exactly once, with all its whitespace, and must be where the instruction means; the \
@@ -19,11 +19,11 @@ const INSTRUCTION: &str = "An edit of a file has failed, because its search text
     instruction wants it already, say that no changes are required. If it is not clear where the \
     edit belongs, give an empty search text.";
 
-/// What a correction needs.
+/// The means of a correction.
 pub(super) struct Corrector {
     network: Arc<dyn Network>,
     instruction: String,
-    /// Whether the settings let a model correct.
+    /// True if the settings let a model correct.
     is_wanted: bool,
 }
 
@@ -107,7 +107,7 @@ impl Call {
         })
     }
 
-    /// Whether a model may correct: there is a credential and the settings let it. What
+    /// Returns true if a model may correct: there is a credential and the settings let it. What
     /// .geminiignore closes is not sent.
     pub(super) fn may_correct(&self, cx: &Context) -> bool {
         let edit = &self.edit;
@@ -172,7 +172,7 @@ impl Call {
     }
 }
 
-/// What a model makes of an edit.
+/// A model's correction of an edit.
 #[derive(Debug, Deserialize)]
 struct Correction {
     search: String,
@@ -183,7 +183,7 @@ struct Correction {
     explanation: String,
 }
 
-/// Whether an edit failed because its place is not known.
+/// Returns true if an edit failed because its place is not known.
 pub(super) fn is_miss(kind: ErrorKind) -> bool {
     matches!(
         kind,
