@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 const OPENINGS: &str = "What Whether How Who Whose Where Which Why One Those Such All Nothing It";
 
 /// Names that have others now.
-const OLD_NAMES: [&str; 6] = [
+const OLD_NAMES: [&str; 9] = [
     "warden",
     "mcp_client",
     "--print-repaired",
     "--replay",
+    "gemini-tools-gemini-api",
+    "gemini-tools-guarded-http",
     "gemini-tools-platform",
     "gemini-tools-startup",
+    "gemini-tools-web-tools",
 ];
 
 /// Parameters are described for a model, in other words.

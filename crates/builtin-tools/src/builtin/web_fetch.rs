@@ -31,7 +31,7 @@ const SHOWN_CHARS: usize = 100;
 const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
 /// Pages that are fetched at the same time, and the limits of all of them together, which
-/// `gemini-tools-web-tools` holds.
+/// `gemini-tools-net` holds.
 pub(super) const PAGES_AT_ONCE: u64 = 4;
 pub(super) const PAGES_BYTES: u64 = 12 * 1024 * 1024;
 pub(super) const PAGES_CHARS: usize = 400_000;

@@ -88,7 +88,7 @@ fn answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
     }
 }
 
-/// Does it in this process.
+/// The network of a program that has no executable beside it: tasks are done in this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InProcess;
 
