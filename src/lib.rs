@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`start`] | | the start of the executables |
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
-//! | [`serve`] | `gemini-tools-mcp-server` | the tools for MCP clients |
+//! | [`serve`] | `gemini-tools-mcp-sdk` | the tools for MCP clients |
 //! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
 //! | [`approval`] | `gemini-tools-approval` | the gate that every call passes, and asking a person |
 //! | [`session`] | `gemini-tools-approval` | what calls need, opened once |
@@ -16,9 +16,9 @@
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
-//! | [`network_helper`] | `gemini-tools-network-helper` | connections to MCP servers, for `serve_tools --connect` |
+//! | [`connect`] | `gemini-tools-mcp-sdk` | connections to MCP servers, for `serve_tools --connect` |
 //! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
-//! | [`network`] | `gemini-tools-network-link` | the way to `serve_tools --connect`, which reaches the network |
+//! | [`network`] | `gemini-tools-process` | the way to `serve_tools --connect`, which reaches the network |
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
 //! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
@@ -92,18 +92,18 @@ pub use gemini_tools_declarations::{self as declaration, ci, dialect};
 pub use gemini_tools_journal as journal;
 #[cfg(feature = "session")]
 pub use gemini_tools_mcp as mcp;
+#[cfg(feature = "serve_tools")]
+pub use gemini_tools_mcp_sdk::connect;
 #[cfg(feature = "serve")]
-pub use gemini_tools_mcp_server as serve;
+pub use gemini_tools_mcp_sdk::serve;
 #[cfg(feature = "agent")]
 pub use gemini_tools_net::gemini_api as genai;
 #[cfg(feature = "agent")]
 pub use gemini_tools_net::http_client as net;
-#[cfg(feature = "serve_tools")]
-pub use gemini_tools_network_helper as network_helper;
-#[cfg(feature = "session")]
-pub use gemini_tools_network_link::{self as network, Network};
 #[cfg(feature = "session")]
 pub use gemini_tools_policy as policy;
+#[cfg(feature = "session")]
+pub use gemini_tools_process::network::{self, Network};
 #[cfg(feature = "session")]
 pub use gemini_tools_process::{self as process, sandbox};
 #[cfg(feature = "get_tools")]

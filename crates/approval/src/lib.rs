@@ -8,7 +8,7 @@
 //!   rules once for a project, and makes calls with them.
 //!
 //! Rules are read and held against calls by `gemini-tools-policy`. The terminal is asked here; how
-//! the client of a server is asked is up to `gemini-tools-mcp-server`.
+//! the client of a server is asked is up to `gemini-tools-mcp-sdk`.
 //!
 //! # Example
 //!

@@ -10,7 +10,7 @@
 //! Without features there are the tools for files and memories; `shell` adds those for commands, and
 //! `web` those that reach the network.
 //!
-//! Pages, searches and a model are asked for by `gemini-tools-network-link`, which has another
+//! Pages, searches and a model are asked for by `gemini-tools-process`, which has another
 //! executable reach the network. Files are reached through `gemini-tools-workspace`, commands are run by `gemini-tools-process`,
 //! and whether a call may run is decided above, by `gemini-tools-policy` and
 //! `gemini-tools-approval`.

@@ -8,7 +8,7 @@
 use super::declare::Declared;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::hex;
-use gemini_tools_network_link::wire::Connect;
+use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::Program;
 use gemini_tools_workspace::atomic_file::write_cache;
 use gemini_tools_workspace::files::version;
@@ -234,7 +234,7 @@ mod tests {
     use super::{Known, read, write};
     use crate::declare::declare;
     use gemini_tools_core::diagnostic::Severity;
-    use gemini_tools_network_link::wire::Connect;
+    use gemini_tools_process::network::wire::Connect;
     use serde_json::json;
 
     #[test]

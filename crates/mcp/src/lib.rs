@@ -1,12 +1,12 @@
 //! Tools of MCP servers.
 //!
 //! The connections are held by an executable of their own, `serve_tools --connect`
-//! (`gemini-tools-network-helper`), which alone has the official SDK in it: `call_tool` and
+//! (`gemini-tools-mcp-sdk`), which alone has the official SDK in it: `call_tool` and
 //! `get_tools` start as fast as without. They resolve settings and trust, keep what servers have
-//! declared (`cache`), and talk with it over pipes ([`gemini_tools_network_link`]).
+//! declared (`cache`), and talk with it over pipes ([`gemini_tools_process::network`]).
 //!
 //! Whether a call of theirs may run is decided above; serving our own tools is in
-//! `gemini-tools-mcp-server`.
+//! `gemini-tools-mcp-sdk`.
 //!
 //! # Example
 //!

@@ -6,7 +6,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError, ToolInfo,
     ToolInvocation, ToolResult,
 };
-use gemini_tools_network_link::wire::Wanted;
+use gemini_tools_process::network::wire::Wanted;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::cache;
 use gemini_tools_config::settings::{McpServer, McpSettings, SettingsLines};
 use gemini_tools_core::text::show_path;
-use gemini_tools_network_link::wire::Connect;
+use gemini_tools_process::network::wire::Connect;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

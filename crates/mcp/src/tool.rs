@@ -7,7 +7,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
     ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
-use gemini_tools_network_link::wire::Wanted;
+use gemini_tools_process::network::wire::Wanted;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;

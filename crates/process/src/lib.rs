@@ -13,6 +13,7 @@
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
 //! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
 //! - [`program_run`]: a program that is run to its end, as a host does it;
+//! - [`network`]: the way to `serve_tools --connect`, which alone reaches the network, and the addresses that it may;
 //! - [`sandbox`]: the kernel's limits on a command;
 //! - [`supervisor`] and [`tree`]: the process that watches over a command, and all processes below it;
 //! - [`own`] and [`signals`]: this process, its caller and what ends it;
@@ -56,6 +57,7 @@ pub mod ending;
 pub mod jobs;
 pub mod line_client;
 pub mod log;
+pub mod network;
 pub mod own;
 pub mod piped;
 pub mod program;

@@ -35,7 +35,7 @@ fn run() -> u8 {
 /// the help: requests come as JSON lines on standard input, and when that ends, all servers end.
 fn connect(protocol: Option<&str>) -> u8 {
     if protocol == Some(&*gemini_tools::network::protocol()) {
-        return gemini_tools::network_helper::run();
+        return gemini_tools::connect::run();
     }
     log("--connect: another version has other messages; install executables of one version");
     2

@@ -4,7 +4,7 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
     Context, ErrorKind, FunctionTool, Kind, LiveOutput, Schema, ToolError, ToolResult,
 };
-use gemini_tools_mcp_server::{ServerInfo, registry};
+use gemini_tools_mcp_sdk::serve::{ServerInfo, registry};
 use serde::Deserialize;
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A program that serves tools of its own by `gemini_tools_mcp_server::registry`, as its client
+//! A program that serves tools of its own by `gemini_tools_mcp_sdk::serve::registry`, as its client
 //! sees it.
 
 use gemini_tools_test_harness::Workspace;

@@ -5,8 +5,8 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_network_link::Network;
-use gemini_tools_network_link::wire::WebTask;
+use gemini_tools_process::network::Network;
+use gemini_tools_process::network::wire::WebTask;
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
 use std::sync::Arc;

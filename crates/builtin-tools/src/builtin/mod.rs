@@ -37,7 +37,7 @@ use gemini_tools_core::tool::{
     Args, Context, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
 };
 #[cfg(feature = "full")]
-use gemini_tools_network_link::{Helper, Network};
+use gemini_tools_process::network::{Helper, Network};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;

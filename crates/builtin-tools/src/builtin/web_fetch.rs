@@ -11,11 +11,11 @@ use gemini_tools_core::tool::{
     ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_core::variables;
-use gemini_tools_network_link::Network;
-use gemini_tools_network_link::addresses::{
+use gemini_tools_process::network::Network;
+use gemini_tools_process::network::addresses::{
     AddressPolicy, HostRule, find, known_addresses, refusal, target,
 };
-use gemini_tools_network_link::wire::{FetchTask, WebTask};
+use gemini_tools_process::network::wire::{FetchTask, WebTask};
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::sockets::{PollFlags, connect_one, wait};
 use super::{AddressPolicy, HttpTimeouts, NetError};
 use base64::Engine;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_network_link::addresses::known_addresses;
+use gemini_tools_process::network::addresses::known_addresses;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

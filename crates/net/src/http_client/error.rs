@@ -1,6 +1,6 @@
 //! Errors of the network.
 
-use gemini_tools_network_link::addresses::NotPublic;
+use gemini_tools_process::network::addresses::NotPublic;
 use thiserror::Error;
 
 /// The reason why a request has no answer, or only part of one. No text of it holds a header or a

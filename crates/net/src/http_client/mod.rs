@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use gemini_tools_net::http_client::{AddressPolicy, HostRule, HttpClient, HttpTimeouts};
-//! use gemini_tools_network_link::addresses::{is_public, why_not_public};
+//! use gemini_tools_process::network::addresses::{is_public, why_not_public};
 //! use std::time::Duration;
 //!
 //! // Addresses of a machine's own network are not for a model, in whatever form they come.
@@ -51,5 +51,5 @@ mod sockets;
 pub use client::user_agent;
 pub use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Method, Response};
 pub use error::NetError;
-pub use gemini_tools_network_link::addresses::{AddressPolicy, HostRule, NotPublic};
+pub use gemini_tools_process::network::addresses::{AddressPolicy, HostRule, NotPublic};
 pub use proxy::address_for as proxy_address;

@@ -5,7 +5,7 @@
 
 use super::NetError;
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_network_link::addresses::without_asking;
+use gemini_tools_process::network::addresses::without_asking;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;

@@ -2,7 +2,7 @@
 
 use crate::http_client::{AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError};
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_network_link::addresses::{check, shown};
+use gemini_tools_process::network::addresses::{check, shown};
 use std::time::{Duration, Instant};
 use url::Url;
 

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use gemini_tools_core::tool::{Context, ErrorKind};
-//! use gemini_tools_network_link::wire::{FetchTask, WebAnswer, WebTask};
+//! use gemini_tools_process::network::wire::{FetchTask, WebAnswer, WebTask};
 //!
 //! // Only what the user has allowed is reached besides public addresses.
 //! let task = WebTask::Fetch(FetchTask {
@@ -34,8 +34,8 @@ pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
 use crate::gemini_api::ApiError;
 use gemini_tools_core::tool::{Context, Display, ErrorKind, ToolError, ToolResult, catch};
-use gemini_tools_network_link::Network;
-use gemini_tools_network_link::wire::{WebAnswer, WebTask};
+use gemini_tools_process::network::Network;
+use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use model::Model;
 use std::path::Path;
 

@@ -15,8 +15,10 @@ use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };
-use gemini_tools_network_link::addresses::{AddressPolicy, HostRule, is_local, refusal, target};
-use gemini_tools_network_link::wire::FetchTask;
+use gemini_tools_process::network::addresses::{
+    AddressPolicy, HostRule, is_local, refusal, target,
+};
+use gemini_tools_process::network::wire::FetchTask;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

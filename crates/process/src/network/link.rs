@@ -3,12 +3,12 @@
 //! The executable is beside ours and is started when it is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
-use crate::protocol;
-use crate::wire::{
+use crate::line_client::{LineClient, Reply, TICK};
+use crate::network::protocol;
+use crate::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
 };
 use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
-use gemini_tools_process::line_client::{LineClient, Reply, TICK};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use std::collections::BTreeSet;

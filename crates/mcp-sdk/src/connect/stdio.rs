@@ -25,7 +25,7 @@
 
 use super::environment;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
-use gemini_tools_network_link::wire::Connect;
+use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::{Piped, Program};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};

@@ -47,7 +47,7 @@ macro_rules! refuse_what_is_not_declared {
             request: rmcp::model::CustomRequest,
             _: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<rmcp::model::CustomResult, rmcp::ErrorData> {
-            Err($crate::refusal::unknown_request(&request))
+            Err($crate::serve::refusal::unknown_request(&request))
         }
 
         async fn list_prompts(
@@ -55,7 +55,7 @@ macro_rules! refuse_what_is_not_declared {
             _: Option<rmcp::model::PaginatedRequestParams>,
             _: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<rmcp::model::ListPromptsResult, rmcp::ErrorData> {
-            Err($crate::refusal::no_method("prompts/list"))
+            Err($crate::serve::refusal::no_method("prompts/list"))
         }
 
         async fn complete(
@@ -63,7 +63,7 @@ macro_rules! refuse_what_is_not_declared {
             _: rmcp::model::CompleteRequestParams,
             _: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<rmcp::model::CompleteResult, rmcp::ErrorData> {
-            Err($crate::refusal::no_method("completion/complete"))
+            Err($crate::serve::refusal::no_method("completion/complete"))
         }
     };
 }

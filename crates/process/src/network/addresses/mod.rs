@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_network_link::addresses::{AddressPolicy, find, known_addresses};
+//! use gemini_tools_process::network::addresses::{AddressPolicy, find, known_addresses};
 //!
 //! let found = find("Compare https://example.com/a with http://127.0.0.1/b, please.");
 //! assert_eq!(found.usable.len(), 2);

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "servers of today ask for roots")]
 
 use super::Out;
-use gemini_tools_network_link::wire::ClientMessage;
+use gemini_tools_process::network::wire::ClientMessage;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ListRootsResult, ProgressNotificationParam,
     ProgressToken, ProtocolVersion, Root, RootsCapabilities,

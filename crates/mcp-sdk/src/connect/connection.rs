@@ -4,8 +4,8 @@ use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
 use super::{OtherGreeting, Problem, http};
-use gemini_tools_network_link::wire::{Connect, FailureKind, Wanted};
 use gemini_tools_process::ending::Ending;
+use gemini_tools_process::network::wire::{Connect, FailureKind, Wanted};
 use gemini_tools_process::piped::Piped;
 use gemini_tools_process::signal_name;
 use rmcp::model::{

@@ -15,7 +15,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_mcp_server::{Http, HttpError};
+//! use gemini_tools_mcp_sdk::serve::{Http, HttpError};
 //!
 //! // A server is reached from this machine only, unless more is said.
 //! let refused = Http::new("0.0.0.0:0", Vec::new(), false);
@@ -112,7 +112,7 @@ pub fn run(options: ServeOptions) -> u8 {
 ///
 /// ```no_run
 /// use gemini_tools_core::registry::ToolRegistry;
-/// use gemini_tools_mcp_server::{ServerInfo, registry};
+/// use gemini_tools_mcp_sdk::serve::{ServerInfo, registry};
 /// use std::process::ExitCode;
 ///
 /// fn main() -> ExitCode {

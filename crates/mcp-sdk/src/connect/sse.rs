@@ -3,7 +3,7 @@
 
 use super::http;
 use gemini_tools_net::gemini_api::{self as genai, SseError};
-use gemini_tools_network_link::wire::Connect;
+use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};

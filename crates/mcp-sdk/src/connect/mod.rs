@@ -12,7 +12,7 @@
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
-//!     gemini_tools_network_helper::run().into()
+//!     gemini_tools_mcp_sdk::connect::run().into()
 //! }
 //! ```
 
@@ -27,7 +27,7 @@ mod stdio;
 use connection::{Connection, Until};
 use gemini_tools_core::json::{self, JsonError};
 use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
-use gemini_tools_network_link::wire::{
+use gemini_tools_process::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
 };
 use handler::Handler;

@@ -2,7 +2,7 @@
 //! speaks, by [`super::sse`].
 
 use gemini_tools_net::http_client as net;
-use gemini_tools_network_link::wire::Connect;
+use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;

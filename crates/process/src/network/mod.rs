@@ -4,7 +4,7 @@
 //! which is started when it is first needed and talked with over pipes: [`link`] starts it and
 //! waits for its answers, [`wire`] is what both say. [`Network`] is what built-in tools see of it,
 //! so that a program that uses the library can do the same without an executable. What is done
-//! there is in `gemini-tools-network-helper`. [`addresses`] finds addresses in a prompt, and decides
+//! there is in `gemini-tools-mcp-sdk`. [`addresses`] finds addresses in a prompt, and decides
 //! which of them may be reached.
 //!
 //! # Example
@@ -13,8 +13,8 @@
 //!
 //! ```
 //! use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-//! use gemini_tools_network_link::Network;
-//! use gemini_tools_network_link::wire::{WebAnswer, WebTask};
+//! use gemini_tools_process::network::Network;
+//! use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 //! use std::path::Path;
 //!
 //! #[derive(Debug)]
