@@ -10,8 +10,8 @@
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
 //! | [`serve`] | `gemini-tools-mcp-sdk` | the tools for MCP clients |
 //! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
-//! | [`approval`] | `gemini-tools-approval` | the gate that every call passes, and asking a person |
-//! | [`session`] | `gemini-tools-approval` | what calls need, opened once |
+//! | [`approval`] | `gemini-tools-policy` | the gate that every call passes, and asking a person |
+//! | [`session`] | `gemini-tools-session` | what calls need, opened once |
 //! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
@@ -22,8 +22,8 @@
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
 //! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
-//! | [`settings`] | `gemini-tools-config` | what tools obey of Gemini CLI's `settings.json` |
-//! | [`trust`] | `gemini-tools-config` | whether what a project brings may run |
+//! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
+//! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
 //! | [`dialect`] | `gemini-tools-declarations` | how other hosts and APIs write the same tools |
 //! | [`ci`] | `gemini-tools-declarations` | findings, for CI services |
@@ -31,7 +31,7 @@
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
-//! | [`commands`] | `gemini-tools-shell-analysis` | which commands a line of shell runs |
+//! | [`commands`] | `gemini-tools-shell` | which commands a line of shell runs |
 //! | [`tool`] | `gemini-tools-core` | what a tool is |
 //! | [`registry`] | `gemini-tools-core` | every tool by name |
 //! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
@@ -74,12 +74,8 @@
 pub use gemini_tools_agent as agent;
 #[cfg(feature = "session")]
 pub use gemini_tools_answers::{answer, output};
-#[cfg(feature = "session")]
-pub use gemini_tools_approval::{approval, session};
 #[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::builtin;
-#[cfg(feature = "session")]
-pub use gemini_tools_config::{settings, trust};
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
     colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
@@ -101,15 +97,19 @@ pub use gemini_tools_net::gemini_api as genai;
 #[cfg(feature = "agent")]
 pub use gemini_tools_net::http_client as net;
 #[cfg(feature = "session")]
-pub use gemini_tools_policy as policy;
+pub use gemini_tools_policy::{self as policy, approval};
 #[cfg(feature = "session")]
 pub use gemini_tools_process::network::{self, Network};
 #[cfg(feature = "session")]
 pub use gemini_tools_process::{self as process, sandbox};
+#[cfg(feature = "session")]
+pub use gemini_tools_session as session;
+#[cfg(feature = "session")]
+pub use gemini_tools_settings::{settings, trust};
 #[cfg(feature = "get_tools")]
 pub use gemini_tools_setup::{doctor, init};
 #[cfg(feature = "session")]
-pub use gemini_tools_shell_analysis as commands;
+pub use gemini_tools_shell as commands;
 #[cfg(any(
     feature = "call_tool",
     feature = "get_tools",

@@ -4,12 +4,12 @@ use super::call::{CallFailure, CallOutcome, CallRequest, CommandFailure};
 use super::external_commands;
 use super::pair::{CallNews, broken};
 use gemini_tools_answers::answer::Answer;
-use gemini_tools_approval::approval::Explanation;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
     Cancellation, Display, ErrorKind, Interruption, LlmContent, Location, ToolResult,
 };
+use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, Reply, TICK};
 use gemini_tools_process::program_run::MAX_STREAM_BYTES;
 use rustix::process::Signal;

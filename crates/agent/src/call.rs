@@ -1,10 +1,10 @@
 //! A call of a tool, from a model's request to its answer.
 
-use gemini_tools_approval::approval::Explanation;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
     ConfirmationDetails, DiffStat, Display, ErrorKind, Interruption, Kind,
 };
+use gemini_tools_policy::approval::Explanation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The agent: a host that hands a model the tools of two commands.
 //!
 //! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its calls that
-//! pass the [gate](gemini_tools_approval::approval), [`session`] goes on until the model is done,
+//! pass the [gate](gemini_tools_policy::approval), [`session`] goes on until the model is done,
 //! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
 //! [`report`]. A [`model_script`] takes the model's place. Nothing here prints.
 //!

@@ -10,13 +10,13 @@
 use super::batch_client::BatchClient;
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::external_commands::ExternalCommands;
-use gemini_tools_approval::approval::Explanation;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema,
 };
 use gemini_tools_declarations::{self as declaration, Names, OfServer};
+use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

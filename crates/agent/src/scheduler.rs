@@ -6,12 +6,12 @@ use super::call::{
 };
 use super::event::Event;
 use super::pair::{CallNews, DiscoveredTool, Pair};
-use gemini_tools_approval::approval::{
-    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
-};
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use gemini_tools_policy::approval::{
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
+};
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
 
@@ -368,8 +368,8 @@ impl Runner<'_> {
 #[cfg(test)]
 mod tests {
     use super::proposed;
-    use gemini_tools_approval::approval::Explanation;
     use gemini_tools_core::tool::{ConfirmationDetails, DiffStat};
+    use gemini_tools_policy::approval::Explanation;
 
     #[test]
     fn the_share_of_a_model_is_its_own_diff() {

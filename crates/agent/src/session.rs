@@ -11,12 +11,12 @@ use super::record::{CallProgress, Line, OpenCall, SessionRecord, StoredSession};
 use super::scheduler::{FinishedCalls, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
-use gemini_tools_approval::approval::{ApprovalPrompt, Gate};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Interruption, Kind};
 use gemini_tools_net::gemini_api::{
     ApiError, ApiErrorKind, Attempt, BorrowedRequest, Content, FinishReason, GeminiClient,
     GenerateContentRequest, GenerationConfig, Part, RequestTool,
 };
+use gemini_tools_policy::approval::{ApprovalPrompt, Gate};
 use serde_json::value::RawValue;
 use std::sync::Mutex;
 use std::time::Instant;

@@ -12,8 +12,7 @@
 //!
 //! Pages, searches and a model are asked for by `gemini-tools-process`, which has another
 //! executable reach the network. Files are reached through `gemini-tools-workspace`, commands are run by `gemini-tools-process`,
-//! and whether a call may run is decided above, by `gemini-tools-policy` and
-//! `gemini-tools-approval`.
+//! and whether a call may run is decided above, by `gemini-tools-policy`.
 //!
 //! # Example
 //!

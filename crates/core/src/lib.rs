@@ -20,8 +20,7 @@
 //! - [`version`]: which build the executables are.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
-//! is decided in `gemini-tools-policy` and `gemini-tools-approval`:
-//! [`registry::ToolRegistry::execute`] asks neither.
+//! is decided in `gemini-tools-policy`: [`registry::ToolRegistry::execute`] does not ask it.
 //!
 //! # Example
 //!

@@ -19,7 +19,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
-use gemini_tools_shell_analysis::analyse;
+use gemini_tools_shell::analyse;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! The variables of a tool's programs.
 
-use gemini_tools_config::settings::reference;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_settings::settings::reference;
 use std::ffi::OsString;
 use std::path::Path;
 

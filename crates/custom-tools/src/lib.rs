@@ -10,14 +10,14 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! `gemini-tools-config` decides about trust, `gemini-tools-process` runs programs, and
+//! `gemini-tools-settings` decides about trust, `gemini-tools-process` runs programs, and
 //! `gemini-tools-declarations` repairs and judges declarations.
 //!
 //! # Example
 //!
 //! ```
-//! use gemini_tools_config::settings::Settings;
-//! use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
+//! use gemini_tools_settings::settings::Settings;
+//! use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 //! use gemini_tools_custom_tools::lint_tools;
 //! use gemini_tools_mcp::Asks;
 //!
@@ -65,12 +65,12 @@ pub use lint::{Lint, lint_tools};
 
 use catalogue::{Listed, Scan};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
-use gemini_tools_config::settings::UNTRUSTED;
-use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Source, bare_name};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, Tool, ToolError};
+use gemini_tools_settings::settings::UNTRUSTED;
+use gemini_tools_settings::trust::ProjectTrust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;
 use serde_json::json;

@@ -1,10 +1,10 @@
 //! Finds arguments of a call that would become a program, or part of a program's text.
 //!
 //! Owned here: the programs that take code among their words, and where. Which programs a command
-//! starts in turn (`timeout 5 wc`) is told by `gemini-tools-shell-analysis`.
+//! starts in turn (`timeout 5 wc`) is told by `gemini-tools-shell`.
 
 use super::words::Word;
-use gemini_tools_shell_analysis::{Command, analyse};
+use gemini_tools_shell::{Command, analyse};
 
 /// The text that stands for a free argument in a command that is analysed, before the index of
 /// its element.

@@ -4,7 +4,6 @@
 use super::manifest::Running;
 use super::whose;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
-use gemini_tools_config::trust::Trust;
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
@@ -13,6 +12,7 @@ use gemini_tools_process::command::{
 use gemini_tools_process::ending::{Ending, GRACE};
 use gemini_tools_process::sandbox::Sandbox;
 use gemini_tools_process::sandbox_error;
+use gemini_tools_settings::trust::Trust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use rustix::fd::AsFd;

@@ -11,8 +11,8 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_config::settings::Settings;
-//! use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
+//! use gemini_tools_settings::settings::Settings;
+//! use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 //! use gemini_tools_mcp::Mcp;
 //!
 //! let dir = tempfile::tempdir()?;

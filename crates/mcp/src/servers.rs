@@ -1,9 +1,9 @@
 //! The MCP servers of the settings.
 
 use super::cache;
-use gemini_tools_config::settings::{McpServer, McpSettings, SettingsLines};
 use gemini_tools_core::text::show_path;
 use gemini_tools_process::network::wire::Connect;
+use gemini_tools_settings::settings::{McpServer, McpSettings, SettingsLines};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

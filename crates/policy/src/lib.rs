@@ -9,13 +9,13 @@
 //!
 //! Nothing is parsed or compiled where there are no rules.
 //!
-//! What becomes of a [`Verdict`] is up to `gemini-tools-approval`: it asks the user where one must
-//! be asked, and keeps the answers.
+//! [`approval`] has the one gate that every call passes: it asks the user where one must be asked,
+//! and keeps the answers.
 //!
 //! # Example
 //!
 //! ```
-//! use gemini_tools_config::settings::Settings;
+//! use gemini_tools_settings::settings::Settings;
 //! use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall, Tier};
 //! use serde_json::json;
 //! use std::path::Path;
@@ -49,6 +49,7 @@
 //! assert_eq!(decide("git status; $x"), Decision::Deny);
 //! ```
 
+pub mod approval;
 mod defaults;
 mod file;
 mod rule;
@@ -65,11 +66,11 @@ pub use shell::is_shell;
 pub use sources::{Extra, mode_from_env};
 
 use gemini_tools_builtin_tools::builtin;
-use gemini_tools_config::trust::ProjectTrust;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{bare_name, nearest};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
+use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use super::text;
 use super::{Decision, Mode, PolicyCall, Tier};
 use fancy_regex::Regex;
-use gemini_tools_shell_analysis::{Command, mentions};
+use gemini_tools_shell::{Command, mentions};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 

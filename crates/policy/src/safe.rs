@@ -1,7 +1,7 @@
 //! Commands that are known to only look at the workspace, and commands that are known to do
 //! harm: those that Gemini CLI 0.61 knows.
 
-use gemini_tools_shell_analysis::{Analysis, Command};
+use gemini_tools_shell::{Analysis, Command};
 use std::path::{Component, Path};
 
 /// Programs that print, and read no files, whatever their arguments.

@@ -3,7 +3,7 @@
 
 use super::rule::{Condition, Entry, Source};
 use super::{Decision, Mode, PolicyCall, Rule, Tier};
-use gemini_tools_config::settings::{Scope, Settings};
+use gemini_tools_settings::settings::{Scope, Settings};
 use std::path::PathBuf;
 
 /// The lists of the settings and of the command line.
@@ -166,7 +166,7 @@ pub fn tool_of_entry(entry: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::{Decision, Mode, Policy, PolicyCall};
-    use gemini_tools_config::settings::Settings;
+    use gemini_tools_settings::settings::Settings;
     use serde_json::{Map, json};
     use std::path::Path;
 

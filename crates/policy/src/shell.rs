@@ -3,7 +3,7 @@
 //!
 //! # How it works
 //!
-//! [`gemini_tools_shell_analysis::analyse`] gives the commands of a line, and the parts whose
+//! [`gemini_tools_shell::analyse`] gives the commands of a line, and the parts whose
 //! commands can't be known (`unresolved`). `check_analysed` then asks the rules in this order:
 //!
 //! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
@@ -31,7 +31,7 @@ use super::{
     Decider, Decision, Mode, Policy, PolicyCall, Rule, Verdict, defaults, rule_verdict, safe, text,
 };
 use gemini_tools_core::tool::Kind;
-use gemini_tools_shell_analysis::{Analysis, Command, analyse};
+use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
 /// The names that Gemini CLI gives the tool that runs commands.

@@ -2,11 +2,11 @@
 
 use super::settings::Lists;
 use super::{Decision, Mode, Policy, PolicyFile, Tier, file};
-use gemini_tools_config::settings::{Settings, UNTRUSTED, system_directory};
-use gemini_tools_config::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables;
+use gemini_tools_settings::settings::{Settings, UNTRUSTED, system_directory};
+use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::files::is_of_the_system;
 use std::io::{Error, ErrorKind, Read};

@@ -7,10 +7,10 @@
 #[path = "../../../fuzz/shell/lines.rs"]
 mod lines;
 
-use gemini_tools_config::settings::Settings;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_policy::{Decision, Extra, Mode, Policy, PolicyCall};
-use gemini_tools_shell_analysis::analyse;
+use gemini_tools_settings::settings::Settings;
+use gemini_tools_shell::analyse;
 use landlock::{
     ABI, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, path_beneath_rules,
 };

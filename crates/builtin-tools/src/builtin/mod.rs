@@ -28,8 +28,6 @@ pub use memory_hosts::MemoryHost;
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 
-#[cfg(feature = "full")]
-use gemini_tools_config::settings::Settings;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
@@ -38,6 +36,8 @@ use gemini_tools_core::tool::{
 };
 #[cfg(feature = "full")]
 use gemini_tools_process::network::{Helper, Network};
+#[cfg(feature = "full")]
+use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;

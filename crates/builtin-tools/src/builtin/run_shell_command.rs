@@ -18,7 +18,7 @@ use gemini_tools_process::signal_name;
 use gemini_tools_process::supervisor::Supervised;
 use gemini_tools_process::tree;
 use gemini_tools_process::tree::Identity;
-use gemini_tools_shell_analysis::analyse;
+use gemini_tools_shell::analyse;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use rustix::fd::AsFd;
 use serde::Deserialize;

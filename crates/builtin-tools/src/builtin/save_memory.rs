@@ -9,7 +9,7 @@ use super::memory::insertion;
 use super::memory_hosts::MemoryHost;
 use super::{BuiltinTool, ToolEnv};
 #[cfg(feature = "full")]
-use gemini_tools_config::settings::Settings;
+use gemini_tools_settings::settings::Settings;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Limit, Location,
     Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,

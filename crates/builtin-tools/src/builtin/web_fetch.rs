@@ -4,7 +4,7 @@
 //! fetches the pages and has a model read them.
 
 use super::{BuiltinTool, ToolEnv};
-use gemini_tools_config::settings::Settings;
+use gemini_tools_settings::settings::Settings;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, Schema,

@@ -1,7 +1,7 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
-use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Reply, terminal};
 use gemini_tools_policy::SessionGrant;
+use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Reply, terminal};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -127,7 +127,7 @@ pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
 #[cfg(test)]
 mod tests {
     use super::{Text, is_possible};
-    use gemini_tools_approval::approval::Reply;
+    use gemini_tools_policy::approval::Reply;
     use serde_json::json;
 
     fn text(always: Option<&'static str>) -> Text {

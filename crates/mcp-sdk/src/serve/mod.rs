@@ -9,7 +9,7 @@
 //! settings, rules or tools have changed on disk.
 //!
 //! What the tools do, and whether a call may run, is up to the
-//! [session](gemini_tools_approval::session) that a client's calls are made in; a program's own
+//! [session](gemini_tools_session) that a client's calls are made in; a program's own
 //! [registry](registry()) makes every call.
 //!
 //! # Example
@@ -50,8 +50,8 @@ pub use http::{DEFAULT_ADDRESS, Http, HttpError};
 pub use registry::ServerInfo;
 
 use connection::Connection;
-use gemini_tools_approval::session::PolicyOptions;
 use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_session::PolicyOptions;
 use registry::RegistryConnection;
 use server::Server;
 use std::io;

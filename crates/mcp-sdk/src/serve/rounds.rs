@@ -7,8 +7,8 @@
 //! to it counts for nothing else.
 
 use super::ask::Text;
-use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
 use gemini_tools_core::text::hex;
+use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
 use rmcp::ErrorData;
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
@@ -159,7 +159,7 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Answers, Open, RecordedAnswers, are_needed};
-    use gemini_tools_approval::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+    use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
     use rmcp::model::ProtocolVersion;
     use serde_json::{Map, Value, json};
 

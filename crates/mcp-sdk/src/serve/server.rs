@@ -3,11 +3,11 @@
 use super::ServeOptions;
 use super::running::{Running, Started};
 use super::watch::WatchedFiles;
-use gemini_tools_approval::session::{Session, with_time_limit};
 use gemini_tools_builtin_tools::builtin::MemoryHost;
-use gemini_tools_config::settings::{Settings, home};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_session::{Session, with_time_limit};
+use gemini_tools_settings::settings::{Settings, home};
 use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;

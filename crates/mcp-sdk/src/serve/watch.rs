@@ -1,9 +1,9 @@
 //! The files that decide about tools: settings, trust, rules, custom tools.
 
-use gemini_tools_approval::session::PolicyOptions;
-use gemini_tools_config::settings::{Scope, Settings, system_directory};
-use gemini_tools_config::trust::{Fingerprint, TrustRecord};
 use gemini_tools_policy::Extra;
+use gemini_tools_session::PolicyOptions;
+use gemini_tools_settings::settings::{Scope, Settings, system_directory};
+use gemini_tools_settings::trust::{Fingerprint, TrustRecord};
 use gemini_tools_workspace::stamp::Stamp;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -103,8 +103,8 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
 #[cfg(test)]
 mod tests {
     use super::WatchedFiles;
-    use gemini_tools_approval::session::PolicyOptions;
-    use gemini_tools_config::settings::Settings;
+    use gemini_tools_session::PolicyOptions;
+    use gemini_tools_settings::settings::Settings;
     use std::fs;
 
     #[test]

@@ -7,7 +7,7 @@
 
 use super::tokens::AccessToken;
 use super::{ApiError, ApiErrorKind, default_credentials, login};
-use gemini_tools_config::env_file;
+use gemini_tools_settings::env_file;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::fmt;
 use std::path::Path;
@@ -386,7 +386,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 fn selected_type(text: &str) -> Option<String> {
-    let value = gemini_tools_config::settings::jsonc(text).ok()?;
+    let value = gemini_tools_settings::settings::jsonc(text).ok()?;
     let new = &value["security"]["auth"]["selectedType"];
     let old = &value["selectedAuthType"];
     new.as_str().or_else(|| old.as_str()).map(str::to_owned)

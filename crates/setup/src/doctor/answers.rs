@@ -4,10 +4,10 @@ use super::variables::reaches_calls;
 use super::{DoctorReport, Setup, State, explain};
 use crate::init::OUTPUT;
 use gemini_tools_answers::answer::Form;
-use gemini_tools_config::env_file;
-use gemini_tools_config::trust::gemini_cli_trusts;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, Variable, host_name};
+use gemini_tools_settings::env_file;
+use gemini_tools_settings::trust::gemini_cli_trusts;
 use gemini_tools_workspace::file_owner::FileOwner;
 
 const FORMS: &str = "Choose host (text) or part (JSON).";

@@ -3,11 +3,11 @@
 use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, explain};
-use gemini_tools_config::settings::reference;
 use gemini_tools_core::text::excerpt;
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::program_run::{Input, ProgramRun};
+use gemini_tools_settings::settings::reference;
 use std::time::Duration;
 
 /// After this Gemini CLI's users think that it hangs.

@@ -24,10 +24,10 @@ pub use rules::tool_names;
 
 use crate::init::active_content;
 use environment::InstalledHost;
-use gemini_tools_config::settings::{Settings, variables_in};
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_policy::{Extra, Policy};
+use gemini_tools_settings::settings::{Settings, variables_in};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;

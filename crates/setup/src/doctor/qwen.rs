@@ -1,8 +1,8 @@
 //! Tells what the settings of qwen-code name, a fork of Gemini CLI with settings of its own.
 
 use super::{DoctorReport, Setup, State, explain};
-use gemini_tools_config::settings::jsonc;
 use gemini_tools_core::text::show_path;
+use gemini_tools_settings::settings::jsonc;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
 

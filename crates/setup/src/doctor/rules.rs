@@ -3,12 +3,12 @@
 use super::{AFTER_0_8, DoctorReport, Setup, explain};
 use crate::init::MODES_BUT_PLAN;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
-use gemini_tools_config::settings::{Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_custom_tools::Custom;
 use gemini_tools_policy::{Decision, Mode, PolicyCall, PolicyFile, Tier};
+use gemini_tools_settings::settings::{Settings, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Map;

@@ -1,10 +1,10 @@
 //! The two commands in the settings.
 
 use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remedy};
-use gemini_tools_config::settings::{Scope, jsonc, strict_jsonc};
-use gemini_tools_config::trust::{Trust, TrustedBy, Untrusted, gemini_cli_trusts};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
+use gemini_tools_settings::settings::{Scope, jsonc, strict_jsonc};
+use gemini_tools_settings::trust::{Trust, TrustedBy, Untrusted, gemini_cli_trusts};
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     );
     report.fact("call", format!("{} ({})", call.text, call.file));
     hosts_trust(setup, report);
-    let expanded = |text: &str| gemini_tools_config::settings::expanded(text);
+    let expanded = |text: &str| gemini_tools_settings::settings::expanded(text);
     Some(Commands {
         discovery: expanded(&discovery.text),
         call: expanded(&call.text),

@@ -1,10 +1,10 @@
 //! Variables that restrict calls, their source, and those that reach a call.
 
 use super::{DoctorReport, Setup, explain};
-use gemini_tools_config::settings::Scope;
 use gemini_tools_core::ancestors;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING, Variable, host_name};
+use gemini_tools_settings::settings::Scope;
 
 /// Keys of settings that restrict calls.
 const KEYS: [&str; 9] = [

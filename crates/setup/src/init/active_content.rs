@@ -1,7 +1,7 @@
 //! The files of a project that Gemini CLI would obey once it trusts the directory.
 //!
 //! Gemini CLI takes much more from a trusted directory than
-//! [`gemini_tools_config::trust::WATCHED`]: `.env`, which can send the user's key to another
+//! [`gemini_tools_settings::trust::WATCHED`]: `.env`, which can send the user's key to another
 //! server, commands, agents, skills, extensions, hooks, its sandbox and its system prompt. New
 //! versions add to that, so that everything counts but what is known to be only text.
 

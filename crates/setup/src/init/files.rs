@@ -1,8 +1,8 @@
 //! The texts of the files that are added, and the commands that settings name.
 
 use super::Allow;
-use gemini_tools_config::settings::{expanded, jsonc, variables_in};
 use gemini_tools_core::tool::Kind;
+use gemini_tools_settings::settings::{expanded, jsonc, variables_in};
 use serde_json::Value;
 
 /// The modes of Gemini CLI but Plan mode, where a rule without `modes` counts too.

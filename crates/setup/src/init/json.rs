@@ -1,6 +1,6 @@
 //! Values in a file of JSON with comments, put in and taken out without touching anything else.
 
-use gemini_tools_config::settings::{jsonc, strict_jsonc};
+use gemini_tools_settings::settings::{jsonc, strict_jsonc};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;

@@ -22,14 +22,14 @@ pub use lock::Lock;
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
 use files::{CALL, DISCOVERY, Named, Pair, pair_file, policy, quoted, split_program};
-use gemini_tools_config::env_file;
-use gemini_tools_config::settings::expanded;
-use gemini_tools_config::trust::Trust;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_core::variables::host_name;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
+use gemini_tools_settings::env_file;
+use gemini_tools_settings::settings::expanded;
+use gemini_tools_settings::trust::Trust;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
 use json::Set;
@@ -396,7 +396,7 @@ impl SetupPlan {
 
     /// Adds the project to Gemini CLI's trusted folders.
     fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
-        let folders = gemini_tools_config::trust::folders_path(Some(home));
+        let folders = gemini_tools_settings::trust::folders_path(Some(home));
         let Some(folders) = folders.map_err(|e| InitError::new(root, e))? else {
             return Ok(());
         };

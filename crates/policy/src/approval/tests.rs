@@ -1,9 +1,9 @@
 //! The gate, tested with a call and a list of answers.
 
 use super::{Changed, Explanation, Gate, GatedCall, MAX_CHANGES, Passed, Refusal, Reply};
-use gemini_tools_config::settings::Settings;
+use crate::{Mode, Policy, PolicyCall, ServerTool, Tier};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Kind};
-use gemini_tools_policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
+use gemini_tools_settings::settings::Settings;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,10 @@
 //! The session of a project: settings, workspace, tools and rules, opened once.
+//!
+//! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
+//! `gemini-tools-policy`.
 
-use crate::approval::{
-    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
-};
 use gemini_tools_answers::answer::to_line;
 use gemini_tools_builtin_tools::builtin::{self, MemoryHost, ToolEnv};
-use gemini_tools_config::settings::{Settings, UndoSettings, home};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::Judged;
 use gemini_tools_core::registry::ToolRegistry;
@@ -18,7 +17,11 @@ use gemini_tools_custom_tools as custom;
 use gemini_tools_declarations::dialect::restore;
 use gemini_tools_journal::{Journal, Limits};
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
+use gemini_tools_policy::approval::{
+    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
+};
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
+use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::keep::Keeper;
 use serde_json::{Map, Value, json};

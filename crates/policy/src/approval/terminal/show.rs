@@ -4,9 +4,9 @@
 //! characters that can be seen.
 
 use super::super::{ApprovalQuestion, Reply};
+use crate::SessionGrant;
 use gemini_tools_core::text::is_deceptive;
 use gemini_tools_core::tool::ConfirmationDetails;
-use gemini_tools_policy::SessionGrant;
 
 /// A longer text is shown by its first and last lines.
 const MAX_LINES: usize = 60;

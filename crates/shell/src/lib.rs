@@ -6,7 +6,7 @@
 //! reads the line as bash would, and says what it does not know.
 //!
 //! ```
-//! use gemini_tools_shell_analysis::analyse;
+//! use gemini_tools_shell::analyse;
 //!
 //! let analysis = analyse("cd build && LANG=C xargs -n1 rm <list | tee log");
 //! assert_eq!(analysis.root_commands(), ["cd", "xargs", "rm", "tee"]);

@@ -15,8 +15,8 @@
 //! A project that is not trusted can't give itself more, but its settings can be stricter:
 //!
 //! ```
-//! use gemini_tools_config::settings::Settings;
-//! use gemini_tools_config::trust::{ProjectTrust, Trust, Untrusted};
+//! use gemini_tools_settings::settings::Settings;
+//! use gemini_tools_settings::trust::{ProjectTrust, Trust, Untrusted};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let root = dir.path().canonicalize()?;

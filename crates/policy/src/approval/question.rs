@@ -1,8 +1,8 @@
 //! Questions to a person about a call, and the possible answers.
 
 use super::Changed;
+use crate::{self as policy, SessionGrant};
 use gemini_tools_core::tool::{ConfirmationDetails, Location};
-use gemini_tools_policy::{self as policy, SessionGrant};
 use serde_json::{Map, Value};
 
 /// An explanation of what a call would do.
