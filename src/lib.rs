@@ -24,9 +24,9 @@
 //! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
 //! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
-//! | [`declaration`] | `gemini-tools-declarations` | declarations of others, repaired |
-//! | [`dialect`] | `gemini-tools-declarations` | how other hosts and APIs write the same tools |
-//! | [`ci`] | `gemini-tools-declarations` | findings, for CI services |
+//! | [`declaration`] | `gemini-tools-custom-tools` | declarations of others, repaired |
+//! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
+//! | [`ci`] | `gemini-tools-custom-tools` | findings, for CI services |
 //! | [`net`] | `gemini-tools-net` | the way to the network |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
@@ -83,7 +83,7 @@ pub use gemini_tools_core::{
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(feature = "session")]
-pub use gemini_tools_declarations::{self as declaration, ci, dialect};
+pub use gemini_tools_custom_tools::{ci, declarations as declaration, dialect};
 #[cfg(feature = "session")]
 pub use gemini_tools_journal as journal;
 #[cfg(feature = "session")]

@@ -15,7 +15,7 @@ use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema,
 };
-use gemini_tools_declarations::{self as declaration, Names, OfServer};
+use gemini_tools_custom_tools::declarations::{self as declaration, Names, OfServer};
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@
 //! - [`output`]: writing to standard output, so that a host reads every character whole.
 //!
 //! What a result holds is up to the tools (`gemini-tools-core` has its type), what other APIs and
-//! hosts make of it up to `gemini-tools-declarations`.
+//! hosts make of it up to `gemini-tools-custom-tools`.
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
 //! Diagnostics for people and for CI: findings of `lint` and `doctor`, and faults of settings,
 //! policies, tools' files and declarations.
 //!
-//! Owned here: the type and its text on one line. `gemini-tools-declarations` writes the formats of
+//! Owned here: the type and its text on one line. `gemini-tools-custom-tools` writes the formats of
 //! CI services.
 
 use crate::text::show_path;

@@ -10,8 +10,11 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! `gemini-tools-settings` decides about trust, `gemini-tools-process` runs programs, and
-//! `gemini-tools-declarations` repairs and judges declarations.
+//! [`declarations`] repairs and refuses declarations, also those of MCP servers, [`dialect`] writes
+//! declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in the
+//! formats of CI services.
+//!
+//! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
 //!
 //! # Example
 //!
@@ -19,7 +22,6 @@
 //! use gemini_tools_settings::settings::Settings;
 //! use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 //! use gemini_tools_custom_tools::lint_tools;
-//! use gemini_tools_mcp::Asks;
 //!
 //! let dir = tempfile::tempdir()?;
 //! let root = dir.path().canonicalize()?;
@@ -36,7 +38,7 @@
 //!
 //! let mut settings = Settings::default();
 //! settings.trust = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
-//! let lint = lint_tools(&settings, None, &root, Asks::None)?;
+//! let lint = lint_tools(&settings, None, &root)?;
 //! assert_eq!((lint.files, lint.tools), (1, 1), "{:?}", lint.findings);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -44,6 +46,9 @@
 mod block;
 mod call;
 mod catalogue;
+pub mod ci;
+pub mod declarations;
+pub mod dialect;
 mod env;
 mod files;
 mod kept;

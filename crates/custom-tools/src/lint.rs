@@ -7,8 +7,7 @@ use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
 use gemini_tools_core::text::{counted, show_path};
-use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_mcp::{Asks, Mcp};
+use gemini_tools_core::tool::ToolError;
 use gemini_tools_process::command::find_program;
 use gemini_tools_settings::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
@@ -63,9 +62,8 @@ impl Lint {
     }
 }
 
-/// Checks the tools that can be called in the project in `root`, an absolute path: those of files,
-/// of pairs and of MCP servers. `asks` names the servers that are started for it; `home` is the
-/// user's home directory.
+/// Checks the tools of files and of pairs that can be called in the project in `root`, an absolute
+/// path, and reports MCP servers that are left out. `home` is the user's home directory.
 ///
 /// # Errors
 ///
@@ -74,7 +72,6 @@ pub fn lint_tools(
     settings: &Settings,
     home: Option<&Path>,
     root: &Path,
-    asks: Asks,
 ) -> Result<Lint, ToolError> {
     let custom = Custom::open(home, root, &settings.trust);
     let (mut lint, pairs) = look(&custom);
@@ -98,15 +95,6 @@ pub fn lint_tools(
         lines.place(&mut finding);
         finding
     }));
-    let root = root.to_owned();
-    if let Some(mcp) = Mcp::open(settings, home, &root, std::slice::from_ref(&root)) {
-        let audit = mcp.audit(asks, &Cancellation::default());
-        lint.servers = audit.servers;
-        lint.findings.extend(audit.findings);
-        for (name, server) in &audit.tools {
-            lint.take_tool_of_server(name, server);
-        }
-    }
     Ok(lint)
 }
 

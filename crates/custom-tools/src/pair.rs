@@ -11,6 +11,7 @@ use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use super::{env, kept};
+use crate::declarations::{self as declaration, Names};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::message::FunctionResponse;
@@ -19,7 +20,6 @@ use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location, PartOrText,
     ResultError, ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_declarations::{self as declaration, Names};
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_workspace::stamp::Stamp;

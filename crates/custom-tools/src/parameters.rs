@@ -2,8 +2,8 @@
 
 use super::keys::{Keys, Parameter};
 use super::report::{Report, nearest};
+use crate::declarations::json_type;
 use gemini_tools_core::tool::Schema;
-use gemini_tools_declarations::json_type;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -2,8 +2,11 @@
 
 use super::declare::HeldBack;
 use super::session::Mcp;
+use gemini_tools_config::settings::Settings;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_custom_tools::Lint;
+use std::path::Path;
 
 /// The code of a finding on a server of which nothing is known, as it was not asked.
 pub const NOT_ASKED: &str = "not-asked";
@@ -19,45 +22,59 @@ pub enum Asks {
     All,
 }
 
-/// The findings of an audit.
-#[derive(Debug, Default)]
-pub struct Audit {
-    /// By server.
-    pub findings: Vec<Diagnostic>,
-    /// The tools that can be used: name and server.
-    pub tools: Vec<(String, String)>,
-    /// Number of servers.
-    pub servers: usize,
+/// Adds the findings about the MCP servers of the project in `root`, and takes the names of their
+/// tools. `asks` names the servers that are started for it; `home` is the user's home directory.
+pub fn lint_servers(
+    lint: &mut Lint,
+    settings: &Settings,
+    home: Option<&Path>,
+    root: &Path,
+    asks: Asks,
+) {
+    let root = root.to_owned();
+    if let Some(mcp) = Mcp::open(settings, home, &root, std::slice::from_ref(&root)) {
+        mcp.lint(lint, asks, &Cancellation::default());
+    }
 }
 
 impl Mcp {
-    /// Looks at what the servers declare, where it is known or they may be asked.
-    pub fn audit(&self, asks: Asks, cancel: &Cancellation) -> Audit {
+    /// Adds the findings about what the servers declare, where it is known or they may be asked.
+    fn lint(&self, lint: &mut Lint, asks: Asks, cancel: &Cancellation) {
         let of_settings = |note: String| Diagnostic::error("settings", "", "", note);
-        let mut audit = Audit {
-            findings: self.take_notes().into_iter().map(of_settings).collect(),
-            servers: self.servers.len(),
-            ..Audit::default()
-        };
+        let faults = self.take_notes().into_iter().map(of_settings);
+        lint.findings.extend(faults);
+        lint.servers = self.servers.len();
         let failures = match asks {
             Asks::None => Vec::new(),
             Asks::Unknown => self.ask_all(false, cancel),
             Asks::All => self.ask_all(true, cancel),
         };
+        let mut tools = Vec::new();
         for at in 0..self.servers.len() {
             let failure = failures.iter().find(|(failed, _)| *failed == at);
-            self.audit_server(at, failure.map(|(_, reason)| reason.as_str()), &mut audit);
+            let failure = failure.map(|(_, reason)| reason.as_str());
+            self.lint_server(at, failure, &mut lint.findings, &mut tools);
         }
         // Only a server whose tools were asked for just now has any.
         let changes = self.take_notes().into_iter();
         let change = |note: String| Diagnostic::warning("changed", "", "", note);
-        audit.findings.extend(changes.map(change));
-        audit
+        lint.findings.extend(changes.map(change));
+        for (name, server) in tools {
+            lint.take_tool_of_server(&name, server);
+        }
     }
 
-    fn audit_server(&self, at: usize, failure: Option<&str>, audit: &mut Audit) {
+    /// Adds the findings about a server to `findings`, and its tools that can be used to `tools`,
+    /// each with the server's name.
+    fn lint_server<'a>(
+        &'a self,
+        at: usize,
+        failure: Option<&str>,
+        findings: &mut Vec<Diagnostic>,
+        tools: &mut Vec<(String, &'a str)>,
+    ) {
         let server = &self.servers[at];
-        let mut say = |finding: Diagnostic| audit.findings.push(finding.of_server(&server.name));
+        let mut say = |finding: Diagnostic| findings.push(finding.of_server(&server.name));
         if let Some(reason) = failure {
             let message = format!("It has no tools: {reason}.");
             let help = format!("See {}.", server.entry());
@@ -86,7 +103,7 @@ impl Mcp {
         }
         for tool in known.tools.iter().filter(|t| server.offers(&t.original)) {
             let Some(held) = &tool.held else {
-                audit.tools.push((tool.name.clone(), server.name.clone()));
+                tools.push((tool.name.clone(), &server.name));
                 continue;
             };
             let rule = match held {

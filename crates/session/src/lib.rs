@@ -14,7 +14,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
-use gemini_tools_declarations::dialect::restore;
+use gemini_tools_custom_tools::dialect::restore;
 use gemini_tools_journal::{Journal, Limits};
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::approval::{

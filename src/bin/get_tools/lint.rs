@@ -7,7 +7,7 @@ use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::declaration::check_list;
 use gemini_tools::diagnostic::{Diagnostic, Origin};
-use gemini_tools::mcp::Asks;
+use gemini_tools::mcp::{Asks, lint_servers};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::{show_path, visible};
 use std::ffi::OsStr;
@@ -84,7 +84,9 @@ pub(crate) fn run(task: &LintTask) -> u8 {
 fn check_tools(root: &Path, asks: Asks) -> Result<Lint, String> {
     let home = home();
     let settings = Settings::load(home.as_deref(), root);
-    lint_tools(&settings, home.as_deref(), root, asks).map_err(|e| e.to_string())
+    let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
+    lint_servers(&mut lint, &settings, home.as_deref(), root, asks);
+    Ok(lint)
 }
 
 fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {

@@ -4,7 +4,7 @@ use super::server::Project;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{Cancellation, Tool};
-use gemini_tools_declarations::dialect::Hints;
+use gemini_tools_custom_tools::dialect::Hints;
 use gemini_tools_mcp::McpDeclaration;
 use rmcp::model;
 use serde_json::{Map, Value};

@@ -8,7 +8,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Context;
 use gemini_tools_custom_tools::lint_tools;
-use gemini_tools_mcp::{Asks, NOT_ASKED};
+use gemini_tools_mcp::{Asks, NOT_ASKED, lint_servers};
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::network::link::launcher;
 use gemini_tools_process::program_run::Input;
@@ -207,7 +207,7 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
 fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
     let settings = &setup.settings;
     let asks = if asks { Asks::Unknown } else { Asks::None };
-    let mut lint = match lint_tools(settings, setup.home, setup.root, asks) {
+    let mut lint = match lint_tools(settings, setup.home, setup.root) {
         Ok(lint) => lint,
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";
@@ -220,6 +220,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
             return;
         }
     };
+    lint_servers(&mut lint, settings, setup.home, setup.root, asks);
     let is_told = |finding: &Diagnostic| match &finding.place.origin {
         Some(Origin::Server(name)) => missing.contains(&name.as_str()),
         _ => false,

@@ -1,10 +1,7 @@
-//! Declarations of tools: those of others repaired, ours for other APIs, and findings about them.
+//! Declarations of discovery commands, of custom tools and of MCP servers, unwrapped and repaired.
 //!
-//! - This module unwraps, repairs and refuses declarations of discovery commands, of custom tools
-//!   and of MCP servers, and reports what was done. One rule for all: what is certain is repaired
-//!   and reported, what is not costs that tool and no other.
-//! - [`dialect`] writes declarations, calls and results as other hosts and APIs do.
-//! - [`ci`] writes findings in the formats of CI services.
+//! One rule for all: what is certain is repaired and reported, what is not costs that tool and no
+//! other.
 //!
 //! Nothing here reads files, runs a tool or prints. Who has the declarations printed, and who shows
 //! the findings, is up to the callers.
@@ -12,7 +9,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_declarations::{Names, read};
+//! use gemini_tools_custom_tools::declarations::{Names, read};
 //!
 //! let printed = br#"[
 //!     {"name": "count words", "description": "Counts.", "parameters": {"type": "OBJECT"}},
@@ -27,11 +24,9 @@
 //!
 //! // What was repaired and what was left out is told.
 //! assert!(!compiled.findings.is_empty());
-//! # Ok::<(), gemini_tools_declarations::ReadError>(())
+//! # Ok::<(), gemini_tools_custom_tools::declarations::ReadError>(())
 //! ```
 
-pub mod ci;
-pub mod dialect;
 mod hidden;
 mod names;
 mod printed;

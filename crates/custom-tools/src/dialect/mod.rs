@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_declarations::dialect::{Dialect, DialectRequest, GeminiDeclaration};
+//! use gemini_tools_custom_tools::dialect::{Dialect, DialectRequest, GeminiDeclaration};
 //!
 //! let declaration: GeminiDeclaration = serde_json::from_str(
 //!     r#"{
