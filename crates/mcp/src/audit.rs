@@ -2,10 +2,10 @@
 
 use super::declare::HeldBack;
 use super::session::Mcp;
-use gemini_tools_config::settings::Settings;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_custom_tools::Lint;
+use gemini_tools_settings::settings::Settings;
 use std::path::Path;
 
 /// The code of a finding on a server of which nothing is known, as it was not asked.
