@@ -85,8 +85,6 @@ pub use gemini_tools_custom_tools as custom;
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools::{ci, declarations as declaration, dialect};
 #[cfg(feature = "session")]
-pub use gemini_tools_journal as journal;
-#[cfg(feature = "session")]
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve_tools")]
 pub use gemini_tools_mcp_sdk::connect;
@@ -120,7 +118,7 @@ pub mod start;
 #[cfg(feature = "agent")]
 pub use gemini_tools_net::web;
 #[cfg(feature = "files")]
-pub use gemini_tools_workspace as workspace;
+pub use gemini_tools_workspace::{self as workspace, journal};
 
 /// Version as the executables' `--version` prints it after their name: the package's version, then,
 /// if the build knew them, the commit and its day in UTC, as `0.1.0 (abc1234, 2026-11-21)`.

@@ -15,14 +15,15 @@ use gemini_tools_core::tool::{
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
-use gemini_tools_journal::{Journal, Limits};
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
 };
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
+use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::journal::{Caller, Journal, Limits};
 use gemini_tools_workspace::keep::Keeper;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -33,6 +34,9 @@ use std::time::Duration;
 
 /// Seconds until a call ends by itself.
 const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
+
+/// The variable that names the session that calls belong to.
+pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
 
 /// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -488,10 +492,44 @@ fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
 fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
     let home = workspace.home().filter(|_| wanted.enabled)?;
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
-    let journal = Journal::new(home.to_owned(), limits, &wanted.exclude);
+    let journal = Journal::new(home.to_owned(), limits, &wanted.exclude, caller);
     let journal = Arc::new(journal);
     workspace.keep_changes(Arc::clone(&journal) as Arc<dyn Keeper>);
     Some(journal)
+}
+
+/// Returns the program and the session that make changes: the session as the environment names it, the program as the
+/// process that has started this one.
+fn caller() -> Caller {
+    let own = || {
+        let program = std::env::current_exe().ok();
+        let name = program.as_deref().and_then(Path::file_stem);
+        let name = name.map(|name| name.to_string_lossy().into_owned());
+        (i32::try_from(std::process::id()).unwrap_or(0), name)
+    };
+    let (pid, name) = parent().unwrap_or_else(own);
+    let program = name.unwrap_or_else(|| "unknown".to_owned());
+    let chosen = gemini_tools_core::variables::value(SESSION);
+    let chosen = chosen.and_then(|id| id.into_string().ok());
+    let session = chosen.unwrap_or_else(|| {
+        let start = Identity::find(pid).map_or(0, |identity| identity.start_time);
+        format!("{program}-{pid}-{start}")
+    });
+    Caller { program, session }
+}
+
+/// Returns the process that has started this one, and its name.
+#[cfg(target_os = "linux")]
+fn parent() -> Option<(i32, Option<String>)> {
+    let pid = i32::try_from(std::os::unix::process::parent_id()).ok()?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some((pid, Some(name.trim_end().to_owned())))
+}
+
+/// Returns nothing: the process that has started this one can't be found out here.
+#[cfg(not(target_os = "linux"))]
+fn parent() -> Option<(i32, Option<String>)> {
+    None
 }
 
 /// A call before the gate.

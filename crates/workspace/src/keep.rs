@@ -1,4 +1,4 @@
-//! Old contents that a write removes, for a keeper: see `gemini-tools-journal`.
+//! Old contents that a write removes, for a keeper: see `journal`.
 //!
 //! When the new content is ready, the keeper is asked where the old file is to go and what is to
 //! be recorded. The old file, which the write would remove, is renamed, and one line is appended to

@@ -48,10 +48,10 @@
 //!   `.gitignore` and its like;
 //! - [`files`] and [`links`]: whose a file is and who may write to it, and where a path leads;
 //! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
-//! - `overflow` and `atomic_file`, with the feature `home-files`, and [`stamp`]: files of our own in
-//!   the user's home directory.
+//! - [`journal`]: the changes that tools have made, and taking them back;
+//! - [`overflow`], [`atomic_file`] and [`stamp`]: files of our own in the user's home directory.
 //!
-//! JSON and settings are unknown here: what is read and written, and whether it may be, is up to
+//! Settings are unknown here: what is read and written, and whether it may be, is up to
 //! the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they are.
 //!
 //! # Guarantees
@@ -83,7 +83,6 @@
 struct Readme;
 
 mod access;
-#[cfg(feature = "home-files")]
 pub mod atomic_file;
 pub mod diff;
 pub mod edit;
@@ -91,13 +90,13 @@ pub mod file_owner;
 pub mod files;
 mod git_config;
 pub mod ignore;
+pub mod journal;
 pub mod keep;
 pub mod line_endings;
 pub mod lines;
 pub mod links;
 pub mod media;
 mod new_file;
-#[cfg(feature = "home-files")]
 pub mod overflow;
 pub mod pattern;
 mod processors;

@@ -1,6 +1,6 @@
 //! The journal of what tools have changed, and taking changes back.
 //!
-//! Each write of a tool asks the journal first (`keeper`, by [`Keeper`](gemini_tools_workspace::keep::Keeper)), and in the
+//! Each write of a tool asks the journal first (`keeper`, by [`Keeper`](crate::keep::Keeper)), and in the
 //! very step in which the new file gets its name, the old one is renamed into the journal and a line is appended to its
 //! log: no content is copied, and a kill leaves both or neither. A line says whose change it was and what the file was
 //! before and after. Nothing is ever rewritten: hours are directories, and go as a whole (`prune`). An undo (`undo`)
@@ -22,7 +22,7 @@
 //!
 //! ```
 //! use gemini_tools_core::tool::Cancellation;
-//! use gemini_tools_journal::{Filter, History, Journal, Limits, Undo};
+//! use gemini_tools_workspace::journal::{Caller, Filter, History, Journal, Limits, Undo};
 //! use gemini_tools_workspace::{Workspace, keep::ChangeOrigin};
 //! use std::io::Write;
 //! use std::sync::Arc;
@@ -32,7 +32,8 @@
 //! std::fs::create_dir(&root)?;
 //! let root = root.canonicalize()?;
 //! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
-//! let journal = Journal::new(home.clone(), Limits::default(), &[]);
+//! let caller = || Caller { program: "editor".to_owned(), session: "today".to_owned() };
+//! let journal = Journal::new(home.clone(), Limits::default(), &[], caller);
 //! workspace.keep_changes(Arc::new(journal));
 //!
 //! std::fs::write(root.join("a.txt"), "one\n")?;
@@ -63,14 +64,10 @@ pub use history::{Filter, History};
 pub use prune::prune;
 pub use undo::{FileOutcome, Refusal, UNDO, Undo};
 
-use gemini_tools_process::tree::Identity;
-use gemini_tools_workspace::pattern::PatternSet;
+use crate::pattern::PatternSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The variable that names the session that calls belong to.
-pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
 
 /// The limits of age and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,13 +104,19 @@ pub struct Journal {
     /// True if the caller removes what is over the limits.
     is_pruned_by_caller: AtomicBool,
     is_prune_due: AtomicBool,
-    host: OnceLock<Host>,
+    find_caller: fn() -> Caller,
+    caller: OnceLock<Caller>,
 }
 
 impl Journal {
     /// Makes a journal below the home directory `home`. `exclude` has globs as in `.gitignore`: files by these names, or below
-    /// directories by these names, are not kept.
-    pub fn new(home: PathBuf, limits: Limits, exclude: &[String]) -> Self {
+    /// directories by these names, are not kept. `find_caller` is called at the first change.
+    pub fn new(
+        home: PathBuf,
+        limits: Limits,
+        exclude: &[String],
+        find_caller: fn() -> Caller,
+    ) -> Self {
         let mut patterns = PatternSet::default();
         for pattern in exclude {
             let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
@@ -131,7 +134,8 @@ impl Journal {
             exclude: patterns,
             is_pruned_by_caller: AtomicBool::new(false),
             is_prune_due: AtomicBool::new(false),
-            host: OnceLock::new(),
+            find_caller,
+            caller: OnceLock::new(),
         }
     }
 
@@ -155,42 +159,9 @@ impl Journal {
 
 /// The program and the session that have changes made.
 #[derive(Debug)]
-struct Host {
-    by: String,
-    session: String,
-}
-
-impl Host {
-    /// Finds them by what the caller says in the environment, and else by the process that has started this one.
-    fn find() -> Self {
-        let own = || {
-            let program = std::env::current_exe().ok();
-            let name = program.as_deref().and_then(std::path::Path::file_stem);
-            let name = name.map(|name| name.to_string_lossy().into_owned());
-            (i32::try_from(std::process::id()).unwrap_or(0), name)
-        };
-        let (pid, name) = parent().unwrap_or_else(own);
-        let by = name.unwrap_or_else(|| "unknown".to_owned());
-        let chosen = gemini_tools_core::variables::value(SESSION);
-        let chosen = chosen.and_then(|id| id.into_string().ok());
-        let session = chosen.unwrap_or_else(|| {
-            let start = Identity::find(pid).map_or(0, |identity| identity.start_time);
-            format!("{by}-{pid}-{start}")
-        });
-        Self { by, session }
-    }
-}
-
-/// Returns the process that has started this one, and its name.
-#[cfg(target_os = "linux")]
-fn parent() -> Option<(i32, Option<String>)> {
-    let pid = rustix::process::getppid()?.as_raw_nonzero().get();
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some((pid, Some(name.trim_end().to_owned())))
-}
-
-/// Returns nothing: the process that has started this one can't be found out here.
-#[cfg(not(target_os = "linux"))]
-fn parent() -> Option<(i32, Option<String>)> {
-    None
+pub struct Caller {
+    /// The name of the program.
+    pub program: String,
+    /// The name of the session.
+    pub session: String,
 }

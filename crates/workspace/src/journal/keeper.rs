@@ -1,11 +1,11 @@
 //! Writing the journal, at each write of a tool.
 
+use super::Journal;
 use super::entry::{Entry, FileState, OldContent, Stamp};
 use super::place;
-use super::{Host, Journal};
-use gemini_tools_workspace::keep::{Backup, Change, Keeper};
-use gemini_tools_workspace::lines::read_at;
-use gemini_tools_workspace::{OpenFile, show_path};
+use crate::keep::{Backup, Change, Keeper};
+use crate::lines::read_at;
+use crate::{OpenFile, show_path};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -59,10 +59,10 @@ impl Keeper for Journal {
         let id = change.origin.id.clone().unwrap_or_else(new_id);
         let at = now();
         let (dir, log) = self.open_hour(at / place::HOUR_MILLIS)?;
-        let host = self.host.get_or_init(Host::find);
+        let caller = self.caller.get_or_init(self.find_caller);
         let mut entry = Entry::new(id, at, change.path);
-        entry.by.clone_from(&host.by);
-        entry.session.clone_from(&host.session);
+        entry.by.clone_from(&caller.program);
+        entry.session.clone_from(&caller.session);
         entry.tool.clone_from(&change.origin.tool);
         entry.call.clone_from(&change.origin.call);
         entry.undoes.clone_from(&change.origin.undoes);
@@ -112,7 +112,7 @@ pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
 fn stamped(stat: &Stat) -> FileState {
     FileState {
         stamp: Stamp::from(stat),
-        mode: gemini_tools_workspace::files::mode(stat),
+        mode: crate::files::mode(stat),
         sha256: None,
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
         Err(Errno::NOENT) => return Ok(None),
         dir => dir?,
     };
-    gemini_tools_workspace::files::check_private(&dir)?;
+    crate::files::check_private(&dir)?;
     Ok(Some(dir))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Err
         Err(Errno::NOENT) => Ok(None),
         opened => {
             let opened = opened?;
-            gemini_tools_workspace::files::check_private(&opened)?;
+            crate::files::check_private(&opened)?;
             Ok(Some(opened))
         }
     }
