@@ -11,8 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Last line of the generated part.
-const MARK: &str =
-    "<!-- Written by UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages up to here. -->";
+const MARK: &str = "<!-- Generated up to here: UPDATE_TOOL_PAGES=1, see CONTRIBUTING.md. -->";
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
@@ -35,29 +34,31 @@ fn kind_of(tool: &BuiltinTool) -> String {
     kind.as_str().unwrap_or_default().to_owned()
 }
 
-fn yes(is: bool) -> &'static str {
-    if is { "yes" } else { "no" }
+/// Returns the line below a tool's description: its kind, names and hints.
+fn facts(tool: &BuiltinTool) -> String {
+    let info = &tool.info;
+    let mut facts = format!("Kind `{}`, shown as {}.", kind_of(tool), info.display_name);
+    if !info.aliases.is_empty() {
+        let names: Vec<String> = info.aliases.iter().map(|a| format!("`{a}`")).collect();
+        facts += &format!(" Also called {}.", names.join(", "));
+    }
+    for (is_so, fact) in [
+        (info.is_idempotent, " Idempotent."),
+        (info.is_open_world, " May reach beyond this machine."),
+        (info.can_update_output, " Shows output while it runs."),
+    ] {
+        if is_so {
+            facts += fact;
+        }
+    }
+    facts
 }
 
 /// Returns all of a tool's page that comes from the code.
 fn page(tool: &BuiltinTool) -> String {
-    let BuiltinTool {
-        name, info, usage, ..
-    } = tool;
-    let mut page = format!("# {name}\n\n{}\n", cell(tool.description));
-    let names: Vec<String> = info.aliases.iter().map(|a| format!("`{a}`")).collect();
-    page.push_str(&format!(
-        "\n| | |\n|---|---|\n| Kind | {} |\n| Name for people | {} |\n| Other names | {} |\n\
-         | The same call once more changes nothing further | {} |\n\
-         | May reach beyond this machine | {} |\n\
-         | Tells output while it runs | {} |\n",
-        kind_of(tool),
-        info.display_name,
-        names.join(", "),
-        yes(info.is_idempotent),
-        yes(info.is_open_world),
-        yes(info.can_update_output),
-    ));
+    let BuiltinTool { name, usage, .. } = tool;
+    let description = cell(tool.description);
+    let mut page = format!("# {name}\n\n{description}\n\n{}\n", facts(tool));
     let schema: Value = serde_json::from_str(tool.schema()).expect("a schema is JSON");
     let rows = parameters(&schema).into_iter().map(|parameter| {
         format!(
@@ -114,8 +115,7 @@ fn page(tool: &BuiltinTool) -> String {
     section(&mut page, "Errors", "| `errorType` | When |", &rows);
     let examples = usage.examples.join("\n");
     page.push_str(&format!(
-        "\n## Calls\n\n`call_tool {name} --help` prints what this page says so far.\n\n\
-         ```sh\n{examples}\n```\n\n{MARK}\n"
+        "\n## Calls\n\n```sh\n{examples}\n```\n\n{MARK}\n"
     ));
     page
 }
