@@ -48,8 +48,6 @@ class Command:
     before: Optional[Callable[[], None]] = None
     # Untimed, after each run: how much of its time was not its own, in ms.
     foreign_ms: Optional[Callable[[], float]] = None
-    # One that fails is left out with a note instead of failing the workload.
-    optional: bool = False
     samples: list = field(default_factory=list)
 
     def median_ms(self):
@@ -171,29 +169,21 @@ def wait_quiet(stopwatch, most_secs, say):
             told = True
 
 
-def run_in_turn(commands, rounds, stopwatch, warm, note):
+def run_in_turn(commands, rounds, stopwatch, warm):
     """Fills the commands' samples: A B C, B C A, and so on; `warm` runs before each, untimed.
 
     Every command has one sample per round it takes part in, so samples of the same index make a pair.
     """
-    commands = list(commands)
     for command in commands:
         command.samples = []
 
     def attempt(command):
-        try:
-            if command.before:
-                command.before()
-            if warm:
-                warm()
-            sample = stopwatch.run(command)
-            return sample._replace(wall_ms=sample.wall_ms - command.foreign_ms()) if command.foreign_ms else sample
-        except CannotRun as error:
-            if not command.optional:
-                raise
-            note(f"left out: {error}")
-            commands.remove(command)
-            return None
+        if command.before:
+            command.before()
+        if warm:
+            warm()
+        sample = stopwatch.run(command)
+        return sample._replace(wall_ms=sample.wall_ms - command.foreign_ms()) if command.foreign_ms else sample
 
     # One round that does not count, to fill caches; what is too slow for all rounds is too slow to notice.
     for command in [command for command in commands if command.most_runs is None]:
@@ -202,9 +192,7 @@ def run_in_turn(commands, rounds, stopwatch, warm, note):
         part = [command for command in commands if command.most_runs is None or turn < command.most_runs]
         shift = turn % len(part)
         for command in part[shift:] + part[:shift]:
-            sample = attempt(command)
-            if sample:
-                command.samples.append(sample)
+            command.samples.append(attempt(command))
 
 
 def paired_addition(ours, other, calls):

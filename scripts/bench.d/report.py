@@ -20,9 +20,9 @@ class Row:
     runs: int
     median_ms: float
     least_ms: float
-    cpu_ms: Optional[float]
-    peak_mib: Optional[float]
-    out_bytes: Optional[int]
+    cpu_ms: float
+    peak_mib: float
+    out_bytes: int
     ratio: Optional[float]
 
 
@@ -77,13 +77,7 @@ def row_of(command, ours):
     )
 
 
-def execute_row(label, times_ms, ours):
-    """A row of times taken inside a running process: no process of its own, so no memory and no output."""
-    median = statistics.median(times_ms)
-    return Row(label, len(times_ms), median, min(times_ms), None, None, None, ours.median_ms() / median)
-
-
-def result_of(spec, workload, executions, share, notes):
+def result_of(spec, workload, share, notes):
     ours = workload.ours
     rows = [row_of(command, ours) for command in workload.commands() if command.samples]
     if workload.peaks:
@@ -94,19 +88,13 @@ def result_of(spec, workload, executions, share, notes):
         value = rows[0].median_ms
     else:
         value = paired_addition(ours, workload.peer, spec.calls) if spec.calls else rows[1].ratio
-    return Result(spec, rows[0], rows[1], rows[2:] + executions, share, load_average(), value, notes)
+    return Result(spec, rows[0], rows[1], rows[2:], share, load_average(), value, notes)
 
 
 def milliseconds(value):
-    if value is None:
-        return "-"
     if value >= 1000:
         return f"{value / 1000:.2f} s"
     return f"{value:.{3 if value < 10 else 1}f} ms"
-
-
-def number(value, form="{}"):
-    return "-" if value is None else form.format(value)
 
 
 HEADER = ["command", "n", "median", "min", "user+sys", "peak RSS", "output", "ours/this"]
@@ -119,9 +107,9 @@ def cells(row):
         milliseconds(row.median_ms),
         milliseconds(row.least_ms),
         milliseconds(row.cpu_ms),
-        number(row.peak_mib, "{:.1f} MiB"),
-        number(row.out_bytes),
-        number(row.ratio, "{:.3g}"),
+        f"{row.peak_mib:.1f} MiB",
+        str(row.out_bytes),
+        "-" if row.ratio is None else f"{row.ratio:.3g}",
     ]
 
 

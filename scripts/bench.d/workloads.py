@@ -31,22 +31,10 @@ HUGE = (15, 5)
 SLOW = (7, 3)
 
 FIRST_LINE, LAST_LINE = 1_000_000, 1_000_100
-GEMINI_RUNS = 3
 HISTORY_ENTRIES = 10_000
 EXPORTS = r"EXPORT_SYMBOL(_GPL)?\("
 SUSPEND = r"\b[a-z]+_suspend_noirq\b"
 NEVER_FOUND = "no file holds this text, which is only read past 7f3a91"
-
-
-@dataclass
-class GeminiCall:
-    """The same job for one of Gemini CLI's classes."""
-
-    tool: str
-    arguments: dict
-    # File to copy and where to, before each execution.
-    restore: tuple = ()
-    in_process: bool = True
 
 
 @dataclass
@@ -59,7 +47,6 @@ class Workload:
     warm: Optional[Callable[[], None]] = None
     # Compares one answer of ours with the peer's; returns what is wrong with it, or None.
     check: Optional[Callable[[], Optional[str]]] = None
-    gemini: Optional[GeminiCall] = None
     # Peak memory in MiB by process, for a job of several; untimed.
     peaks: Optional[Callable[[], dict]] = None
     close: Optional[Callable[[], None]] = None
@@ -120,18 +107,9 @@ class Bench:
             raise CannotRun(f"{command.label} ended with status {done.returncode}: {said[:400]}")
         return done.stdout
 
-    def calls(self, tool, arguments, cwd, python_runs, python_arguments=None, before=None):
-        """Our call, and the same by the Python pair."""
-        ours = Command("call_tool", [self.call_tool, tool], cwd, self.stdin_file(tool, arguments), before=before)
-        python = Command(
-            "python pair",
-            [*peers.python_pair("call_tool.py"), tool],
-            cwd,
-            self.stdin_file(f"{tool}-python", python_arguments or arguments),
-            most_runs=python_runs,
-            before=before,
-        )
-        return ours, python
+    def call(self, tool, arguments, cwd, before=None):
+        """Our call, with its arguments on standard input."""
+        return Command("call_tool", [self.call_tool, tool], cwd, self.stdin_file(tool, arguments), before=before)
 
     def stdin_file(self, name, arguments):
         text = json.dumps(arguments)
@@ -206,82 +184,60 @@ def build_get_tools(bench):
     printed = bench.work / "tools.json"
     printed.write_bytes(bench.capture(ours))
     peer = Command("cat", [peers.system_tool("cat"), printed], bench.work)
-    python = Command("python pair", peers.python_pair("get_tools.py"), bench.work, most_runs=20)
-    return Workload(ours, peer, [python], gemini=GeminiCall("declarations", {}, in_process=False))
+    return Workload(ours, peer)
 
 
 def build_read_small(bench):
     path = bench.corpora.small
-    ours, python = bench.calls("read_file", {"absolute_path": str(path)}, path.parent, 20)
+    ours = bench.call("read_file", {"absolute_path": str(path)}, path.parent)
     peer = Command("cat", [peers.system_tool("cat"), path], path.parent)
-    return Workload(
-        ours,
-        peer,
-        [python],
-        check=partial(check_first_line, bench, ours, peer),
-        gemini=GeminiCall("ReadFileTool", {"file_path": str(path)}),
-    )
+    return Workload(ours, peer, check=partial(check_first_line, bench, ours, peer))
 
 
-def build_search(bench, pattern, case_sensitive=False, folder=None, python_runs=3, most_matches=None):
+def build_search(bench, pattern, case_sensitive=False, folder=None, most_matches=None):
     root = bench.corpora.linux
-    python_arguments = {"pattern": pattern}
+    arguments = {"pattern": pattern}
     if case_sensitive:
-        python_arguments["case_sensitive"] = True
+        arguments["case_sensitive"] = True
     if folder:
-        python_arguments["path"] = str(root / folder)
+        arguments["path"] = str(root / folder)
     # Ours stops at 20,000 unless told otherwise, and rg does not.
-    arguments = dict(python_arguments, **({"total_max_matches": most_matches} if most_matches else {}))
-    ours, python = bench.calls("search_file_content", arguments, root, python_runs, python_arguments)
+    if most_matches:
+        arguments["total_max_matches"] = most_matches
+    ours = bench.call("search_file_content", arguments, root)
     options = ["-n"] if case_sensitive else ["-n", "-i"]
     rg = bench.searcher("rg")
     peer = Command(f"rg {' '.join(options)}", [rg, *options, pattern, *([folder] if folder else [])], root)
-    gemini = {"pattern": pattern, "case_sensitive": case_sensitive, "total_max_matches": 20_000}
-    if folder:
-        gemini["dir_path"] = folder
     return Workload(
         ours,
         peer,
-        [python],
         warm=partial(read_tree, rg, root / (folder or ".")),
         check=partial(check_count, bench, ours, peer),
-        gemini=GeminiCall("RipGrepTool", gemini),
     )
 
 
 def build_glob(bench, corpus):
     root = getattr(bench.corpora, corpus)
-    ours, python = bench.calls("glob", {"pattern": "**/*.c"}, root, 3)
+    ours = bench.call("glob", {"pattern": "**/*.c"}, root)
     rg = bench.searcher("rg")
     peer = Command("fd -e c (not sorted)", [bench.searcher("fd"), "-e", "c"], root)
     ordered = Command("rg --files --sortr modified", [rg, "--files", "--sortr", "modified", "-g", "*.c"], root)
     return Workload(
-        ours,
-        peer,
-        [ordered, python],
-        warm=partial(stat_tree, rg, root),
-        check=partial(check_count, bench, ours, peer),
-        gemini=GeminiCall("GlobTool", {"pattern": "**/*.c"}, in_process=corpus == "linux"),
+        ours, peer, [ordered], warm=partial(stat_tree, rg, root), check=partial(check_count, bench, ours, peer)
     )
 
 
 def build_list_directory(bench):
     path = bench.corpora.entries
-    ours, python = bench.calls("list_directory", {"path": str(path)}, path, 20)
+    ours = bench.call("list_directory", {"path": str(path)}, path)
     peer = Command("ls -1", [peers.system_tool("ls"), "-1"], path)
-    return Workload(
-        ours,
-        peer,
-        [python],
-        check=partial(check_contains, bench, ours, "[DIR] folder_0000000"),
-        gemini=GeminiCall("LSTool", {"dir_path": str(path)}),
-    )
+    return Workload(ours, peer, check=partial(check_contains, bench, ours, "[DIR] folder_0000000"))
 
 
 def build_lines(bench, with_total):
     path = bench.corpora.log
     window = {"absolute_path": str(path), "offset": FIRST_LINE - 1, "limit": LAST_LINE - FIRST_LINE + 1}
-    ours, python = bench.calls("read_file", dict(window, count_lines=with_total), path.parent, 3, window)
+    ours = bench.call("read_file", dict(window, count_lines=with_total), path.parent)
     script = f"{FIRST_LINE},{LAST_LINE}p;{LAST_LINE}q"
     sed = Command("sed -n 'a,bp;bq'", [peers.system_tool("sed"), "-n", script, path], path.parent)
     count = Command("wc -l", [peers.system_tool("wc"), "-l", path], path.parent)
@@ -289,7 +245,7 @@ def build_lines(bench, with_total):
     return Workload(
         ours,
         peer,
-        [other, python],
+        [other],
         warm=partial(read_through, path),
         check=partial(check_first_line, bench, ours, sed),
     )
@@ -299,18 +255,12 @@ def build_replace(bench):
     source, target = bench.corpora.edit, bench.work / "data.txt"
     edit = {"file_path": str(target), "old_string": files.EDIT_OLD, "new_string": files.EDIT_NEW}
     before = partial(fresh_copy, source, target)
-    ours, python = bench.calls("replace", edit, bench.work, 5, before=before)
+    ours = bench.call("replace", edit, bench.work, before=before)
     sed = [peers.system_tool("sed"), "-i", f"s/{files.EDIT_OLD}/{files.EDIT_NEW}/", str(target)]
     plain = Command("sed -i (does not flush)", sed, bench.work, before=before)
     flush = f"{sed[0]} -i '{sed[2]}' data.txt && exec sync data.txt"
     peer = Command("sed -i, sync FILE", [peers.system_tool("sh"), "-c", flush], bench.work, before=before)
-    return Workload(
-        ours,
-        peer,
-        [plain, python],
-        check=partial(check_same_file, bench, ours, peer, target),
-        gemini=GeminiCall("EditTool", dict(edit, instruction="Rename it."), restore=(source, target)),
-    )
+    return Workload(ours, peer, [plain], check=partial(check_same_file, bench, ours, peer, target))
 
 
 def build_replace_small(bench):
@@ -318,13 +268,13 @@ def build_replace_small(bench):
     old = unique_line(source)
     edit = {"file_path": str(target), "old_string": old, "new_string": files.EDIT_NEW}
     before = partial(fresh_copy, source, target)
-    ours, python = bench.calls("replace", edit, bench.work, 5, before=before)
+    ours = bench.call("replace", edit, bench.work, before=before)
     script = f"s/^{re.escape(old)}$/{files.EDIT_NEW}/"
     sed = [peers.system_tool("sed"), "-E", "-i", script, str(target)]
     plain = Command("sed -i (does not flush)", sed, bench.work, before=before)
     flush = [peers.system_tool("sh"), "-c", 'sed -E -i "$1" "$2" && exec sync "$2"', "sh", script, str(target)]
     peer = Command("sed -i, sync FILE", flush, bench.work, before=before)
-    return Workload(ours, peer, [plain, python], check=partial(check_same_file, bench, ours, peer, target))
+    return Workload(ours, peer, [plain], check=partial(check_same_file, bench, ours, peer, target))
 
 
 def build_write_small(bench):
@@ -333,7 +283,7 @@ def build_write_small(bench):
     source.write_text(content)
     call = {"file_path": str(target), "content": content}
     before = partial(target.unlink, missing_ok=True)
-    ours, _ = bench.calls("write_file", call, bench.work, 0, before=before)
+    ours = bench.call("write_file", call, bench.work, before=before)
     dd = [peers.system_tool("dd"), f"if={source}", f"of={target}", "bs=4096", "status=none"]
     peer = Command("dd conv=fdatasync", [*dd, "conv=fdatasync"], bench.work, before=before)
     plain = Command("dd (does not flush)", dd, bench.work, before=before)
@@ -413,12 +363,11 @@ def fresh_copy(source, target):
 
 def build_long_line_read(bench):
     path = bench.corpora.long_line
-    ours, python = bench.calls("read_file", {"absolute_path": str(path)}, path.parent, 5)
+    ours = bench.call("read_file", {"absolute_path": str(path)}, path.parent)
     peer = Command("wc -l", [peers.system_tool("wc"), "-l", path], path.parent)
     return Workload(
         ours,
         peer,
-        [python],
         warm=partial(read_through, path),
         check=partial(check_contains, bench, ours, "the quick brown fox"),
     )
@@ -426,28 +375,27 @@ def build_long_line_read(bench):
 
 def build_long_line_search(bench):
     path = bench.corpora.long_line
-    ours, python = bench.calls("search_file_content", {"pattern": files.NEEDLE}, path.parent, 5)
+    ours = bench.call("search_file_content", {"pattern": files.NEEDLE}, path.parent)
     rg = [bench.searcher("rg"), "-n", "-i", "-M", "2000", files.NEEDLE, path.name]
     return Workload(
         ours,
         Command("rg -n -i -M 2000", rg, path.parent),
-        [python],
         warm=partial(read_through, path),
         check=partial(check_contains, bench, ours, files.NEEDLE),
     )
 
 
 def build_shell(bench):
-    ours, _ = bench.calls("run_shell_command", {"command": "true"}, bench.work, 0)
+    ours = bench.call("run_shell_command", {"command": "true"}, bench.work)
     peer = Command("bash -c true", [peers.system_tool("bash"), "-c", "true"], bench.work)
-    return Workload(ours, peer, [], check=partial(check_contains, bench, ours, "Exit Code: 0"))
+    return Workload(ours, peer, check=partial(check_contains, bench, ours, "Exit Code: 0"))
 
 
 def build_flood(bench):
     flood = "yes | head -c 1G"
-    ours, _ = bench.calls("run_shell_command", {"command": flood}, bench.work, 0)
+    ours = bench.call("run_shell_command", {"command": flood}, bench.work)
     piped = Command("the same into cat", [peers.system_tool("bash"), "-c", f"{flood} | cat > /dev/null"], bench.work)
-    return Workload(ours, piped, [], check=partial(check_contains, bench, ours, "[Truncated: "))
+    return Workload(ours, piped, check=partial(check_contains, bench, ours, "[Truncated: "))
 
 
 BATCH_CALLS, SINGLE_CALLS = 2000, 100
@@ -464,7 +412,7 @@ def build_batch(bench):
     ours = Command(f"--batch, {BATCH_CALLS:,} calls", [bench.call_tool, "--batch"], path.parent, lines)
     loop = f"i=0; while [ $i -lt {SINGLE_CALLS} ]; do '{bench.call_tool}' read_file < '{single}'; i=$((i+1)); done"
     peer = Command(f"{SINGLE_CALLS} processes", [peers.system_tool("sh"), "-c", loop], path.parent)
-    return Workload(ours, peer, [], check=partial(check_batch, bench, ours))
+    return Workload(ours, peer, check=partial(check_batch, bench, ours))
 
 
 def check_batch(bench, ours):
@@ -533,19 +481,19 @@ SPECS = [
     ),
     Spec(
         "search_regex", "search, regex, 38 hits", SEARCH_PEER, 0.8, 0.6, TREE_MEMORY, TREE, ("linux",),
-        partial(build_search, pattern=SUSPEND, case_sensitive=True, python_runs=1),
+        partial(build_search, pattern=SUSPEND, case_sensitive=True),
     ),
     Spec(
         "search_folded", "search ignoring case, 533 hits", FOLDED_PEER, 0.8, 0.6, TREE_MEMORY, TREE, ("linux",),
-        partial(build_search, pattern="pm_resume", python_runs=1),
+        partial(build_search, pattern="pm_resume"),
     ),
     Spec(
         "search_folder", "search in a folder of 560 files", FOLDED_PEER, 0.6, 0.5, TREE_MEMORY, FAST, ("linux",),
-        partial(build_search, pattern="pm_resume", folder="kernel", python_runs=20),
+        partial(build_search, pattern="pm_resume", folder="kernel"),
     ),
     Spec(
         "search_many", "search, regex, 34,792 hits", FOLDED_PEER, 0.8, 0.6, TREE_MEMORY, TREE, ("linux",),
-        partial(build_search, pattern=EXPORTS, python_runs=1, most_matches=50_000),
+        partial(build_search, pattern=EXPORTS, most_matches=50_000),
     ),
     Spec(
         "glob", "glob **/*.c, newest first", "fd -e c", 0.65, 0.55, TREE_MEMORY, TREE, ("linux",),
