@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it, whose name is that of a directory NAME.d: runs NAME.d/main.mjs with node.
+# Sourced by scripts/e2e and those in evals/: runs main.mjs of the directory NAME.d beside the script, with node.
 # A missing node is no failure except where CI is true.
 # shellcheck shell=sh
 
@@ -6,7 +6,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P) || exit 1
 name=${0##*/}
 
 skip() {
-    echo "skipped: $1; evals/$name needs node 20 or newer, with npm"
+    echo "skipped: $1; $name needs node 20 or newer, with npm"
     if [ "${CI:-}" = true ]; then
         echo "skipping is not allowed where CI=true" >&2
         exit 1

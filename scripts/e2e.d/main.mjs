@@ -51,20 +51,29 @@ const FIRST_USE_LIMIT_MS = 30 * 60_000;
 const report = new Report();
 let base;
 
+/** The versions of the host are played at the same time: each is mostly one thread. */
 async function main(options) {
   const ours = await tryCommands(options);
   if (ours) {
-    for (const version of options.versions) {
-      report.about(`${version}:`);
-      try {
-        await checkVersion(version, options, ours);
-      } catch (error) {
-        await report.claim('the_run_comes_to_its_end', () => Promise.reject(error));
-      }
+    const reports = await Promise.all(options.versions.map((version) => reportOn(version, options, ours)));
+    for (const { passed, failed } of reports) {
+      report.passed += passed;
+      report.failed += failed;
     }
   }
   report.about('');
   report.summary();
+}
+
+async function reportOn(version, options, ours) {
+  const own = new Report();
+  own.about(`${version}:`);
+  try {
+    await checkVersion(own, version, options, ours);
+  } catch (error) {
+    await own.claim('the_run_comes_to_its_end', () => Promise.reject(error));
+  }
+  return own;
 }
 
 function readOptions() {
@@ -132,7 +141,7 @@ async function tryCommands({ getTools, callTool }) {
   return declares && calls && reaches ? ours : undefined;
 }
 
-async function checkVersion(version, { getTools, callTool, serveTools, servedOnly }, ours) {
+async function checkVersion(report, version, { getTools, callTool, serveTools, servedOnly }, ours) {
   let host;
   const installed = await report.claim('gemini_cli_is_installed', async () => {
     host = await install(version);

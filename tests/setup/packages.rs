@@ -617,9 +617,9 @@ fn an_installation_that_is_not_understood_installs_nothing() {
     for (arguments, said) in [
         (&["--from"][..], "--from needs a directory"),
         (&["--from", &missing], "--from needs a directory"),
-        (&["--from", &here, "more"], "it has no argument more"),
-        (&["more"], "it has no argument more"),
-        (&["--from", &here, "--frm"], "it has no argument --frm"),
+        (&["--from", &here, "more"], "unknown argument more"),
+        (&["more"], "unknown argument more"),
+        (&["--from", &here, "--frm"], "unknown argument --frm"),
     ] {
         let mut install = Command::new(checkout().join("scripts/install"));
         install.env("PREFIX", dir.path().join("prefix"));
