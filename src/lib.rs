@@ -20,8 +20,8 @@
 //! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
 //! | [`network`] | `gemini-tools-process` | the way to `serve_tools --connect`, which reaches the network |
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
-//! | [`answer`] | `gemini-tools-answers` | from a result to the JSON that a host reads |
-//! | [`output`] | `gemini-tools-answers` | writing it, so that a host reads every character whole |
+//! | [`answer`] | `gemini-tools-core` | from a result to the JSON that a host reads |
+//! | [`output`] | `gemini-tools-process` | writing it, so that a host reads every character whole |
 //! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-custom-tools` | declarations of others, repaired |
@@ -72,13 +72,11 @@
 
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
-#[cfg(feature = "session")]
-pub use gemini_tools_answers::{answer, output};
 #[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::builtin;
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
-    colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
+    answer, colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
 };
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
@@ -99,7 +97,7 @@ pub use gemini_tools_policy::{self as policy, approval};
 #[cfg(feature = "session")]
 pub use gemini_tools_process::network::{self, Network};
 #[cfg(feature = "session")]
-pub use gemini_tools_process::{self as process, sandbox};
+pub use gemini_tools_process::{self as process, output, sandbox};
 #[cfg(feature = "session")]
 pub use gemini_tools_session as session;
 #[cfg(feature = "session")]

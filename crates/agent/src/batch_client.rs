@@ -3,7 +3,7 @@
 use super::call::{CallFailure, CallOutcome, CallRequest, CommandFailure};
 use super::external_commands;
 use super::pair::{CallNews, broken};
-use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{

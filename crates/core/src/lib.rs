@@ -7,6 +7,8 @@
 //!   [`ToolInvocation`](tool::ToolInvocation) is a checked call, and a call gives a
 //!   [`ToolResult`](tool::ToolResult) or the one [`ToolError`](tool::ToolError).
 //! - [`registry`]: every tool by its name; running a call, with the calls that its result asks for.
+//! - [`answer`]: from a result to the JSON that a host reads: its forms, the limit of its texts, and
+//!   the exit status of `call_tool`.
 //! - [`parallel`]: which calls of a message are made at the same time.
 //! - `names`, with the feature `dialects`: names of tools that hosts and APIs take, and the way
 //!   back.
@@ -72,6 +74,7 @@
 //! ```
 
 pub mod ancestors;
+pub mod answer;
 pub mod colours;
 pub mod diagnostic;
 pub mod json;

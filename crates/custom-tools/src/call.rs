@@ -8,7 +8,6 @@ use super::output;
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
 use super::words::Bindings;
 use super::{env, pair};
-use gemini_tools_answers::kept_answers;
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::without_controls;
@@ -19,6 +18,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::Ending;
+use gemini_tools_process::kept_answers;
 use gemini_tools_shell::analyse;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
@@ -356,7 +356,7 @@ impl ToolInvocation for Call {
         let workspace = &self.tool_env.workspace;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {
-                kept_answers::new_file(workspace, self.name())
+                kept_answers::new_file(&workspace.overflow_dir()?, self.name())
             })
         });
         let mut streams = Streams::new(text, is_live);

@@ -3,8 +3,8 @@
 //! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
 //! `gemini-tools-policy`.
 
-use gemini_tools_answers::answer::to_line;
 use gemini_tools_builtin_tools::builtin::{self, MemoryHost, ToolEnv};
+use gemini_tools_core::answer::to_line;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::Judged;
 use gemini_tools_core::registry::ToolRegistry;

@@ -49,9 +49,4 @@ impl Workspace {
         let home = self.home.as_ref()?;
         Some(project(home, self.root()).join("background-processes"))
     }
-
-    /// Returns the directory of the temporary files of all projects, if there is a home directory.
-    pub fn projects_dir(&self) -> Option<PathBuf> {
-        Some(self.home.as_ref()?.join(".gemini/tmp"))
-    }
 }

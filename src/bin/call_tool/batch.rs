@@ -539,10 +539,7 @@ impl Batch {
             outcome,
         };
         if let Ok(session) = self.session() {
-            answer.limit(
-                session.tool_env().settings.limit_chars(),
-                Some(&session.tool_env().workspace),
-            );
+            session.tool_env().limit(&mut answer);
         }
         if !self.watchdog.claim(number) {
             return false;

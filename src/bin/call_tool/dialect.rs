@@ -87,10 +87,7 @@ pub(crate) fn answer(
         };
         statuses.push(status(&answer, &cancel));
         if let Ok(session) = opened.session.as_ref() {
-            answer.limit(
-                session.tool_env().settings.limit_chars(),
-                Some(&session.tool_env().workspace),
-            );
+            session.tool_env().limit(&mut answer);
         }
         answers.push(answer);
     }

@@ -283,10 +283,7 @@ impl Message {
         if !form.is_for_people()
             && let Some(session) = session
         {
-            answer.limit(
-                session.tool_env().settings.limit_chars(),
-                Some(&session.tool_env().workspace),
-            );
+            session.tool_env().limit(&mut answer);
         }
         if let Some(json) = explanation(options, &answer) {
             if form.is_for_people() {
@@ -301,7 +298,8 @@ impl Message {
         if form == Form::Host && !options.stream {
             let env = session.map(Session::tool_env);
             let limit = env.and_then(|env| env.settings.limit_chars());
-            let text = answer.to_host(limit, env.map(|env| &*env.workspace));
+            let keep = |text: &str| env?.keep(answer.name, text);
+            let text = answer.to_host(limit, &keep);
             if keeps_characters(text.as_bytes()) {
                 return said(text.into_bytes(), Printed::Text);
             }

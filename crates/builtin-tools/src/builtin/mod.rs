@@ -28,12 +28,16 @@ pub use memory_hosts::MemoryHost;
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 
+#[cfg(feature = "full")]
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Context, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
 };
+#[cfg(feature = "full")]
+use gemini_tools_process::kept_answers;
 #[cfg(feature = "full")]
 use gemini_tools_process::network::{Helper, Network};
 #[cfg(feature = "full")]
@@ -43,6 +47,8 @@ use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
 use serde_json::{Value, json};
+#[cfg(feature = "full")]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Declares the modules of the tools and lists them. rustfmt does not look into macros: format
@@ -143,6 +149,18 @@ impl ToolEnv {
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.network = network;
         self
+    }
+
+    /// Keeps the texts of an answer within the limit of the settings.
+    pub fn limit(&self, answer: &mut Answer<'_>) {
+        let tool = answer.name;
+        answer.limit(self.settings.limit_chars(), &|text| self.keep(tool, text));
+    }
+
+    /// Keeps the whole of a text that `tool` has answered for later calls and returns its file, if
+    /// it can.
+    pub fn keep(&self, tool: &str, text: &str) -> Option<PathBuf> {
+        kept_answers::keep(&self.workspace.overflow_dir()?, tool, text)
     }
 }
 

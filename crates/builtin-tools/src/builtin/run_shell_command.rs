@@ -2,7 +2,7 @@
 
 use super::confinement::sandbox;
 use super::{BuiltinTool, ToolEnv};
-use gemini_tools_answers::kept_answers;
+use gemini_tools_process::kept_answers;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, LiveOutput, Location,
     ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
@@ -263,7 +263,7 @@ impl ToolInvocation for Call {
         };
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
-            kept_answers::new_file(workspace, TOOL.name)
+            kept_answers::new_file(&workspace.overflow_dir()?, TOOL.name)
         });
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;
@@ -413,7 +413,9 @@ impl Report<'_> {
             directory: show_path(self.call.place.path()).into_owned(),
             started_at: seconds(SystemTime::now()),
         };
-        kept_answers::make_room(&self.call.tool_env.workspace);
+        if let Some(directory) = self.call.tool_env.workspace.overflow_dir() {
+            kept_answers::make_room(&directory);
+        }
         let files = jobs.map(|jobs| jobs.create(&record, |log| capture.write_whole(log)));
         if let Some(Err(e)) = &files {
             self.error = Some(format!("The background output can't be kept: {e}."));

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::reply;
-use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::parse_json;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{ErrorKind, ToolError};

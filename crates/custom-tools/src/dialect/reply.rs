@@ -1,6 +1,6 @@
 //! The outcome of a call, as each API takes it.
 
-use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::message::{Blob, Part};
 use serde_json::{Value, json};
 

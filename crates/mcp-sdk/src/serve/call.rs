@@ -5,8 +5,8 @@ use super::content;
 use super::rounds::{Answers, Open};
 use super::running::{Started, given_up};
 use super::server::{Project, Server};
-use gemini_tools_answers::answer::Answer;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
 use gemini_tools_process::sandbox::Mode;
@@ -198,7 +198,7 @@ fn make(
             changed: None,
         };
     }
-    answer.limit(limit, Some(&session.tool_env().workspace));
+    session.tool_env().limit(&mut answer);
     let is_foreign = !session.is_registered(&call.name);
     Done {
         response: content::result(&answer, is_foreign, call.structures).into(),

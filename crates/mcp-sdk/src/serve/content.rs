@@ -1,6 +1,6 @@
 //! Our results as the protocol's content blocks.
 
-use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
@@ -123,7 +123,7 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
 #[cfg(test)]
 mod tests {
     use super::{result, structures};
-    use gemini_tools_answers::answer::Answer;
+    use gemini_tools_core::answer::Answer;
     use gemini_tools_core::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
     use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use super::refusal::{no_method, only_page, refuse_what_is_not_declared};
 use super::running::Running;
 use super::{call, content, declare};
-use gemini_tools_answers::answer::Answer;
+use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::model::{

@@ -7,8 +7,8 @@
 
 use super::running::Running;
 use super::{MAX_CALLS, fault};
-use gemini_tools_answers::output::write_stdout;
 use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_process::output::write_stdout;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };

@@ -3,7 +3,7 @@
 use super::variables::reaches_calls;
 use super::{DoctorReport, Setup, State, explain};
 use crate::init::OUTPUT;
-use gemini_tools_answers::answer::Form;
+use gemini_tools_core::answer::Form;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, Variable, host_name};
 use gemini_tools_settings::env_file;

@@ -4,20 +4,16 @@
 //! model is put together. Every text is kept within a limit, with a marker that says how much
 //! is missing and where the whole is.
 
-use crate::kept_answers;
-use gemini_tools_core::colours::{self, Look};
-use gemini_tools_core::message::{Content, FunctionResponse, Part};
-use gemini_tools_core::text::{harmless_lines, line_name};
-use gemini_tools_core::tool::{
-    Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult,
-};
-use gemini_tools_workspace::Workspace;
+use crate::colours::{self, Look};
+use crate::message::{Content, FunctionResponse, Part};
+use crate::text::{harmless_lines, line_name};
+use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
@@ -72,6 +68,9 @@ impl Form {
     }
 }
 
+/// A function that keeps the whole of a text for later calls and returns its file, if it can.
+pub type KeepText<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
+
 /// The outcome of one call, with what is needed to print it.
 #[derive(Debug)]
 pub struct Answer<'a> {
@@ -119,8 +118,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Keeps texts within `limit` characters; what is cut is kept in a file of `workspace`.
-    pub fn limit(&mut self, limit: Option<usize>, workspace: Option<&Workspace>) {
+    /// Keeps texts within `limit` characters; the whole of one that is cut goes to `keep`.
+    pub fn limit(&mut self, limit: Option<usize>, keep: KeepText<'_>) {
         let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
             return;
         };
@@ -129,21 +128,21 @@ impl Answer<'_> {
         }
         match &mut result.llm_content {
             LlmContent::Text(text) => {
-                limit_text(text, limit, self.name, workspace);
+                limit_text(text, limit, keep);
                 result.odd_names.keep_within(text.len());
             }
             LlmContent::Part(part) => {
                 if let Some(text) = &mut part.text {
-                    limit_text(text, limit, self.name, workspace);
+                    limit_text(text, limit, keep);
                 }
             }
             LlmContent::List(list) => {
                 for item in list {
                     match item {
-                        PartOrText::Text(text) => limit_text(text, limit, self.name, workspace),
+                        PartOrText::Text(text) => limit_text(text, limit, keep),
                         PartOrText::Part(part) => {
                             if let Some(text) = &mut part.text {
-                                limit_text(text, limit, self.name, workspace);
+                                limit_text(text, limit, keep);
                             }
                         }
                     }
@@ -218,7 +217,7 @@ impl Answer<'_> {
     /// The text for a host that passes on what a command prints: what the JSON has as `output` or
     /// `error`, and the diff of an edit, within `limit`. Media, which a text has no place for, are
     /// named with their type and size.
-    pub fn to_host(&self, limit: Option<usize>, workspace: Option<&Workspace>) -> String {
+    pub fn to_host(&self, limit: Option<usize>, keep: KeepText<'_>) -> String {
         let mut text = match (self.failure(), &self.outcome) {
             (Some((message, _)), _) => message,
             (None, Ok(result)) => match &result.text_for_people {
@@ -236,7 +235,7 @@ impl Answer<'_> {
         };
         // Of others what the model gets has been limited.
         if let Some(limit) = limit.filter(|_| self.is_diff()) {
-            limit_text(&mut text, limit, self.name, workspace);
+            limit_text(&mut text, limit, keep);
         }
         text
     }
@@ -664,7 +663,7 @@ fn text_of(content: &LlmContent) -> String {
     }
 }
 
-fn limit_text(text: &mut String, limit: usize, tool: &str, workspace: Option<&Workspace>) {
+fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     if text.len() <= limit {
         return;
     }
@@ -682,7 +681,7 @@ fn limit_text(text: &mut String, limit: usize, tool: &str, workspace: Option<&Wo
         missing.chars().count(),
         missing.lines().count()
     );
-    let file = workspace.and_then(|workspace| kept_answers::keep(workspace, tool, text));
+    let file = keep(text);
     text.truncate(end);
     if !text.ends_with('\n') {
         text.push('\n');
@@ -754,8 +753,8 @@ pub fn to_line(value: &impl Serialize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{Answer, Form};
-    use gemini_tools_core::message::Part;
-    use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
+    use crate::message::Part;
+    use crate::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
     use serde_json::{Value, json};
 
     fn print(content: LlmContent, form: Form) -> Value {
@@ -850,7 +849,7 @@ mod tests {
             id: None,
             outcome: Ok(ToolResult::text("line é\n".repeat(100))),
         };
-        answer.limit(Some(70), None);
+        answer.limit(Some(70), &|_| None);
         let text = answer.to_text();
         assert!(text.starts_with(&"line é\n".repeat(10)), "{text}");
         assert!(text.contains("630 more characters in 90 lines"), "{text}");

@@ -6,7 +6,7 @@
 //! once is one of our pieces. Where the system doesn't say what has been read, JSON is written in
 //! ASCII, with `\u` escapes, which cost a model several tokens for each character.
 
-use gemini_tools_process::unread::{Reader, WatchedStream, reader};
+use crate::unread::{Reader, WatchedStream, reader};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;

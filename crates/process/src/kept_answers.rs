@@ -1,12 +1,11 @@
 //! Keeping answers that are too long for a model, for later calls to read.
 //!
-//! Where they are is the [workspace's](Workspace::overflow_dir) business. Here they are written, and the
-//! oldest removed when there are too many.
+//! Where they are is the workspace's business, which names the directory of a project's. Here they are
+//! written, and the oldest removed when there are too many.
 
-use gemini_tools_process::jobs::{Job, Jobs};
-use gemini_tools_process::log;
-use gemini_tools_process::tree::Identity;
-use gemini_tools_workspace::Workspace;
+use crate::jobs::{Job, Jobs};
+use crate::log;
+use crate::tree::Identity;
 use std::fs::Metadata;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -19,10 +18,10 @@ const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Keeps the text that `tool` has answered and gives back the file that holds it; `None` where
-/// there is no home directory or it can't be written.
-pub(crate) fn keep(workspace: &Workspace, tool: &str, text: &str) -> Option<PathBuf> {
-    let path = new_file(workspace, tool)?;
+/// Writes the text that `tool` has answered into a new file of `directory` and returns its path;
+/// `None` if it can't be written.
+pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
+    let path = new_file(directory, tool)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -37,20 +36,19 @@ pub(crate) fn keep(workspace: &Workspace, tool: &str, text: &str) -> Option<Path
     Some(path)
 }
 
-/// A name for a new file that keeps an answer of `tool`, in a directory that exists; `None` where
-/// there is no home directory or the directory can't be made.
-pub fn new_file(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
-    let dir = workspace.overflow_dir()?;
+/// Returns a name for a new file in `directory` that keeps an answer of `tool`; `None` if the
+/// directory can't be made.
+pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(&dir)
+        .create(directory)
         .ok()?;
-    make_room(workspace);
+    make_room(directory);
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .ok()?;
-    Some(dir.join(format!(
+    Some(directory.join(format!(
         "{tool}-{}-{:09}-{}.txt",
         now.as_secs(),
         now.subsec_nanos(),
@@ -58,10 +56,11 @@ pub fn new_file(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
     )))
 }
 
-/// Removes the oldest of what was kept where there is too much, for one file more.
-pub fn make_room(workspace: &Workspace) {
-    if let Some(tmp) = workspace.projects_dir() {
-        remove_oldest(&tmp);
+/// Removes the oldest of what all projects have kept if there is too much for one file more.
+/// `directory` is that of one project, below the project's own in the one of all.
+pub fn make_room(directory: &Path) {
+    if let Some(projects) = directory.ancestors().nth(2) {
+        remove_oldest(projects);
     }
 }
 
