@@ -1,14 +1,14 @@
 function __call_tool_changes
     call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p'
 end
-complete -c call_tool -s o -l output -d 'Which form of the answer to print [default: text on a terminal, else part]' -r -f -a "part\t''
+complete -c call_tool -s o -l output -d 'Form of the answer [default: text on a terminal, else part]' -r -f -a "part\t''
 response\t''
 content\t''
 result\t''
 text\t''
 lines\t''
 host\t''"
-complete -c call_tool -l color -d 'When the text has colours [default: auto]' -r -f -a "auto\t''
+complete -c call_tool -l color -d 'When to use colours [default: auto]' -r -f -a "auto\t''
 always\t''
 never\t''"
 complete -c call_tool -l id -d 'The call\'s id, for functionResponse.id' -r
@@ -16,16 +16,16 @@ complete -c call_tool -l approval-mode -d 'Ask on the terminal when the policy r
 auto_edit\t''
 yolo\t''
 plan\t''"
-complete -c call_tool -l policy -d 'A policy file, or a directory of such, instead of ~/.gemini/policies' -r
-complete -c call_tool -l from -d 'Take the call as another API writes it, with the tool\'s name, and answer so' -r -f -a "openai\t''
+complete -c call_tool -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
+complete -c call_tool -l from -d 'Read the call in another API\'s form, and answer in it' -r -f -a "openai\t''
 anthropic\t''
 mcp\t''"
 complete -c call_tool -l format -d 'Print what a search finds for CI; github: annotations of GitHub Actions' -r -f -a "sarif\t''
 junit\t''
 github\t''"
-complete -c call_tool -l rule-id -d 'The rule that a match breaks, in a report [default: the tool\'s name]' -r
-complete -c call_tool -l message -d 'What a report says of each match [default: the text that was found]' -r
-complete -c call_tool -l level -d 'How serious a match is, in a report [default: error]' -r -f -a "error\t''
+complete -c call_tool -l rule-id -d 'Name of the broken rule in a report [default: the tool\'s name]' -r
+complete -c call_tool -l message -d 'Message for each match in a report [default: the text that was found]' -r
+complete -c call_tool -l level -d 'Severity of a match in a report [default: error]' -r -f -a "error\t''
 warning\t''
 note\t''"
 complete -c call_tool -l root -d 'Work in this directory instead of the current one' -r -F
@@ -33,7 +33,7 @@ complete -c call_tool -l history -d 'List what tools have changed in this projec
 complete -c call_tool -l undo -f -k -a "(__call_tool_changes)" -d 'Undo the latest change (of PATH), or those with these IDs; --explain previews' -r
 complete -c call_tool -l since -d 'With --history or --undo: only changes of the last 10m, 2h, 3d, ...' -r
 complete -c call_tool -l session -d 'With --history or --undo: only changes of this session' -r
-complete -c call_tool -s t -d 'The text, as --output text'
+complete -c call_tool -s t -d 'Print text, as --output text'
 complete -c call_tool -s 0 -l null -d 'Print the paths of what is found, each once and ended by NUL, for xargs -0'
 complete -c call_tool -l explain -d 'Say what the call would do, without doing it'
 complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does not know'

@@ -25,7 +25,7 @@ function __fish_get_tools_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'How to write the declarations [default: list on a terminal, else gemini]' -r -f -a "gemini\t''
+complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'Form of the declarations [default: list on a terminal, else gemini]' -r -f -a "gemini\t''
 gemini-openapi\t''
 openai\t''
 openai-responses\t''
@@ -35,16 +35,16 @@ markdown\t''
 list\t''
 table\t''
 names\t''"
-complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When a list or table has colours [default: auto]' -r -f -a "auto\t''
+complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When to use colours [default: auto]' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c get_tools -n "__fish_get_tools_needs_command" -l only -f -a "(__gemini_tools_list)" -d 'Only tools with such names (globs, separated by commas)' -r
-complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -f -a "(__gemini_tools_list)" -d 'No tools with such names (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l only -f -a "(__gemini_tools_list)" -d 'Only tools whose names match (globs, separated by commas)' -r
+complete -c get_tools -n "__fish_get_tools_needs_command" -l exclude -f -a "(__gemini_tools_list)" -d 'No tools whose names match (globs, separated by commas)' -r
 complete -c get_tools -n "__fish_get_tools_needs_command" -l pretty -d 'Indent the JSON'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l wrap -d 'Wrap the declarations as a request has them: [{"functionDeclarations":[…]}]'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l kinds -d 'Add each tool\'s kind (read, edit, execute, …), for hosts that decide by it'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l mcp -d 'Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)'
-complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'As --mcp, with all servers and pairs asked anew, accepting what they declare now'
+complete -c get_tools -n "__fish_get_tools_needs_command" -l refresh -d 'As --mcp, but ask all servers and pairs again, and accept what they declare now'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l notes -d 'Say on standard error what was left out and why, as on a terminal'
 complete -c get_tools -n "__fish_get_tools_needs_command" -l licenses -d 'Print the licences of all that is linked into the executables'
 complete -c get_tools -n "__fish_get_tools_needs_command" -s h -l help -d 'Print help'
@@ -56,18 +56,18 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Revi
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
-complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d 'A policy file or directory to use instead of ~/.gemini/policies' -r
+complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand show" -s h -l help -d 'Print help'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'How to print the findings [default: text]' -r -f -a "text\t''
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'Form of the findings [default: text]' -r -f -a "text\t''
 json\t''
 sarif\t''
 junit\t''
 github\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l json -d 'Print each finding as a line of JSON'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l mcp -d 'Ask MCP servers of which nothing is kept; without it none is started'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l refresh -d 'Ask all MCP servers anew, and accept what they declare now'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l mcp -d 'Start MCP servers whose declarations are not cached'
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l refresh -d 'Ask all MCP servers again, and accept what they declare now'
 complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l remove -d 'Take trust back [default: the current directory]' -r -F
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s y -l yes -d 'Don\'t ask'
@@ -77,16 +77,16 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s h -l help 
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'Which tools a model may call without a terminal' -r -f -a "read-only\t''
 all\t''
 none\t''"
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'What Gemini CLI gets: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''
 part\t''"
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'In your own settings, for all projects'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'Change your own settings, for all projects'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Take back what was done here'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Undo what init did here'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l trust -d 'Trust the project as well, if it brings nothing else that runs'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
-complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'Start the MCP servers of which nothing is kept, and ask them for their tools'
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'Start MCP servers whose declarations are not cached'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"

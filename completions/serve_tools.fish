@@ -5,7 +5,7 @@ complete -c serve_tools -l approval-mode -d 'Ask the client\'s user when the pol
 auto_edit\t''
 yolo\t''
 plan\t''"
-complete -c serve_tools -l policy -d 'A policy file, or a directory of such, instead of ~/.gemini/policies' -r
+complete -c serve_tools -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c serve_tools -l allow-remote -d 'Let --http listen where other machines can reach it'
 complete -c serve_tools -l mcp -d 'Serve the tools of the MCP servers in the settings too'
 complete -c serve_tools -s h -l help -d 'Print help'

@@ -98,7 +98,7 @@ fn faults_of_a_script_are_met_as_those_of_the_api() {
             "- {status: 429, retry_after: 61}",
             1,
             "",
-            "asked again in 61 s",
+            "The model script says so. Try again in 61 s",
         ),
         (
             "- {status: 400, message: No.}",

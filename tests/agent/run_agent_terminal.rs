@@ -1029,7 +1029,7 @@ fn a_question_ends_with_its_terminal_also_where_nohup_started_it() {
     // What it says last can't be written any more.
     assert_eq!(person.hangs_up(), Some(1));
     let told = error(&api, "a");
-    assert!(told.contains("There is no one to ask"), "{told}");
+    assert!(told.contains("No user can be asked"), "{told}");
     assert_eq!(content(&ws, "begun"), None);
 }
 

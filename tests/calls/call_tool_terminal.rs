@@ -303,7 +303,7 @@ fn a_question_that_nobody_could_answer_was_not_answered_no() {
     person.sees(ASKED);
     assert_eq!(person.hangs_up(), Some(3));
     let answer = content(&ws, "answer.json").expect("an answer");
-    assert!(answer.contains("There is no one to ask"), "{answer}");
+    assert!(answer.contains("No user can be asked"), "{answer}");
     assert_eq!(content(&ws, "a.txt"), None);
 }
 

@@ -62,11 +62,11 @@ fn keys_of_the_wrong_kind_or_name() {
     );
     more(
         "kind = \"read\"\nread_only = false",
-        &["read_only: A tool of this \"kind\" only reads; set one of the two right"],
+        &["read_only: A tool of this \"kind\" only reads; correct one of the two"],
     );
     more(
         "kind = \"edit\"\nread_only = true",
-        &["read_only: A tool of this \"kind\" changes things; set one of the two right"],
+        &["read_only: A tool of this \"kind\" changes things; correct one of the two"],
     );
     for timeout in ["0", "4000", "-1", "nan", "inf"] {
         let line = format!("timeout = {timeout}");

@@ -266,7 +266,7 @@ fn a_file_where_the_copy_is_to_be_is_not_overwritten() {
     assert_eq!(answer.status(), 1, "{}", answer.shown());
     answer.must_say(
         &answer.errors(),
-        &[copy, "a copy of the settings is to be kept; move it away"],
+        &[copy, "the copy of the settings belongs here; move it away"],
     );
     unchanged(&before, &ws);
 }

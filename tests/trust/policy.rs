@@ -200,7 +200,7 @@ fn a_call_that_nobody_can_be_asked_about_tells_nothing_of_the_file() {
         let call = ws.tool("replace").arguments(&args).unwatched();
         let answer = call.flags(&["--approval-mode", "default"]).run();
         let message = answer.error("policy_violation", 3);
-        let expected = "replace needs the user's approval. There is no one to ask.";
+        let expected = "replace needs the user's approval. No user can be asked.";
         assert!(message.starts_with(expected), "{message}");
         assert!(!message.contains("hunter"), "{message}");
     }
@@ -211,7 +211,7 @@ fn what_asks_runs_where_the_host_has_asked_and_not_where_nobody_can_be() {
     let ws = users(ASK_READING);
     list(&ws, &[]).output();
     let message = list(&ws, &["--approval-mode", "default"]).error("policy_violation", 3);
-    assert!(message.contains("There is no one to ask"), "{message}");
+    assert!(message.contains("No user can be asked"), "{message}");
     let ws = Workspace::new();
     list(&ws, &["--approval-mode", "plan"]).output();
     for (mode, runs) in [

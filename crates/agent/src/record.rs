@@ -348,7 +348,7 @@ struct LineReader {
 impl LineReader {
     fn take(&mut self, line: Line) -> Result<(), String> {
         if !self.is_begun && !matches!(line, Line::Session { .. }) {
-            return Err("its first line says nothing of a session".to_owned());
+            return Err("its first line is not that of a session".to_owned());
         }
         match line {
             Line::Session { version, .. } if version != VERSION => {

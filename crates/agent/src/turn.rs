@@ -60,7 +60,7 @@ impl Turn {
         }
         match &self.finish {
             Some(FinishReason::MalformedFunctionCall) => Some("it has made a malformed call"),
-            Some(FinishReason::UnexpectedToolCall) => Some("it has called what it may not"),
+            Some(FinishReason::UnexpectedToolCall) => Some("it called a tool that was not offered"),
             _ if self.calls.is_empty() && self.text.trim().is_empty() => {
                 Some("its answer is empty")
             }

@@ -33,7 +33,7 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
             (None, Some(otherwise)) => out.push(otherwise),
             (None, None) => {
                 let message = format!(
-                    "The tool wants {name} from the environment (for {variable}), and it is not set."
+                    "The tool needs {name} from the environment (for {variable}), but it is not set."
                 );
                 let hint = format!("Set it, or write ${{{name}:-}} in the tool's file.");
                 return Err(ToolError::new(ErrorKind::ExecutionFailed, message).with_hint(hint));

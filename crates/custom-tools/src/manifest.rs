@@ -271,7 +271,7 @@ fn read_kind(report: &mut Report<'_>, keys: &Keys) -> (Kind, bool) {
         _ => "",
     };
     if !problem.is_empty() {
-        let message = format!("A tool of this \"kind\" {problem}; set one of the two right.");
+        let message = format!("A tool of this \"kind\" {problem}; correct one of the two.");
         report.fault("read_only", message);
     }
     let read_only = keys.read_only;

@@ -635,10 +635,7 @@ impl Mcp {
 pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ToolError::new(
         ErrorKind::PolicyViolation,
-        format!(
-            "The MCP server {server} now says something else of what its tool {tool:?} does to the \
-             world."
-        ),
+        format!("The MCP server {server} has changed its hints about what the tool {tool:?} does."),
     )
 }
 

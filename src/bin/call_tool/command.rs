@@ -117,14 +117,14 @@ pub(crate) fn command() -> Command {
                 .short('o')
                 .value_name("FORM")
                 .value_parser(forms())
-                .help("Which form of the answer to print [default: text on a terminal, else part]"),
+                .help("Form of the answer [default: text on a terminal, else part]"),
         )
         .arg(
             Arg::new("text")
                 .short('t')
                 .action(ArgAction::SetTrue)
                 .conflicts_with("output")
-                .help("The text, as --output text"),
+                .help("Print text, as --output text"),
         )
         .arg(
             flag(
@@ -141,7 +141,7 @@ pub(crate) fn command() -> Command {
                 .long("color")
                 .value_name("WHEN")
                 .value_parser(ColourChoice::NAMES)
-                .help("When the text has colours [default: auto]"),
+                .help("When to use colours [default: auto]"),
         )
         .arg(
             Arg::new("id")
@@ -161,7 +161,7 @@ pub(crate) fn command() -> Command {
                 .long("policy")
                 .value_name("PATH")
                 .action(ArgAction::Append)
-                .help("A policy file, or a directory of such, instead of ~/.gemini/policies"),
+                .help("Policy file or directory to use instead of ~/.gemini/policies"),
         )
         .arg(flag(
             "explain",
@@ -191,9 +191,7 @@ pub(crate) fn command() -> Command {
                 .value_name("DIALECT")
                 .value_parser(["openai", "anthropic", "mcp"])
                 .conflicts_with_all(["ARGUMENT", "id", "output", "text", "explain", "stream"])
-                .help(
-                    "Take the call as another API writes it, with the tool's name, and answer so",
-                ),
+                .help("Read the call in another API's form, and answer in it"),
         );
     with_reports(command)
 }
@@ -243,17 +241,17 @@ fn words_of_reports() -> [Arg; 3] {
         arg(
             "rule-id",
             "ID",
-            "The rule that a match breaks, in a report [default: the tool's name]",
+            "Name of the broken rule in a report [default: the tool's name]",
         ),
         arg(
             "message",
             "TEXT",
-            "What a report says of each match [default: the text that was found]",
+            "Message for each match in a report [default: the text that was found]",
         ),
         arg(
             "level",
             "LEVEL",
-            "How serious a match is, in a report [default: error]",
+            "Severity of a match in a report [default: error]",
         )
         .value_parser(["error", "warning", "note"]),
     ]

@@ -30,7 +30,7 @@ pub(crate) fn run(
     if !options.name.is_empty() {
         for call in request.calls.iter_mut().filter(|c| !c.is_of(&options.name)) {
             call.args = Err(ToolError::invalid(format!(
-                "The call is one of {:?}, but the command line says {:?}.",
+                "The call is for {:?}, but the command line names {:?}.",
                 call.name, options.name
             ))
             .with_hint("Leave the name out: --from takes it from the call."));

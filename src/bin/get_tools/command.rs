@@ -31,7 +31,7 @@ Examples:
   get_tools --format gemini-openapi  for the Gemini API
   get_tools --format openai          for OpenAI's API
   get_tools --mcp                    with MCP servers' tools
-  get_tools --refresh                with servers asked anew
+  get_tools --refresh                asks servers again
   get_tools show read_file           help for one tool
 
 Without options a file or a pipe gets what Gemini CLI's tools.discoveryCommand reads, and a terminal a list. Tools that .gemini/settings.json \
@@ -129,14 +129,14 @@ pub(crate) fn command() -> Command {
                 .long("format")
                 .value_name("FORMAT")
                 .value_parser(FORMATS)
-                .help("How to write the declarations [default: list on a terminal, else gemini]"),
+                .help("Form of the declarations [default: list on a terminal, else gemini]"),
         )
         .arg(
             Arg::new("color")
                 .long("color")
                 .value_name("WHEN")
                 .value_parser(ColourChoice::NAMES)
-                .help("When a list or table has colours [default: auto]"),
+                .help("When to use colours [default: auto]"),
         )
         .arg(flag(
             "kinds",
@@ -148,7 +148,7 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag(
             "refresh",
-            "As --mcp, with all servers and pairs asked anew, accepting what they declare now",
+            "As --mcp, but ask all servers and pairs again, and accept what they declare now",
         ))
         .arg(flag(
             "notes",
@@ -156,11 +156,11 @@ pub(crate) fn command() -> Command {
         ))
         .arg(list(
             "only",
-            "Only tools with such names (globs, separated by commas)",
+            "Only tools whose names match (globs, separated by commas)",
         ))
         .arg(list(
             "exclude",
-            "No tools with such names (globs, separated by commas)",
+            "No tools whose names match (globs, separated by commas)",
         ))
         .arg(
             flag(
@@ -180,7 +180,7 @@ pub(crate) fn command() -> Command {
                         .long("policy")
                         .value_name("PATH")
                         .action(ArgAction::Append)
-                        .help("A policy file or directory to use instead of ~/.gemini/policies"),
+                        .help("Policy file or directory to use instead of ~/.gemini/policies"),
                 ),
         )
         .subcommand(show_command())
@@ -216,20 +216,20 @@ fn lint_command() -> Command {
                 .long("format")
                 .value_name("FORMAT")
                 .value_parser(["text", "json", "sarif", "junit", "github"])
-                .help("How to print the findings [default: text]"),
+                .help("Form of the findings [default: text]"),
         )
         .arg(flag("json", "Print each finding as a line of JSON").conflicts_with("format"))
         .arg(
             flag(
                 "mcp",
-                "Ask MCP servers of which nothing is kept; without it none is started",
+                "Start MCP servers whose declarations are not cached",
             )
             .conflicts_with("FILE"),
         )
         .arg(
             flag(
                 "refresh",
-                "Ask all MCP servers anew, and accept what they declare now",
+                "Ask all MCP servers again, and accept what they declare now",
             )
             .conflicts_with("FILE"),
         )
@@ -239,9 +239,9 @@ fn init_command() -> Command {
     Command::new("init")
         .about("Puts the two commands into Gemini CLI's settings")
         .after_help(INIT_EXAMPLES)
-        .arg(flag("user", "In your own settings, for all projects"))
+        .arg(flag("user", "Change your own settings, for all projects"))
         .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag("undo", "Take back what was done here"))
+        .arg(flag("undo", "Undo what init did here"))
         .arg(
             Arg::new("allow")
                 .long("allow")
@@ -264,7 +264,7 @@ fn init_command() -> Command {
                 .value_name("FORM")
                 .value_parser(["host", "part"])
                 .conflicts_with("undo")
-                .help("What Gemini CLI gets: host is text, part JSON [default: asks; with --yes part]"),
+                .help("Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]"),
         )
 }
 
@@ -275,7 +275,7 @@ fn doctor_command() -> Command {
         .arg(flag("json", "Print JSON"))
         .arg(flag(
             "mcp",
-            "Start the MCP servers of which nothing is kept, and ask them for their tools",
+            "Start MCP servers whose declarations are not cached",
         ))
         .arg(
             Arg::new("try")
@@ -316,7 +316,7 @@ fn completions_command() -> Command {
             Arg::new("SHELL")
                 .required(true)
                 .value_parser(["bash", "zsh", "fish"])
-                .help("The shell that reads them"),
+                .help("Shell to print them for"),
         )
         .arg(Arg::new("COMMAND").help("For this command only"))
 }

@@ -182,8 +182,8 @@ fn add_mcp(
     for tool in tools {
         if custom.contains(&tool.name) {
             shown.print_notes(&[format!(
-                "The tool {} of an MCP server is left out, because one of your own has its name; \
-                 rename that.",
+                "The tool {} of an MCP server is left out, because a tool of your own has its name; \
+                 rename yours.",
                 tool.name
             )]);
             continue;

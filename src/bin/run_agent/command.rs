@@ -62,7 +62,7 @@ fn task() -> Command {
         .arg(
             Arg::new("PROMPT")
                 .num_args(0..)
-                .help("What to do; standard input, where it is not a terminal, comes before it"),
+                .help("The prompt; text piped to standard input comes before it"),
         )
         .arg(value("prompt", "TEXT", "The same as PROMPT").short('p'))
         .arg(
@@ -94,7 +94,7 @@ fn task() -> Command {
         .arg(list(
             "policy",
             "PATHS",
-            "Policy files, or directories of such, instead of ~/.gemini/policies",
+            "Policy files or directories to use instead of ~/.gemini/policies",
         ))
 }
 
@@ -121,10 +121,7 @@ fn tools(command: Command) -> Command {
             "only-discovered",
             "Use the tools of the discovery command alone, without the built-in ones",
         ))
-        .arg(flag(
-            "no-mcp",
-            "Leave the MCP servers of the settings aside",
-        ))
+        .arg(flag("no-mcp", "Ignore the MCP servers in the settings"))
         .arg(flag(
             "trust",
             "Let the project's settings name commands, allow tools and weaken the sandbox",
@@ -156,7 +153,7 @@ fn limits(command: Command) -> Command {
             value(
                 "max-turns",
                 "N",
-                "Turns of the model until the session ends by itself",
+                "End the session after so many turns of the model",
             )
             .value_parser(clap::value_parser!(u32).range(1..)),
         )
@@ -164,7 +161,7 @@ fn limits(command: Command) -> Command {
             value(
                 "time-limit",
                 "SECS",
-                "Seconds until the session ends by itself",
+                "End the session after so many seconds",
             )
             .value_parser(seconds),
         )
@@ -172,7 +169,7 @@ fn limits(command: Command) -> Command {
             value(
                 "output-format",
                 "FORMAT",
-                "How the session is shown [default: text]",
+                "Form of the output [default: text]",
             )
             .short('o')
             .value_parser(["text", "json", "stream-json"]),
@@ -203,12 +200,12 @@ fn sessions(command: Command) -> Command {
             )
             .conflicts_with_all(["session", "resume", "continue"]),
         )
-        .arg(value("report", "FILE", "Write a page of the session"))
+        .arg(value("report", "FILE", "Write the session as an HTML page"))
         .arg(
             value(
                 "sandbox",
                 "MODE",
-                "What shell commands may do [default: workspace-write]",
+                "Sandbox for shell commands [default: workspace-write]",
             )
             .value_parser(["off", "read-only", "workspace-write"]),
         )

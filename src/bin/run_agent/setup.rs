@@ -226,7 +226,7 @@ impl Setup {
         let found = chosen.projects.as_ref().or(chosen.users.as_ref());
         if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
             return Err(bad_input(
-                "The project's .gemini/settings.json names commands of its own for tools \
+                "The project's .gemini/settings.json names its own commands for tools \
                  (tools.discoveryCommand). They would run as you: say --trust if you know \
                  them, or give --discovery-command and --call-command.",
             ));

@@ -83,6 +83,6 @@ pub(crate) fn command() -> Command {
         .arg(list(
             "policy",
             "PATH",
-            "A policy file, or a directory of such, instead of ~/.gemini/policies",
+            "Policy file or directory to use instead of ~/.gemini/policies",
         ))
 }

@@ -246,8 +246,8 @@ impl Turn {
             }
             if speaks || self.fault.is_some() || self.finish.is_some() {
                 return Some(
-                    "A turn with a status is a refusal of the API and has nothing besides \
-                     retry_after, message and repeat. Make the rest a turn of its own."
+                    "A turn with a status is a refusal of the API: it takes only \
+                     retry_after, message and repeat. Put the rest into another turn."
                         .to_owned(),
                 );
             }
@@ -295,7 +295,7 @@ impl Turn {
         if let Some(status) = self.status {
             answer.status = status;
             answer.retry_after = self.retry_after.map(|secs| secs.to_string());
-            let message = self.message.as_deref().unwrap_or("by the model script");
+            let message = self.message.as_deref().unwrap_or("The model script says so.");
             answer.body = json!({ "error": { "code": status, "message": message } }).to_string();
             return answer;
         }

@@ -111,7 +111,7 @@ impl Edit {
         if differ_in_ends_only(&self.old, &self.new) {
             return Err(self
                 .no_change("the texts differ in line ends only, and an edit keeps the file's")
-                .with_hint("Convert line ends with a command, or write the file anew."));
+                .with_hint("Convert line ends with a command, or write the whole file."));
         }
         let encoding = self.encoding(current)?;
         let subject = Subject { current, encoding };

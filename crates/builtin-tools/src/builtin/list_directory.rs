@@ -151,7 +151,7 @@ impl ToolInvocation for Call {
             let why = if entries.is_empty() {
                 "is empty"
             } else {
-                "has no entries but those that are left out"
+                "has only entries that are left out"
             };
             text.push_str("Directory ");
             text.push_path(path);

@@ -463,7 +463,7 @@ impl Merge<'_, '_, '_, '_> {
         let has_content = skipped.clone().any(|line| !is_blank(line));
         let is_next_to_kept = is_first && self.was_quoted;
         if has_content && !is_next_to_kept {
-            return Err("lines that it does not mention are within what it changes");
+            return Err("it would change lines that old_string does not quote");
         }
         if is_next_to_kept {
             let kept = skipped.map(|line| self.search.file.whole(line).to_owned());

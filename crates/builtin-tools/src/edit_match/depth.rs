@@ -11,7 +11,7 @@ use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeSet, HashMap};
 
 /// Reason for refusing an edit whose new lines can't be placed.
-const UNCLEAR: &str = "how deep its new lines are to be indented is not clear";
+const UNCLEAR: &str = "the indentation of its new lines is not clear";
 
 /// Units by which models and files indent.
 const UNITS: [&str; 5] = ["\t", "    ", "  ", "   ", "        "];

@@ -73,8 +73,7 @@ impl Names {
                 &original.escape_default().to_string(),
                 "name",
                 format!(
-                    "{}: the model knows the tool as {name}, and its own name is used where it is \
-                     called.",
+                    "{}: the model knows the tool as {name}; a call uses its own name.",
                     self.reason(original)
                 ),
             ));

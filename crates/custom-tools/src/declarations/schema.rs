@@ -289,8 +289,8 @@ impl SchemaRepair<'_> {
         if is_cyclic {
             found = cut(&found);
             let message = format!(
-                "The reference {target:?} leads to what it is in, without end; it is cut here, so \
-                 that anything of its type is taken."
+                "The reference {target:?} contains itself; it is cut here, so that anything of \
+                 its type is accepted."
             );
             self.add("cyclic-reference", place, message);
         } else if self.repairs.iter().all(|repair| repair.code != "reference") {
@@ -391,8 +391,8 @@ impl SchemaRepair<'_> {
             self.add(
                 "untyped",
                 place,
-                "There is no type, which the API refuses, and none is certain: it is said to be \
-                 of any type. Add \"type\" where it is not.",
+                "It has no type, which the API refuses, and none can be inferred: it is declared \
+                 as any type. Add \"type\".",
             );
         }
     }

@@ -54,7 +54,7 @@ impl Sse {
                     .map_err(|e| format!("the address for messages is not valid: {e}"))?;
                 // The server that answers the stream must not have headers sent elsewhere.
                 if post.origin() != url.origin() {
-                    return Err("it wants messages to go to another host".to_owned());
+                    return Err("it asks for messages to another host".to_owned());
                 }
                 return Ok(Self {
                     events,

@@ -23,7 +23,7 @@ pub(super) fn of(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     let message = match &value {
         // The protocol had them in 2025-03-26 only.
         Value::Array(_) => {
-            "Batches are not taken: send each of its messages by itself, on a line or in a request of its own."
+            "Batches are not supported: send each message alone, on a line or in a request of its own."
         }
         Value::Object(map) if map.contains_key("method") && id.is_some() => {
             let message = "The request's parameters can't be used.";

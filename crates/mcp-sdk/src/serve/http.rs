@@ -179,7 +179,7 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
         ));
     }
     if !address.ip().is_loopback() {
-        log("what is said is not encrypted: let only a network that you trust reach it");
+        log("traffic is not encrypted: let only a network that you trust reach it");
     }
     let sessions = Arc::new(Sessions::new());
     let (guard, service) = (Arc::new(Guard::new(&http)), service(server, &sessions));

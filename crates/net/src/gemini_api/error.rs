@@ -318,10 +318,7 @@ impl ApiError {
 
 fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -> Option<String> {
     let later = match asked {
-        Some(wait) => format!(
-            "It wants to be asked again in {} s.",
-            wait.as_secs_f64().ceil()
-        ),
+        Some(wait) => format!("Try again in {} s.", wait.as_secs_f64().ceil()),
         None => "Try again later.".to_owned(),
     };
     Some(match kind {

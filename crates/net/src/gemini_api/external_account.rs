@@ -158,7 +158,7 @@ impl ExternalAccount {
                     Some(token) => Ok(token),
                     None if *is_allowed => self.run(command, *limit, output_file.as_ref(), cancel),
                     None => {
-                        let message = "it wants to run a program, which is not allowed";
+                        let message = "it runs a program, which is not allowed";
                         let hint = format!("Set {ALLOW}=1 if you trust the file that names it.");
                         Err(unusable(message).with_hint(hint))
                     }

@@ -233,7 +233,7 @@ impl Line<'_> {
         let mut chosen = [0; 2];
         self.receive(&mut chosen)?;
         if chosen != [5, method] {
-            return Err("it speaks no SOCKS 5, or wants another kind of login".to_owned());
+            return Err("it doesn't speak SOCKS 5, or needs another kind of login".to_owned());
         }
         if let Some((user, password)) = &proxy.credentials {
             let mut login = vec![1];

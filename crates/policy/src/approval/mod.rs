@@ -260,7 +260,7 @@ impl<E> Refusal<E> {
         Ok(match self {
             Refusal::Denied(verdict) => verdict.to_error().to_string(),
             Refusal::NotAsked(verdict) => format!(
-                "{} There is no one to ask. Go on without it, or say what it would have done.",
+                "{} No user can be asked. Go on without it, or say what it would have done.",
                 verdict.reason
             ),
             Refusal::No { .. } => "The user declined this call.".to_owned(),

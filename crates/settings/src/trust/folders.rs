@@ -67,7 +67,7 @@ impl Folders {
                 Some("DO_NOT_TRUST") => Level::Not,
                 _ => {
                     return Err(wrong(&format!(
-                        "{level} of {rule:?} is none of TRUST_FOLDER, TRUST_PARENT, DO_NOT_TRUST"
+                        "{level} of {rule:?} is not one of TRUST_FOLDER, TRUST_PARENT, DO_NOT_TRUST"
                     )));
                 }
             };

@@ -298,7 +298,7 @@ fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut Doctor
             explain(
                 format!("A call has not ended after {} s.", limit.as_secs()),
                 "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
-                "Set a limit of its own in the program.",
+                "Set a time limit in the program itself.",
             ),
         );
         return false;

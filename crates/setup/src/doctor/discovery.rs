@@ -107,7 +107,7 @@ pub(super) fn check(
             about,
             explain(
                 "Run twice, it prints two different things.",
-                "What a model is told changes from request to request, so nothing of it is kept by the API.",
+                "The declarations change from request to request, so the API can't cache them.",
                 "Print the tools in the same order each time.",
             ),
         );

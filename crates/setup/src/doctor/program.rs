@@ -71,7 +71,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Ex
         return Err((
             "no-interpreter",
             explain(
-                format!("{shown} is a script, but its first line does not say whose."),
+                format!("{shown} is a script, but its first line names no interpreter."),
                 "A shell would run it all the same; Gemini CLI asks the system, which does not.",
                 "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.",
             ),
@@ -97,7 +97,7 @@ fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Explanation)> 
     let program = text.split_whitespace().next().unwrap_or_default();
     if !Path::new(program).is_file() {
         return finding(
-            format!("{shown} wants {program:?}, which is not there."),
+            format!("{shown} needs {program:?}, which does not exist."),
             "Install it, or correct the script's first line.",
         );
     }
@@ -111,7 +111,7 @@ fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Explanation)> 
     {
         return finding(
             format!(
-                "{shown} wants a program {argument:?}: all that follows env is one word there."
+                "{shown} names the program {argument:?}: everything after env is one word there."
             ),
             "Write #!/usr/bin/env -S before the words, or leave out all but the first.",
         );
@@ -126,7 +126,7 @@ fn interpreter(line: &[u8], shown: &str) -> Option<(&'static str, Explanation)> 
         return None;
     }
     finding(
-        format!("{shown} wants {name:?}, which is not on the PATH."),
+        format!("{shown} needs {name:?}, which is not on the PATH."),
         "Install it, or correct the script's first line.",
     )
 }

@@ -98,7 +98,7 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
                 name.as_str(),
                 explain(
                     format!("A rule allows {name:?}, which does not allow the discovered tool."),
-                    "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; without it a rule is for a tool of its own.",
+                    "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.",
                     format!("Name it {PREFIX}{name} in the rule."),
                 ),
             );
@@ -140,7 +140,7 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             "project-policies",
             projects.as_path(),
             explain(
-                "The project has rules of its own.",
+                "The project has its own rules.",
                 "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
                 "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
             ),

@@ -275,7 +275,7 @@ fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut Do
         projects.file(),
         explain(
             format!(
-                "The project names commands of its own; those of {} are in force.",
+                "The project names its own commands, but those of {} apply.",
                 in_force.file()
             ),
             "What an untrusted project names is left out, here and in Gemini CLI.",

@@ -332,7 +332,7 @@ impl SetupPlan {
             return self.change(Purpose::Undo, path, Some(there), None, None);
         }
         self.notes.push(format!(
-            "{} still allows what it says: it was not written here, or was edited since. Remove it yourself.",
+            "{} was not written by init, or was edited since: its rules still apply. Remove it yourself.",
             show_path(&path)
         ));
         Ok(())
@@ -566,7 +566,7 @@ impl SetupPlan {
                 .file(&change.path)
                 .is_some_and(|file| file.backup.is_some());
             if !is_ours && std::fs::symlink_metadata(backup).is_ok() {
-                let reason = "it is where a copy of the settings is to be kept; move it away";
+                let reason = "the copy of the settings belongs here; move it away";
                 return Err(InitError::new(backup, reason));
             }
         }

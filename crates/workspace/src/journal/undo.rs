@@ -268,7 +268,7 @@ impl Run<'_> {
             let reason = match self.history.undone_by(index) {
                 Some(by) => format!("is as it was before already (undone by {})", by.id),
                 None if !is_there => "was removed since".to_owned(),
-                None if entry.after.is_none() => "was made anew since".to_owned(),
+                None if entry.after.is_none() => "was created again since".to_owned(),
                 None => "was changed since".to_owned(),
             };
             refused.push(Refusal { index, reason });
