@@ -7,6 +7,7 @@
 use super::{BuiltinTool, TOOLS, web_fetch};
 use gemini_tools_core::tool::{kind_of_parameter, parameters};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,43 +58,42 @@ fn facts(tool: &BuiltinTool) -> String {
 /// Returns all of a tool's page that comes from the code.
 fn page(tool: &BuiltinTool) -> String {
     let BuiltinTool { name, usage, .. } = tool;
-    let description = cell(tool.description);
-    let mut page = format!("# {name}\n\n{description}\n\n{}\n", facts(tool));
+    let examples = usage.examples.join("\n");
+    let mut page = format!(
+        "# {name}\n\n```sh\n{examples}\n```\n\n{}\n\n{}\n",
+        cell(tool.description),
+        facts(tool)
+    );
     let schema: Value = serde_json::from_str(tool.schema()).expect("a schema is JSON");
     let rows = parameters(&schema).into_iter().map(|parameter| {
-        format!(
-            "| `{}` | {} | {} | {} |",
-            parameter.name,
-            parameter.kind,
-            if parameter.is_required {
-                "required"
-            } else {
-                ""
-            },
-            cell(parameter.description)
-        )
+        let required = if parameter.is_required {
+            ", required"
+        } else {
+            ""
+        };
+        let (name, kind) = (parameter.name, parameter.kind);
+        let meaning = cell(parameter.description);
+        format!("| `{name}` | {kind}{required} | {meaning} |")
     });
     let rows: Vec<String> = rows.collect();
-    section(
-        &mut page,
-        "Parameters",
-        "| Name | Type | | Meaning |",
-        &rows,
-    );
+    section(&mut page, "Parameters", "| Name | Type | Meaning |", &rows);
     if rows.is_empty() {
         page.push_str("\n## Parameters\n\nNone.\n");
     }
-    let renamed = usage.renamed.iter().map(|(other, name)| {
+    let mut other_names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for &(other, name) in usage.renamed {
+        other_names
+            .entry(name)
+            .or_default()
+            .push(format!("`{other}`"));
+    }
+    let renamed = other_names.iter().map(|(name, others)| {
         let kind = kind_of_parameter(&schema["properties"][*name]);
-        format!("| `{other}` | {kind} | The same as `{name}`. |")
+        format!("| {} | {kind} | The same as `{name}`. |", others.join(", "))
     });
     let more = usage.undeclared.iter().map(|more| {
-        format!(
-            "| `{}` | {} | {} |",
-            more.name,
-            more.kind,
-            cell(more.meaning)
-        )
+        let meaning = cell(more.meaning);
+        format!("| `{}` | {} | {meaning} |", more.name, more.kind)
     });
     let rows: Vec<String> = renamed.chain(more).collect();
     section(
@@ -113,10 +113,7 @@ fn page(tool: &BuiltinTool) -> String {
     });
     let rows: Vec<String> = errors.collect();
     section(&mut page, "Errors", "| `errorType` | When |", &rows);
-    let examples = usage.examples.join("\n");
-    page.push_str(&format!(
-        "\n## Calls\n\n```sh\n{examples}\n```\n\n{MARK}\n"
-    ));
+    page.push_str(&format!("\n{MARK}\n"));
     page
 }
 
