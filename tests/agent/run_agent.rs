@@ -786,9 +786,9 @@ fn what_cannot_be_written_is_told_and_no_success() {
         ended(
             &answer,
             1,
-            &["can't write to standard output", "No space left"],
+            &["Can't write to standard output", "No space left"],
         );
-        let told = answer.errors().matches("can't write").count();
+        let told = answer.errors().matches("Can't write").count();
         assert_eq!(told, 1, "{}", answer.shown());
         let gone = agent(&ws, &api, &["-p", "go", "--output-format", format])
             .in_bash("\"$@\" | true; exit 0")

@@ -271,10 +271,7 @@ fn a_glob_that_fits_no_tool_is_reported_and_what_is_printed_stays() {
     );
     let answer = ws.get_tools(&["--exclude", "zzz"]).run();
     assert_eq!(answer.stdout, ws.get_tools(&[]).run().stdout);
-    answer.must_say(
-        &answer.errors(),
-        &["--exclude zzz: no tool has such a name"],
-    );
+    answer.must_say(&answer.errors(), &["--exclude zzz: No tool has this name"]);
     let fine = ws
         .get_tools(&["--only", "read_*,grep_search", "--exclude", "write_file"])
         .run();

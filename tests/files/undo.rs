@@ -849,6 +849,7 @@ fn command_lines_that_make_no_sense_are_refused() {
         (&["--history", "--undo"], "cannot be used with"),
         (&["--history", "--batch"], "cannot be used with"),
         (&["--undo", "--all"], "cannot be used with"),
+        (&["--undo", "--prune-history"], "cannot be used with"),
         (
             &["--since", "10m", "read_file"],
             "is for --history or --undo",

@@ -292,12 +292,12 @@ fn flags_without_meaning_are_refused_and_say_so() {
     for (args, said) in [
         (
             ["openai", "--kinds"],
-            "--kinds has no meaning with --format openai",
+            "--kinds does nothing with --format openai",
         ),
         (["anthropic", "--kinds"], "--kinds"),
         (
             ["names", "--pretty"],
-            "--pretty has no meaning with --format names",
+            "--pretty does nothing with --format names",
         ),
         (["table", "--wrap"], "--wrap"),
         (["yaml", "--pretty"], "openai-responses"),

@@ -425,7 +425,7 @@ fn a_person_can_agree_to_all_or_to_nothing() {
         let before = Tree::of(ws.root());
         let said = answered(&ws, &[], answers, code);
         if code == 1 {
-            assert!(said.contains("nothing was done"), "{answers:?}: {said}");
+            assert!(said.contains("Nothing was done"), "{answers:?}: {said}");
             unchanged(&before, &ws);
             continue;
         }

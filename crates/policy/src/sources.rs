@@ -270,7 +270,7 @@ impl Policy {
             file: file.to_owned(),
             tier,
             reason: format!(
-                "No call may run while {} can't be read, because it may deny it: {why_not}.",
+                "{} can't be read, and a rule in it may deny this call: {why_not}.",
                 show_path(file)
             ),
         });

@@ -203,7 +203,7 @@ impl Session {
         let ignored = settings
             .problems
             .iter()
-            .map(|p| format!("ignored {}", p.text()));
+            .map(|p| format!("Ignored {}", p.text()));
         let mut problems: Vec<String> = ignored.collect();
         problems.extend(self.gate.problems());
         problems.extend(settings.notes.iter().map(Diagnostic::text));

@@ -333,6 +333,10 @@ fn with_journal(command: Command) -> Command {
                 .conflicts_with("undo")
                 .conflicts_with_all(CALLS),
         )
-        .arg(flag(PRUNE, "Trim the journal now (normally automatic)").conflicts_with_all(CALLS))
+        .arg(
+            flag(PRUNE, "Trim the journal now (normally automatic)")
+                .conflicts_with_all(CALLS)
+                .conflicts_with("journal"),
+        )
         .group(ArgGroup::new("journal").args(["history", "undo"]))
 }

@@ -83,7 +83,7 @@ fn write(text: &[u8], printed: Printed, statuses: Statuses) -> u8 {
     };
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            warn(&format!("call_tool: can't write to standard output: {e}"));
+            warn(&format!("call_tool: Can't write to standard output: {e}"));
             statuses.unwritten
         }
         _ => statuses.written,

@@ -43,7 +43,7 @@ pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
     if text.is_empty() {
         let names: Vec<&str> = ALL.iter().map(|one| one.command).collect();
         warn(&format!(
-            "get_tools: there is no command {:?} here; it must be one of {}",
+            "get_tools: Unknown command {:?}; it must be one of {}.",
             command.unwrap_or_default(),
             names.join(", ")
         ));

@@ -10,12 +10,12 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     // Gemini CLI and run_agent set this for the commands of a model.
     let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
     if !has_terminal && is_for_model {
-        warn("get_tools: a command of an agent can't agree to this; a person can, on a terminal");
+        warn("get_tools: A command of an agent can't agree to this; a person can, on a terminal.");
         return Err(2);
     }
     if asks && !has_terminal {
         warn(&format!(
-            "get_tools: there is no terminal to ask on; {otherwise}"
+            "get_tools: There is no terminal to ask on; {otherwise}"
         ));
         return Err(2);
     }
@@ -44,7 +44,7 @@ pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(),
     {
         return Ok(());
     }
-    warn("get_tools: nothing was done");
+    warn("get_tools: Nothing was done.");
     Err(1)
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn choose(
                 }
                 Some(Choice::All) => is_all = true,
                 None => {
-                    warn("get_tools: nothing was done");
+                    warn("get_tools: Nothing was done.");
                     return Err(1);
                 }
             }
@@ -85,7 +85,7 @@ pub(crate) fn choose(
     if answers.contains(&true) {
         return Ok(answers);
     }
-    warn("get_tools: nothing was done");
+    warn("get_tools: Nothing was done.");
     Err(1)
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
     let root = match std::env::current_dir() {
         Ok(root) => root,
         Err(e) => {
-            warn(&format!("get_tools: the current directory is gone: {e}"));
+            warn(&format!("get_tools: The current directory is gone: {e}."));
             return 1;
         }
     };

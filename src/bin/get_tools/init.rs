@@ -92,7 +92,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
 }
 
 fn locked(home: &Path) -> Result<Lock, Stop> {
-    let waits = || warn("get_tools: waiting for another get_tools init to end");
+    let waits = || warn("get_tools: Waiting for another get_tools init to end");
     Ok(Lock::take(home, waits)?)
 }
 

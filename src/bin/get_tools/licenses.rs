@@ -11,14 +11,14 @@ const PLACE: &str = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
 /// Prints them; the exit status is 1 where they are not there.
 pub(crate) fn run() -> u8 {
     let Some(file) = file() else {
-        warn("get_tools: its own path is not known, and so neither where the licences are");
+        warn("get_tools: Can't find the licences, because the path of this executable is unknown.");
         return 1;
     };
     match std::fs::read(&file) {
         Ok(text) => print(&text),
         Err(e) => {
             warn(&format!(
-                "get_tools: can't read {}: {e}. Packages have this file; in a checkout, scripts/third-party prints it.",
+                "get_tools: Can't read {}: {e}. Packages have this file; in a checkout, scripts/third-party prints it.",
                 show_path(&file)
             ));
             1

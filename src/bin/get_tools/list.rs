@@ -54,7 +54,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     );
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
-            warn(&format!("get_tools: ignored {}", visible(&problem.text())));
+            warn(&format!("get_tools: Ignored {}", visible(&problem.text())));
         }
         for problem in &policy.problems {
             warn(&format!("get_tools: {}", visible(&problem.text())));
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
             warn(&format!("get_tools: {}", visible(&note.text())));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
-            warn("get_tools: get_tools trust shows what the project brings, and trusts it");
+            warn("get_tools: To see and trust what the project brings, run get_tools trust.");
         }
     }
     let shown = Shown {
@@ -125,7 +125,7 @@ impl Shown<'_> {
                 near => format!("; did you mean {}?", near.join(" or ")),
             };
             warn(&format!(
-                "get_tools: --{option} {}: no tool has such a name{hint}",
+                "get_tools: --{option} {}: No tool has this name{hint}",
                 visible(glob)
             ));
         }

@@ -134,7 +134,7 @@ fn meant(words: &[String]) -> Option<Result<Task, u8>> {
             Err(e) => {
                 let hint = e.hint.filter(|hint| hint.starts_with("Did you mean"))?;
                 warn(&format!(
-                    "get_tools: there is no subcommand or tool {name:?}. {hint}"
+                    "get_tools: There is no subcommand or tool {name:?}. {hint}"
                 ));
                 Some(Err(2))
             }
@@ -248,7 +248,7 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
             let name = matches.get_one::<String>("format");
             let name = name.map_or("gemini", String::as_str);
             warn(&format!(
-                "get_tools: --{id} has no meaning with --format {name}; leave it out"
+                "get_tools: --{id} does nothing with --format {name}; leave it out."
             ));
             return Err(2);
         }

@@ -23,7 +23,7 @@ pub(crate) fn warn(message: &str) {
 pub(crate) fn print(text: &[u8]) -> u8 {
     match write_text(text) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            warn(&format!("get_tools: can't write to standard output: {e}"));
+            warn(&format!("get_tools: Can't write to standard output: {e}"));
             1
         }
         _ => 0,

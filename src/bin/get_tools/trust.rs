@@ -35,7 +35,7 @@ pub(crate) enum TrustTask {
 /// Does it.
 pub(crate) fn run(task: &TrustTask) -> u8 {
     let Some(home) = home() else {
-        warn("get_tools: there is no home directory to keep records in: HOME is not set");
+        warn("get_tools: There is no home directory to keep records in: HOME is not set.");
         return 1;
     };
     match task {
@@ -63,7 +63,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         })
     };
     let root = std::env::current_dir()
-        .map_err(|e| fail(&format!("the current directory is gone: {e}")))?;
+        .map_err(|e| fail(&format!("The current directory is gone: {e}.")))?;
     let trust = Trust::of(Some(home), &root);
     match &trust {
         Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
@@ -250,7 +250,7 @@ fn take_back(home: &Path, dir: &Path) -> u8 {
         Ok(false) => {
             let root = show_path(&root);
             warn(&format!(
-                "get_tools: there is no record of {}",
+                "get_tools: There is no record of {}. get_tools trust --list shows them.",
                 visible(&root)
             ));
             1

@@ -63,7 +63,7 @@ impl Setup {
         };
         let settings = Settings::load_trusting(home.as_deref(), &root, trust);
         for problem in &settings.problems {
-            warn(&format!("ignored {}", visible(&problem.text())));
+            warn(&format!("Ignored {}", visible(&problem.text())));
         }
         if std::io::stderr().is_terminal() {
             for note in &settings.notes {

@@ -52,7 +52,7 @@ impl ReportingStdout {
             && !self.is_reported
         {
             self.is_reported = true;
-            unwritten(&format!("can't write to standard output: {e}"));
+            unwritten(&format!("Can't write to standard output: {e}"));
         }
         done
     }

@@ -295,7 +295,10 @@ impl Turn {
         if let Some(status) = self.status {
             answer.status = status;
             answer.retry_after = self.retry_after.map(|secs| secs.to_string());
-            let message = self.message.as_deref().unwrap_or("The model script says so.");
+            let message = self
+                .message
+                .as_deref()
+                .unwrap_or("The model script says so.");
             answer.body = json!({ "error": { "code": status, "message": message } }).to_string();
             return answer;
         }
