@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// The programs in any order, each with its words; `None` is one that the shell finds out.
 fn programs(analysis: &Analysis) -> BTreeSet<&[Option<String>]> {
-    let programs = analysis.programs();
+    let programs = analysis.commands.iter();
     programs.map(|program| &*program.words).collect()
 }
 

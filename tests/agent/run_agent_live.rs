@@ -221,7 +221,7 @@ fn a_question_shows_the_command_once_and_says_what_its_keys_mean() {
         let mut person = agent(&ws, &api, &["Play"]).at_a_terminal_of(columns);
         let page = person.sees(ASKED);
         assert_eq!(page.matches("touch a.txt").count(), 1, "{page}");
-        assert!(page.contains("[?]help"), "{page}");
+        assert!(page.contains("[q]uit"), "{page}");
         person.types(b"?");
         let help = person.sees(ASKED);
         for piece in [

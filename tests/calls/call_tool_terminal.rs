@@ -76,10 +76,6 @@ fn a_single_call_is_asked_about_without_answers_for_later_calls() {
     let mut person = at_work(&ws, "default", &touch);
     let page = person.sees(ASKED);
     assert!(!page.contains("lways"), "{page}");
-    person.types(b"?");
-    let help = person.sees(ASKED);
-    assert!(help.contains("the call is refused"), "{help}");
-    assert!(!help.contains("model"), "{help}");
     // A key that is not offered is no answer.
     person.types(b"an");
     is_refused(person, "The user declined");

@@ -110,16 +110,7 @@ fn every_program_that_bash_starts_is_among_them() {
     for (number, case) in corpus().into_iter().enumerate() {
         // What leaves the directory of stubs, or waits, is not run.
         let is_harmless = ![
-            "/bin/",
-            "/tmp",
-            "/dev/tcp",
-            "exec -a",
-            "./",
-            "select",
-            "until",
-            "while :",
-            "f() { f; }",
-            "PATH",
+            "/bin/", "/tmp", "/dev/tcp", "exec -a", "./", "select", "until", "while :", "PATH",
         ]
         .iter()
         .any(|part| case.script.contains(part))

@@ -10,7 +10,8 @@ use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use gemini_tools_policy::approval::{
-    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Refusal, Reply,
+    ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
+    GatedCall,
 };
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
@@ -128,11 +129,11 @@ impl<'a> Scheduler<'a> {
             Err(refusal) => refusal,
         };
         call.refusal = self.by_rules(tool, call, &refusal);
-        let stops = matches!(refusal, Refusal::No { stops: true });
-        let is_cancelled = matches!(refusal, Refusal::No { .. } | Refusal::Cancelled);
+        let stops = matches!(refusal, GateError::No { stops: true });
+        let is_cancelled = matches!(refusal, GateError::No { .. } | GateError::Cancelled);
         if !matches!(
             refusal,
-            Refusal::Cancelled | Refusal::ChangedTooOften | Refusal::Failed(_)
+            GateError::Cancelled | GateError::ChangedTooOften | GateError::Failed(_)
         ) {
             call.decision = Some(ToolCallDecision::Reject);
         }
@@ -161,11 +162,11 @@ impl<'a> Scheduler<'a> {
         &self,
         tool: &DiscoveredTool,
         call: &ToolCall,
-        refusal: &Refusal<E>,
+        refusal: &GateError<E>,
     ) -> Option<CallRefusal> {
         match refusal {
-            Refusal::NotAsked(_) => Some(CallRefusal::NoUser),
-            Refusal::Denied(_) => {
+            GateError::NotAsked(_) => Some(CallRefusal::NoUser),
+            GateError::Denied(_) => {
                 let with_user = self.gate.verdict(&tool.to_call(&call.request.args), true);
                 let lacks_user = self.asker.is_none() && with_user.decision != Decision::Deny;
                 Some(if lacks_user {
@@ -209,7 +210,7 @@ impl GatedCall for AtGate<'_, '_> {
         Ok(explanation)
     }
 
-    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+    fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         let asker = self.asker.as_mut()?;
         let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
         self.runner.advance(self.call, state);
@@ -220,7 +221,7 @@ impl GatedCall for AtGate<'_, '_> {
         })
     }
 
-    fn change(&mut self, changed: Changed) -> Result<(), Box<CallOutcome>> {
+    fn change(&mut self, changed: ArgumentChange) -> Result<(), Box<CallOutcome>> {
         let call = &mut *self.call;
         let own = match call.state() {
             CallState::AwaitingApproval(explanation) => proposed(explanation),

@@ -6,38 +6,12 @@ use gemini_tools_core::tool::Kind;
 use std::path::{Component, Path};
 
 /// Names of files that say what a build runs (Gemini CLI 0.61 guards the same).
-const BUILD_FILES: [&str; 30] = [
-    ".bazelrc",
-    ".blazerc",
-    "BUILD",
-    "BUILD.bazel",
-    "CMakeLists.txt",
-    "Cargo.lock",
-    "Cargo.toml",
-    "Containerfile",
-    "Dockerfile",
-    "GNUmakefile",
-    "MODULE.bazel",
-    "Makefile",
-    "WORKSPACE",
-    "WORKSPACE.bazel",
-    "build.gradle",
-    "build.gradle.kts",
-    "bun.lockb",
-    "go.mod",
-    "go.sum",
-    "makefile",
-    "package-lock.json",
-    "package.json",
-    "pnpm-lock.yaml",
-    "pom.xml",
-    "pyproject.toml",
-    "settings.gradle",
-    "settings.gradle.kts",
-    "setup.cfg",
-    "setup.py",
-    "yarn.lock",
-];
+const BUILD_FILES: &str = "\
+    .bazelrc .blazerc BUILD BUILD.bazel CMakeLists.txt Cargo.lock Cargo.toml Containerfile \
+    Dockerfile GNUmakefile MODULE.bazel Makefile WORKSPACE WORKSPACE.bazel build.gradle \
+    build.gradle.kts bun.lockb go.mod go.sum makefile package-lock.json package.json \
+    pnpm-lock.yaml pom.xml pyproject.toml settings.gradle settings.gradle.kts setup.cfg setup.py \
+    yarn.lock";
 
 /// Endings of such files.
 const BUILD_ENDINGS: [&str; 5] = ["bzl", "bazel", "bzlmod", "mk", "cmake"];
@@ -89,7 +63,7 @@ pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
         || says_it_only_reads(call)
 }
 
-/// The built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
+/// Returns the built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
 /// all edits of the session.
 pub(super) fn verdict(
     call: &PolicyCall<'_>,
@@ -150,7 +124,7 @@ fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
     )
 }
 
-/// The verdict on a line of shell that can't be understood, or that needs more than a rule allows.
+/// Returns the verdict on a line of shell that can't be understood, or that needs more than a rule allows.
 pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdict {
     ask(name, interactive, 10, rule)
 }
@@ -213,7 +187,7 @@ fn is_build_file(path: &str) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     // Git runs what its settings and hooks say.
     let is_git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
-    BUILD_FILES.contains(&&*name)
+    BUILD_FILES.split(' ').any(|file| file == name)
         || path.components().any(is_git)
         || name.starts_with("Dockerfile.")
         || name.starts_with("Containerfile.")

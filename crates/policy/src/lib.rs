@@ -72,7 +72,7 @@ use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub enum Tier {
 }
 
 /// A decision about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The call may run.
@@ -151,7 +151,7 @@ pub struct PolicyCall<'a> {
 }
 
 impl<'a> PolicyCall<'a> {
-    /// A call of a tool of which nothing is known but its names.
+    /// Returns a call of a tool of which nothing is known but its names.
     pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
         Self {
             name,
@@ -191,7 +191,7 @@ pub struct ServerTool<'a> {
 }
 
 impl<'a> ServerTool<'a> {
-    /// From a tool's name of the form `server__tool`, where nothing else is known of it.
+    /// Parses a tool's name of the form `server__tool`, where nothing else is known of it.
     pub fn from_name(name: &'a str) -> Option<Self> {
         let (name, tool) = name.split_once("__")?;
         (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
@@ -239,7 +239,7 @@ impl Verdict {
         value
     }
 
-    /// The error of a call that may not run.
+    /// Returns the error of a call that may not run.
     pub fn to_error(&self) -> ToolError {
         let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
         match &self.rule.file {
@@ -255,7 +255,7 @@ pub struct Policy {
     /// The highest first.
     rules: Vec<Rule>,
     /// Files that could not be read: every call could be one that they deny.
-    broken: Vec<Broken>,
+    unreadable: Vec<UnreadableFile>,
     /// The problems of files and rules.
     pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
@@ -283,8 +283,9 @@ pub struct PolicyFile {
     pub rules: usize,
 }
 
+/// A policy file that can't be read.
 #[derive(Debug, Clone)]
-struct Broken {
+struct UnreadableFile {
     file: PathBuf,
     tier: Tier,
     /// Reason why no call may run, as a sentence.
@@ -292,29 +293,12 @@ struct Broken {
 }
 
 /// Tools of Gemini CLI 0.61 that have no counterpart here. Its rules are in the same files.
-const HOST_TOOLS: [&str; 21] = [
-    "activate_skill",
-    "ask_user",
-    "cli_help",
-    "codebase_investigator",
-    "complete_task",
-    "enter_plan_mode",
-    "exit_plan_mode",
-    "generalist",
-    "get_internal_docs",
-    "invoke_agent",
-    "list_background_processes",
-    "list_mcp_resources",
-    "read_mcp_resource",
-    "tracker_add_dependency",
-    "tracker_create_task",
-    "tracker_get_task",
-    "tracker_list_tasks",
-    "tracker_update_task",
-    "tracker_visualize",
-    "update_topic",
-    "write_todos",
-];
+const HOST_TOOLS: &str = "\
+    activate_skill ask_user cli_help codebase_investigator complete_task enter_plan_mode \
+    exit_plan_mode generalist get_internal_docs invoke_agent list_background_processes \
+    list_mcp_resources read_mcp_resource tracker_add_dependency tracker_create_task \
+    tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic \
+    write_todos";
 
 /// The priority of what a person has agreed to for the session, as by Gemini CLI.
 const ANSWER_PRIORITY: u16 = 950;
@@ -347,7 +331,7 @@ impl Policy {
                 let bare = bare_name(name);
                 if name.contains('*')
                     || is_of_server(name)
-                    || HOST_TOOLS.contains(&bare)
+                    || HOST_TOOLS.split(' ').any(|tool| tool == bare)
                     || builtin::find(bare).is_some()
                     || known.iter().any(|known| known == bare)
                 {
@@ -389,12 +373,13 @@ impl Policy {
 
     /// Returns true if there are no rules but those that are built in.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.broken.is_empty()
+        self.rules.is_empty() && self.unreadable.is_empty()
     }
 
     /// Returns the reason why no call may run at all, if a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
-        self.broken.first().map(|broken| broken.reason.clone())
+        let first = self.unreadable.first();
+        first.map(|file| file.reason.clone())
     }
 
     /// Returns true if a rule goes by what an MCP server says of its tools.
@@ -408,7 +393,7 @@ impl Policy {
         self.keeps_no_answers
     }
 
-    /// The mode that counts where this one is wanted.
+    /// Returns the mode that counts where this one is wanted.
     fn mode_of(&self, wanted: Mode) -> Mode {
         match wanted {
             Mode::Yolo if self.forbids_yolo => Mode::Default,
@@ -419,17 +404,17 @@ impl Policy {
     /// Judges a call: `interactive` is whether there is a user to ask.
     pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         let mode = self.mode_of(mode);
-        if let Some(broken) = self.broken.first() {
+        if let Some(unreadable) = self.unreadable.first() {
             return Verdict {
                 decision: Decision::Deny,
                 rule: Decider {
                     rule: "the whole file".to_owned(),
-                    file: Some(broken.file.clone()),
-                    tier: broken.tier,
+                    file: Some(unreadable.file.clone()),
+                    tier: unreadable.tier,
                     priority: 999,
                     is_default: false,
                 },
-                reason: broken.reason.clone(),
+                reason: unreadable.reason.clone(),
                 understood: None,
             };
         }
@@ -462,14 +447,14 @@ impl Policy {
         defaults::verdict(call, mode, interactive, self.edits_are_agreed)
     }
 
-    /// The first rule that fits.
+    /// Returns the first rule that fits.
     fn first(&self, subject: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
         self.rules.iter().find(|rule| {
             rule.is_active(mode, interactive) && rule.is_for(subject.call) && rule.matches(subject)
         })
     }
 
-    /// The arguments as text, once for each spelling of their names, and whether one of them
+    /// Returns the arguments as text, once for each spelling of their names, and whether one of them
     /// is there in two.
     fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
         let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));

@@ -345,7 +345,7 @@ pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     has_server || !name.strip_prefix("mcp_").is_some_and(known)
 }
 
-/// A name as it is shown to a model.
+/// Returns a name as it is shown to a model.
 pub(super) fn sanitized(name: &str) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     name.chars()

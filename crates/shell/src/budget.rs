@@ -12,13 +12,13 @@ const MAX_PARTS: usize = 20_000;
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// The rest of what an analysis may still read.
-pub(super) struct Budget {
+pub(super) struct Limits {
     parts: Cell<usize>,
     bytes: Cell<usize>,
     exceeded: Cell<Option<&'static str>>,
 }
 
-impl Default for Budget {
+impl Default for Limits {
     fn default() -> Self {
         Self {
             parts: Cell::new(MAX_PARTS),
@@ -28,7 +28,7 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl Limits {
     /// Counts parts and bytes; `None` where a limit is exceeded, now or before.
     pub(super) fn take(&self, parts: usize, bytes: usize) -> Option<()> {
         match self.parts.get().checked_sub(parts) {

@@ -29,8 +29,8 @@
 //!
 //! Each command goes to `wrappers`, which looks for the commands that it runs in turn (`env`,
 //! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument is read like a line, up to
-//! `MAX_SCRIPTS`. `ScriptPosition` says who is going to read a script: which kind of shell, with or
-//! without the functions of the line, and with or without something on its standard input.
+//! `MAX_SCRIPTS`, if all shells read it alike. A shell that reads its script from a file that is
+//! not on the disk is unresolved.
 //!
 //! Rules that deny have a second look, at words rather than at commands: [`mentions`].
 //!
@@ -67,6 +67,7 @@ mod mention;
 mod options;
 mod plain;
 mod render;
+mod variables;
 mod words;
 mod wrappers;
 
@@ -76,8 +77,7 @@ mod tests;
 pub use mention::mentions;
 pub use plain::NotPlain;
 
-use budget::Budget;
-use plain::ShellDialect;
+use budget::Limits;
 use std::collections::BTreeSet;
 
 /// The longest line that is looked through, in bytes.
@@ -99,10 +99,6 @@ pub struct Analysis {
     pub redirects: bool,
     /// The first construct that is not plain shell.
     pub not_plain: Option<NotPlain>,
-    /// Functions that the line defines for what comes after.
-    functions: Vec<(String, usize)>,
-    /// True if the line may take functions away again.
-    forgets_functions: bool,
     /// The line as it was understood.
     understood: Option<String>,
 }
@@ -110,22 +106,15 @@ pub struct Analysis {
 /// A simple command that the line may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// The program or builtin as it is called, quotes removed; its source text where that
-    /// can't be known.
-    pub name: String,
     /// Name and arguments, quotes removed; `None` for one that can't be known.
     pub words: Vec<Option<String>>,
     /// The source text.
     pub text: String,
-    /// The position in the line.
-    at: usize,
-    /// True if a function of this name is passed over.
-    is_direct: bool,
     /// The words that can't be known, as they are written.
     unknown: String,
 }
 
-/// A program's name without its directories.
+/// Returns a program's name without its directories.
 fn base(name: &str) -> &str {
     match name.rsplit_once('/') {
         Some((_, last)) if !last.is_empty() => last,
@@ -135,14 +124,13 @@ fn base(name: &str) -> &str {
 
 /// Finds the commands of a line.
 pub fn analyse(line: &str) -> Analysis {
-    let budget = Budget::default();
+    let budget = Limits::default();
     let mut analysis = Analysis::default();
-    let position = ScriptPosition::default();
     if cfg!(windows) {
         budget.exceed("PowerShell");
     } else if line.len() > MAX_LINE {
         budget.exceed("more than 128 KiB");
-    } else if let Some(not_plain) = analysis.script(line, position, &budget) {
+    } else if let Err(not_plain) = analysis.add_script(line, 0, &budget) {
         return Analysis::not_plain(line, not_plain);
     } else {
         analysis.check_understanding(line, &budget);
@@ -150,7 +138,10 @@ pub fn analyse(line: &str) -> Analysis {
     if let Some(limit) = budget.exceeded() {
         return Analysis::not_plain(line, NotPlain::new(line, 0, Some(limit)));
     }
-    analysis.commands.sort_by_key(|command| command.at);
+    // Assignments come last: they are shown as programs are.
+    analysis
+        .commands
+        .sort_by_key(|command| command.root().ends_with('='));
     let mut seen = BTreeSet::new();
     analysis.unresolved.retain(|text| seen.insert(text.clone()));
     analysis
@@ -166,21 +157,20 @@ impl Analysis {
         }
     }
 
-    /// The line as it was understood, to be run in its place: bash can read that in one way only.
-    /// `None` where it is more than plain shell.
+    /// Returns the line as it was understood, to be run in its place: bash can read that in one way
+    /// only. `None` where it is more than plain shell.
     pub fn understood(&self) -> Option<&str> {
         self.understood.as_deref()
     }
 
-    /// The names of the programs and builtins, each once, in the order in which they are
-    /// written; what can't be resolved is there as its source text. Functions that the
-    /// line itself defines are not programs.
+    /// Returns the names of the programs and builtins, each once, in the order in which they are
+    /// written; what can't be resolved is there as its source text.
     pub fn root_commands(&self) -> Vec<String> {
         let mut roots: Vec<String> = Vec::new();
         if self.commands.is_empty() {
             return self.unresolved.clone();
         }
-        for command in self.programs() {
+        for command in &self.commands {
             if !roots.iter().any(|r| r == command.root()) {
                 roots.push(command.root().to_owned());
             }
@@ -188,7 +178,7 @@ impl Analysis {
         roots
     }
 
-    /// The texts that a person is shown because their commands can't be known, with the reason where
+    /// Returns the texts that a person is shown because their commands can't be known, with the reason where
     /// the line is not plain.
     pub fn unresolved_with_reason(&self) -> Vec<String> {
         match &self.not_plain {
@@ -197,27 +187,15 @@ impl Analysis {
         }
     }
 
-    /// The commands but for calls of functions that the line itself defines.
-    pub fn programs(&self) -> impl Iterator<Item = &Command> {
-        self.commands.iter().filter(|command| {
-            command.is_direct
-                || self.forgets_functions
-                || !self
-                    .functions
-                    .iter()
-                    .any(|(name, at)| *name == command.name && *at <= command.at)
-        })
-    }
-
     /// Checks that the printed line, which is what runs, says the same when it is read again.
-    fn check_understanding(&mut self, line: &str, budget: &Budget) {
+    fn check_understanding(&mut self, line: &str, budget: &Limits) {
         let Some(text) = self.understood.take_if(|text| text != line) else {
             return;
         };
         let mut again = Self::default();
-        let not_plain = again.script(&text, ScriptPosition::default(), budget);
+        let is_plain = again.add_script(&text, 0, budget).is_ok();
         let words = |command: &Command| command.words.clone();
-        let is_same = not_plain.is_none()
+        let is_same = is_plain
             && again.understood.as_ref() == Some(&text)
             && again.unresolved.is_empty() == self.unresolved.is_empty()
             && again
@@ -232,18 +210,14 @@ impl Analysis {
         }
     }
 
-    /// Adds the commands of a script, or returns why it is not plain.
-    fn script(
-        &mut self,
-        script: &str,
-        position: ScriptPosition,
-        budget: &Budget,
-    ) -> Option<NotPlain> {
-        let plain = match plain::parse(script, position.dialect, budget) {
-            Ok(plain) => plain,
-            Err(not_plain) => return Some(not_plain),
-        };
-        if position.depth == 0 {
+    /// Adds the commands of a script; `depth` is the number of scripts around it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the place where the script is more than plain shell.
+    fn add_script(&mut self, script: &str, depth: usize, budget: &Limits) -> Result<(), NotPlain> {
+        let plain = plain::parse(script, budget)?;
+        if depth == 0 {
             let text = plain.text();
             // No argument of a program is longer: the line could only run as it came.
             if text.len() >= MAX_LINE {
@@ -252,23 +226,24 @@ impl Analysis {
                 self.understood = Some(text);
             }
         }
-        Walk {
+        let mut walk = Walk {
             source: script,
-            position,
+            documents: &plain.documents,
+            depth,
             budget,
             analysis: self,
-        }
-        .plain(&plain);
-        None
+        };
+        walk.script(&plain.script);
+        Ok(())
     }
 }
 
 impl Command {
-    /// The name without directories; the source text where it can't be known.
+    /// Returns the name without directories; the source text where it can't be known.
     pub fn root(&self) -> &str {
         match self.words.first() {
             Some(Some(name)) => base(name),
-            _ => &self.name,
+            _ => &self.text,
         }
     }
 
@@ -339,37 +314,16 @@ fn excerpt(text: &str) -> String {
 /// A walk over one script.
 struct Walk<'a> {
     source: &'a str,
-    position: ScriptPosition,
-    budget: &'a Budget,
+    /// The texts of its here-documents.
+    documents: &'a [plain::Word],
+    /// The number of scripts around it.
+    depth: usize,
+    budget: &'a Limits,
     analysis: &'a mut Analysis,
 }
 
-/// The place of a script in the whole line.
-#[derive(Debug, Clone, Copy)]
-struct ScriptPosition {
-    at: usize,
-    /// The number of scripts around it.
-    depth: usize,
-    /// True if another shell runs it, which knows none of the line's functions.
-    is_other_shell: bool,
-    dialect: ShellDialect,
-    /// True if a pipe or a redirection around it may give it something to read.
-    is_fed: bool,
-}
-
-impl Default for ScriptPosition {
-    fn default() -> Self {
-        Self {
-            at: 0,
-            depth: 0,
-            is_other_shell: false,
-            dialect: ShellDialect::Printed,
-            is_fed: false,
-        }
-    }
-}
-
 impl Walk<'_> {
+    /// Adds a text whose commands can't be known.
     fn unresolved(&mut self, text: &str) {
         let text = excerpt(text);
         if self.budget.take(1, text.len()).is_some() {
@@ -377,77 +331,25 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a script within this one, for the same shell.
-    fn inner(&mut self, script: &str, at: usize) {
-        let is_other_shell = self.position.is_other_shell;
-        self.nested(script, at, is_other_shell);
-    }
-
-    /// Adds a script within this one, for a shell of its own.
-    fn in_subshell(&mut self, script: &str, at: usize) {
-        self.nested(script, at, true);
-    }
-
-    fn nested(&mut self, script: &str, at: usize, is_other_shell: bool) {
-        let position = ScriptPosition {
-            at: self.position.at + at,
-            depth: self.position.depth + 1,
-            is_other_shell,
-            dialect: ShellDialect::Posix,
-            ..self.position
-        };
-        let is_too_deep = position.depth > MAX_SCRIPTS;
-        if is_too_deep
-            || self
-                .analysis
-                .script(script, position, self.budget)
-                .is_some()
-        {
+    /// Adds a script within this one.
+    fn nested(&mut self, script: &str) {
+        let depth = self.depth + 1;
+        let is_read = depth <= MAX_SCRIPTS
+            && plain::is_portable(script)
+            && self.analysis.add_script(script, depth, self.budget).is_ok();
+        if !is_read {
             self.unresolved(script);
         }
     }
 
-    /// Adds a command.
-    fn push(
-        &mut self,
-        words: Vec<Option<String>>,
-        unknown: String,
-        text: &str,
-        at: usize,
-        is_direct: bool,
-    ) {
-        if self.budget.take(words.len(), 2 * text.len()).is_none() {
-            return;
+    /// Adds a command with its words, and those of them that are not known as they are written.
+    fn push(&mut self, words: Vec<Option<String>>, unknown: String, text: &str) {
+        if self.budget.take(words.len(), 2 * text.len()).is_some() {
+            self.analysis.commands.push(Command {
+                words,
+                text: text.to_owned(),
+                unknown,
+            });
         }
-        let name = words.first().cloned().flatten();
-        self.analysis.commands.push(Command {
-            name: name.unwrap_or_else(|| excerpt(text)),
-            words,
-            text: text.to_owned(),
-            at: self.position.at.saturating_add(at),
-            is_direct: is_direct || self.position.is_other_shell,
-            unknown,
-        });
     }
-}
-
-/// Variables of bash's own to which only numbers can be assigned.
-const NUMBERS: [&str; 9] = [
-    "BASHPID",
-    "BASH_SUBSHELL",
-    "HISTCMD",
-    "LINENO",
-    "OPTIND",
-    "PPID",
-    "RANDOM",
-    "SECONDS",
-    "SRANDOM",
-];
-
-/// The standard input of a command, where the line says it.
-struct Input {
-    /// The text of a here-document or here-string.
-    text: Option<String>,
-    /// True if something else is there: a pipe or a file.
-    is_other: bool,
 }

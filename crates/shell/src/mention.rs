@@ -57,7 +57,7 @@ fn is_attached(part: &str, word: &str) -> bool {
     cluster.is_some_and(|cluster| cluster.len() > word.len() && cluster.ends_with(word))
 }
 
-/// The words of a text. A path is one word; in what holds other characters, such as a script of
+/// Returns the words of a text. A path is one word; in what holds other characters, such as a script of
 /// `sed`, slashes are between words too.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');

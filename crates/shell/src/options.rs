@@ -3,167 +3,112 @@
 use super::plain::is_name;
 use super::words::Word;
 
-/// The words that may be before the command that a program runs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Grammar {
-    /// Letters as getopt(3) has them: `:` behind one that takes a value, `::` behind one whose value can only be
-    /// attached. `#` means that numbers are options too, as in `-5`, and a dash at the beginning that a dash alone is one.
+/// A program that runs its arguments, with what may be before them.
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    /// Letters as getopt(3) has them: `:` behind one that takes a value, `::` behind one whose
+    /// value can only be attached.
     pub(super) short: &'static str,
-    /// Names: `=` behind one that takes a value, `=?` behind one whose value can only be attached.
+    /// Names: `=` behind one that takes a value, `?` behind one whose value can only be attached.
     pub(super) long: &'static str,
     /// The number of words that are not options.
     pub(super) operands: usize,
     /// True if assignments may be there too.
-    pub(super) assignments: bool,
+    pub(super) takes_assignments: bool,
 }
 
-/// The words of a program, parsed.
-#[derive(Debug, Default)]
-pub(super) struct Parsed<'w> {
-    /// The options, by letter or name, with their values.
-    options: Vec<(&'static str, Option<Word>)>,
+/// The words of a wrapper.
+pub(super) struct Arguments<'w> {
+    /// The options, by letter or name, with the values that are known.
+    pub(super) options: Vec<(String, Option<String>)>,
     pub(super) assignments: Vec<&'w Word>,
     /// The words behind all of that.
-    pub(super) rest: &'w [Word],
-    /// True if an option may have taken one of the words, or a word may be one.
-    pub(super) is_unsure: bool,
+    pub(super) command: &'w [Word],
 }
 
-impl Parsed<'_> {
+impl<'w> Arguments<'w> {
+    /// Parses the words of a wrapper until the first that is not an option, assignment or operand;
+    /// `None` if an option may have taken one of the words, or a word may be one.
+    pub(super) fn parse(words: &'w [Word], wrapper: &Wrapper) -> Option<Self> {
+        let mut parsed = Self {
+            options: Vec::new(),
+            assignments: Vec::new(),
+            command: words,
+        };
+        let (mut operands, mut may_be_option) = (wrapper.operands, true);
+        while let Some((word, behind)) = parsed.command.split_first() {
+            if may_be_option && word.known.starts_with('-') {
+                parsed.command = behind;
+                may_be_option = !word.is("--");
+                if may_be_option {
+                    parsed.option(word, wrapper)?;
+                }
+            } else if wrapper.takes_assignments && word.known.contains('=') {
+                // Programs differ in what names they take.
+                let has_name = word.known.split('=').next().is_some_and(is_name);
+                (has_name && (word.value.is_some() || word.is_single)).then_some(())?;
+                parsed.assignments.push(word);
+                parsed.command = behind;
+            } else if operands > 0 {
+                (word.is_single && !word.known.is_empty()).then_some(())?;
+                operands -= 1;
+                parsed.command = behind;
+            } else {
+                break;
+            }
+        }
+        Some(parsed)
+    }
+
     /// Returns true if one of these options is given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
-        self.options.iter().any(|(name, _)| names.contains(name))
+        let mut given = self.options.iter();
+        given.any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// Returns the values of these options.
-    pub(super) fn values(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
-        let given = self.options.iter().filter(|(name, _)| names.contains(name));
-        given.filter_map(|(_, value)| value.as_ref())
-    }
-}
-
-/// An option at the end of a word.
-struct LastOption<'t> {
-    name: &'static str,
-    attached: Option<&'t str>,
-    /// True if the next word is its value.
-    takes_next: bool,
-}
-
-/// Parses words until the first that is not an option, assignment or operand.
-pub(super) fn parse<'w>(words: &'w [Word], grammar: &Grammar) -> Parsed<'w> {
-    let mut parsed = Parsed::default();
-    let (mut at, mut operands, mut may_be_option) = (0, 0, true);
-    while let Some(word) = words.get(at) {
-        let value = word.value.as_deref();
-        if may_be_option && value == Some("--") {
-            at += 1;
-            may_be_option = false;
-        } else if value == Some("-") && grammar.short.starts_with('-') {
-            at += 1;
-        } else if may_be_option && word.known.starts_with('-') && value != Some("-") {
-            at = option(&mut parsed, words, at, grammar);
-        } else if grammar.assignments && word.known.contains('=') {
-            // Programs differ in what names they take.
-            let has_name = word.known.split('=').next().is_some_and(is_name);
-            parsed.is_unsure |= !has_name || value.is_none() && !word.is_single;
-            parsed.assignments.push(word);
-            at += 1;
-        } else if operands < grammar.operands {
-            let may_begin_with_dash = value.is_none() && word.known.is_empty();
-            parsed.is_unsure |= !word.is_single || may_be_option && may_begin_with_dash;
-            operands += 1;
-            at += 1;
-        } else {
-            break;
+    /// Adds the options of a word; `None` if it has one that is not known.
+    fn option(&mut self, word: &Word, wrapper: &Wrapper) -> Option<()> {
+        let text = word.value.as_deref().filter(|text| *text != "-")?;
+        let number = text.trim_start_matches('-');
+        if wrapper.name == "nice" && number.bytes().all(|b| b.is_ascii_digit()) {
+            return Some(());
         }
-    }
-    parsed.rest = words.get(at..).unwrap_or_default();
-    parsed
-}
-
-/// Adds the options of the word at `at`, and returns the position of the next word.
-fn option(parsed: &mut Parsed<'_>, words: &[Word], at: usize, grammar: &Grammar) -> usize {
-    let word = &words[at];
-    let known = word.known.as_str();
-    let is_whole = word.value.as_deref() == Some(known);
-    parsed.is_unsure |= !word.is_single;
-    let digits = known.trim_start_matches(['-', '+']);
-    if grammar.short.contains('#') && digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return at + 1;
-    }
-    let last = match known.strip_prefix("--") {
-        Some(name) => long(name, is_whole, grammar),
-        None => cluster(&known[1..], is_whole, grammar, parsed),
-    };
-    let Some(last) = last else {
-        parsed.is_unsure = true;
-        return at + 1;
-    };
-    if last.takes_next {
-        let next = words.get(at + 1);
-        // A value that is missing may come from elsewhere.
-        parsed.is_unsure |= next.is_none_or(|word| !word.is_single);
-        parsed.options.push((last.name, next.cloned()));
-        return at + 2;
-    }
-    let value = last.attached.map(|text| Word {
-        value: is_whole.then(|| text.to_owned()),
-        ..Word::unknown(text.to_owned(), text.to_owned())
-    });
-    parsed.options.push((last.name, value));
-    at + 1
-}
-
-/// Finds a long option by its whole name.
-fn long<'t>(text: &'t str, is_whole: bool, grammar: &Grammar) -> Option<LastOption<'t>> {
-    let (wanted, attached) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        // Without all of its name it is not known.
-        None if is_whole => (text, None),
-        None => return None,
-    };
-    let all = grammar.long.split_whitespace().chain(["help", "version"]);
-    let mut entries = all.map(|entry| entry.split_at(entry.find('=').unwrap_or(entry.len())));
-    let (name, values) = entries.find(|(name, _)| *name == wanted)?;
-    Some(LastOption {
-        name,
-        attached,
-        takes_next: values == "=" && attached.is_none(),
-    })
-}
-
-/// Adds letters behind one dash, and returns the last, which may have a value.
-fn cluster<'t>(
-    text: &'t str,
-    is_whole: bool,
-    grammar: &Grammar,
-    parsed: &mut Parsed<'_>,
-) -> Option<LastOption<'t>> {
-    let mut last = None;
-    for (i, letter) in text.char_indices() {
-        let rest = &text[i + letter.len_utf8()..];
-        let at = grammar.short.find(letter).filter(|_| letter != ':')?;
-        let (name, behind) = grammar.short[at..].split_at(letter.len_utf8());
-        parsed.options.extend(last.take().map(|last| (last, None)));
-        if behind.starts_with(':') {
-            let has_rest = !rest.is_empty() || !is_whole;
-            let is_optional = behind.starts_with("::");
-            // `-n"$x"` takes the next word where the variable is empty.
-            parsed.is_unsure |= !is_whole && rest.is_empty() && !is_optional;
-            return Some(LastOption {
-                name,
-                attached: has_rest.then_some(rest),
-                takes_next: !has_rest && !is_optional,
-            });
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, attached) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (long, None),
+            };
+            let mut entries = wrapper.long.split_whitespace().chain(["help", "version"]);
+            let entry = entries.find(|entry| entry.trim_end_matches(['=', '?']) == name)?;
+            let value = match attached {
+                None if entry.ends_with('=') => self.next_value()?,
+                attached => attached,
+            };
+            self.options.push((name.to_owned(), value));
+            return Some(());
         }
-        last = Some(name);
+        for (at, letter) in text.char_indices().skip(1) {
+            let (_, behind) = wrapper.short.split_once(letter).filter(|_| letter != ':')?;
+            let rest = &text[at + letter.len_utf8()..];
+            let takes_value = behind.starts_with(':');
+            let value = if takes_value && rest.is_empty() && !behind.starts_with("::") {
+                self.next_value()?
+            } else {
+                Some(rest.to_owned()).filter(|rest| takes_value && !rest.is_empty())
+            };
+            self.options.push((letter.to_string(), value));
+            if takes_value {
+                break;
+            }
+        }
+        Some(())
     }
-    // What is not known of the word may be more letters.
-    parsed.is_unsure |= !is_whole;
-    last.map(|name| LastOption {
-        name,
-        attached: None,
-        takes_next: false,
-    })
+
+    /// Takes the next word as the value of an option.
+    #[expect(clippy::option_option, reason = "missing, or not known")]
+    fn next_value(&mut self) -> Option<Option<String>> {
+        let (word, behind) = self.command.split_first()?;
+        self.command = behind;
+        word.is_single.then(|| word.value.clone())
+    }
 }

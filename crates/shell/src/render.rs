@@ -6,8 +6,8 @@
 //! command ends in `;` or `&`.
 
 use super::plain::{
-    Argument, Assignment, Command, Item, Joint, Operand, Piece, Pipeline, Plain, Redirect, Script,
-    Stage, Target, Test, Value, Variable, Word,
+    Assignment, Command, Item, Piece, Pipeline, Plain, Redirect, RedirectTarget, Script, Stage,
+    Value, Variable, Word,
 };
 
 /// A printer of what is given to bash.
@@ -25,13 +25,6 @@ impl Plain {
     }
 }
 
-/// Prints a word.
-pub(super) fn text_of_word(word: &Word) -> String {
-    let mut printer = Printer::new(&[]);
-    printer.word(word);
-    printer.out
-}
-
 /// Prints a command.
 pub(super) fn text_of_stage(stage: &Stage, documents: &[Word]) -> String {
     let mut printer = Printer::new(documents);
@@ -39,18 +32,18 @@ pub(super) fn text_of_stage(stage: &Stage, documents: &[Word]) -> String {
     printer.out
 }
 
-fn text_of_assignment(assignment: &Assignment) -> String {
+/// Prints an assignment.
+pub(super) fn text_of_assignment(assignment: &Assignment) -> String {
     let mut printer = Printer::new(&[]);
     printer.assignment(assignment);
     printer.out
 }
 
-/// Prints a word or a list.
-pub(super) fn text_of_argument(argument: &Argument) -> String {
-    match argument {
-        Argument::Word(word) => text_of_word(word),
-        Argument::List(assignment) => text_of_assignment(assignment),
-    }
+/// Prints `${…}`.
+pub(super) fn text_of_variable(variable: &Variable) -> String {
+    let mut printer = Printer::new(&[]);
+    printer.variable(variable);
+    printer.out
 }
 
 /// Returns a text in single quotes.
@@ -86,19 +79,17 @@ impl<'a> Printer<'a> {
 
     fn item(&mut self, item: &Item) {
         self.pipeline(&item.first);
-        for (joint, pipeline) in &item.more {
-            self.push(match joint {
-                Joint::And => " && ",
-                Joint::Or => " || ",
-            });
+        for (operator, pipeline) in &item.more {
+            self.push(" ");
+            self.push(operator);
+            self.push(" ");
             self.pipeline(pipeline);
         }
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
-        if let Some(timed) = pipeline.timed {
-            self.push(timed);
-            self.push(" ");
+        if pipeline.is_timed {
+            self.push("time ");
         }
         if pipeline.is_negated {
             self.push("! ");
@@ -150,12 +141,8 @@ impl<'a> Printer<'a> {
                 }
                 self.push(" fi");
             }
-            Command::Loop {
-                is_until,
-                condition,
-                body,
-            } => {
-                self.push(if *is_until { "until " } else { "while " });
+            Command::While { condition, body } => {
+                self.push("while ");
                 self.script(condition);
                 self.push(" ");
                 self.do_group(body);
@@ -167,41 +154,24 @@ impl<'a> Printer<'a> {
             } => {
                 self.push("for ");
                 self.push(variable);
-                if let Some(words) = words {
-                    self.push(" in");
-                    for word in words {
-                        self.push(" ");
-                        self.word(word);
-                    }
-                }
+                self.push(" in");
+                self.words(words);
                 self.push("; ");
                 self.do_group(body);
             }
-            Command::Case { word, arms } => {
-                self.push("case ");
-                self.word(word);
-                self.push(" in");
-                for arm in arms {
-                    for (i, pattern) in arm.patterns.iter().enumerate() {
-                        self.push(if i > 0 { " | " } else { " (" });
-                        self.word(pattern);
-                    }
-                    self.push(") ");
-                    self.script(&arm.body);
-                    self.push(" ;;");
-                }
-                self.push(" esac");
-            }
-            Command::Function { name, body, .. } => {
-                self.push(name);
-                self.push("() ");
-                self.stage(body);
-            }
-            Command::Test(test) => {
-                self.push("[[ ");
-                self.test(test);
+            Command::Test(parts) => {
+                self.push("[[");
+                self.words(parts);
                 self.push(" ]]");
             }
+        }
+    }
+
+    /// Prints words, each behind a blank.
+    fn words(&mut self, words: &[Word]) {
+        for word in words {
+            self.push(" ");
+            self.word(word);
         }
     }
 
@@ -211,7 +181,7 @@ impl<'a> Printer<'a> {
         self.push(" done");
     }
 
-    fn simple(&mut self, assignments: &[Assignment], words: &[Argument]) {
+    fn simple(&mut self, assignments: &[Assignment], words: &[Word]) {
         let mut space = "";
         for assignment in assignments {
             self.push(space);
@@ -220,10 +190,7 @@ impl<'a> Printer<'a> {
         }
         for word in words {
             self.push(space);
-            match word {
-                Argument::Word(word) => self.word(word),
-                Argument::List(list) => self.assignment(list),
-            }
+            self.word(word);
             space = " ";
         }
     }
@@ -248,24 +215,24 @@ impl<'a> Printer<'a> {
 
     fn redirect(&mut self, redirect: &Redirect) {
         let document = match &redirect.target {
-            Target::Document(number) => self.documents.get(*number),
-            Target::Word(_) => None,
+            RedirectTarget::Document(number) => self.documents.get(*number),
+            RedirectTarget::Word(_) => None,
         };
         if let Some(descriptor) = &redirect.descriptor {
             self.push(descriptor);
         }
         match (&redirect.target, document) {
-            (Target::Word(word), _) => {
+            (RedirectTarget::Word(word), _) => {
                 self.push(redirect.operator);
                 self.push(" ");
                 self.word(word);
             }
-            (Target::Document(_), Some(document)) if !document.pieces.is_empty() => {
+            (RedirectTarget::Document(_), Some(document)) if !document.pieces.is_empty() => {
                 self.push("<<< ");
                 self.word(document);
             }
             // A document without a line, which no here-string can be.
-            (Target::Document(_), _) => self.push("< /dev/null"),
+            (RedirectTarget::Document(_), _) => self.push("< /dev/null"),
         }
     }
 
@@ -329,26 +296,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints commands in the parentheses of a substitution. One redirection alone stands for what the
-    /// file holds.
+    /// Prints commands in the parentheses of a substitution. The last needs no end, and one
+    /// redirection alone must have none: it stands for what the file holds.
     fn substituted(&mut self, script: &Script) {
         self.push(" ");
-        if let [
-            Item {
-                first,
-                more,
-                is_background: false,
-            },
-        ] = script.items.as_slice()
-            && more.is_empty()
-            && let [stage] = first.stages.as_slice()
-            && !first.is_negated
-            && first.timed.is_none()
-            && matches!(&stage.command, Command::Simple { assignments, words, .. } if assignments.is_empty() && words.is_empty())
-        {
-            self.stage(stage);
-        } else {
-            self.script(script);
+        self.script(script);
+        if self.out.ends_with(';') {
+            self.out.pop();
         }
         self.push(" ");
     }
@@ -367,46 +321,9 @@ impl<'a> Printer<'a> {
         if let Some((operator, operands)) = &variable.operation {
             self.push(operator);
             for operand in operands {
-                match operand {
-                    Operand::Text(text) => self.push(text),
-                    Operand::Piece(piece) => self.piece(piece),
-                }
+                self.piece(operand);
             }
         }
         self.push("}");
-    }
-
-    fn test(&mut self, test: &Test) {
-        match test {
-            Test::Either(left, operator, right) => {
-                self.test(left);
-                self.push(" ");
-                self.push(operator);
-                self.push(" ");
-                self.test(right);
-            }
-            Test::Not(inner) => {
-                self.push("! ");
-                self.test(inner);
-            }
-            Test::Group(inner) => {
-                self.push("( ");
-                self.test(inner);
-                self.push(" )");
-            }
-            Test::Unary(operator, word) => {
-                self.push(operator);
-                self.push(" ");
-                self.word(word);
-            }
-            Test::Binary(left, operator, right) => {
-                self.word(left);
-                self.push(" ");
-                self.push(operator);
-                self.push(" ");
-                self.word(right);
-            }
-            Test::Word(word) => self.word(word),
-        }
     }
 }

@@ -2,25 +2,13 @@
 
 /// A word of a command.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts about one word that hold in any combination"
-)]
 pub(super) struct Word {
     /// The text without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,
     /// The known beginning, without quotes: all of it where that is known.
     pub(super) known: String,
-    /// Text if the variables and commands in it are empty: `-I` of `$x-I`.
-    pub(super) if_empty: String,
-    /// The text as it is printed.
-    pub(super) text: String,
     /// The text as it is written.
     pub(super) written: String,
-    /// True if any of it is quoted.
-    pub(super) is_quoted: bool,
-    /// True if it is a number, whatever the line does.
-    pub(super) is_number: bool,
     /// True if bash makes exactly one word of it.
     pub(super) is_single: bool,
     /// True if bash makes other words of it, by a pattern or by a list in braces.
@@ -28,19 +16,14 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Makes a word that can't be known, or that is a list.
-    pub(super) fn unknown(text: String, written: String) -> Self {
-        Self {
-            value: None,
-            known: String::new(),
-            if_empty: String::new(),
-            text,
-            written,
-            is_quoted: false,
-            is_number: false,
-            is_single: false,
-            is_expanded: false,
-        }
+    /// Returns true if the word is this text.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.value.as_deref() == Some(text)
+    }
+
+    /// Returns true if the word is one of these texts.
+    pub(super) fn is_one_of(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| self.is(text))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Asking the client's user about a call, by the protocol's elicitation.
 
 use gemini_tools_policy::SessionGrant;
-use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Reply, terminal};
+use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, terminal};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
@@ -34,7 +34,7 @@ pub(super) struct Text {
 /// A question that has been asked, and the channel for its answer.
 pub(super) struct Pending {
     pub(super) text: Text,
-    pub(super) answer: SyncSender<Option<Reply>>,
+    pub(super) answer: SyncSender<Option<ApprovalReply>>,
 }
 
 /// Returns true if a client's user can be asked.
@@ -51,7 +51,7 @@ pub(super) struct ByClient {
 }
 
 impl ApprovalPrompt for ByClient {
-    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
@@ -69,16 +69,19 @@ impl Text {
     /// # Errors
     ///
     /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
-    pub(super) fn new(question: &ApprovalQuestion<'_>, is_alone: bool) -> Result<Self, Reply> {
+    pub(super) fn new(
+        question: &ApprovalQuestion<'_>,
+        is_alone: bool,
+    ) -> Result<Self, ApprovalReply> {
         let mut message = terminal::question(question);
         let count = message.chars().count();
         if count > MAX_SHOWN_CHARS {
-            return Err(Reply::NotShown(format!(
+            return Err(ApprovalReply::NotShown(format!(
                 "This call needs the user's approval, and it is too long to be read: it takes \
                  {count} characters, and {MAX_SHOWN_CHARS} are the most. Make it in smaller steps."
             )));
         }
-        let agreed = Reply::Always.agreed(question.name, question.explanation);
+        let agreed = ApprovalReply::Always.grant(question.name, question.explanation);
         let always = agreed.filter(|_| is_alone).map(SessionGrant::words);
         if let Some(what) = always {
             message.push_str(&format!("\n\n\"{ALWAYS}\" is for {what}."));
@@ -105,21 +108,23 @@ impl Text {
     }
 
     /// Parses an answer; anything but one of the choices is a no.
-    pub(super) fn reply(&self, result: &ElicitResult) -> Reply {
+    pub(super) fn reply(&self, result: &ElicitResult) -> ApprovalReply {
         let decision = result
             .content
             .as_ref()
             .and_then(|content| content[FIELD].as_str());
         match (&result.action, decision) {
-            (ElicitationAction::Accept, Some(ONCE)) => Reply::Once,
-            (ElicitationAction::Accept, Some(ALWAYS)) if self.always.is_some() => Reply::Always,
-            _ => Reply::No,
+            (ElicitationAction::Accept, Some(ONCE)) => ApprovalReply::Once,
+            (ElicitationAction::Accept, Some(ALWAYS)) if self.always.is_some() => {
+                ApprovalReply::Always
+            }
+            _ => ApprovalReply::No,
         }
     }
 }
 
 /// Asks; `None` where there is no answer.
-pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
+pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<ApprovalReply> {
     let result = peer.create_elicitation(text.clone().form()?).await;
     result.ok().map(|result| text.reply(&result))
 }
@@ -127,7 +132,7 @@ pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<Reply> {
 #[cfg(test)]
 mod tests {
     use super::{Text, is_possible};
-    use gemini_tools_policy::approval::Reply;
+    use gemini_tools_policy::approval::ApprovalReply;
     use serde_json::json;
 
     fn text(always: Option<&'static str>) -> Text {
@@ -142,22 +147,25 @@ mod tests {
         for (result, expected) in [
             (
                 json!({"action": "accept", "content": {"decision": "allow once"}}),
-                Reply::Once,
+                ApprovalReply::Once,
             ),
             (
                 json!({"action": "accept", "content": {"decision": "allow for this session"}}),
-                Reply::Always,
+                ApprovalReply::Always,
             ),
             (
                 json!({"action": "accept", "content": {"decision": "do not allow"}}),
-                Reply::No,
+                ApprovalReply::No,
             ),
-            (json!({"action": "accept", "content": {}}), Reply::No),
-            (json!({"action": "accept"}), Reply::No),
-            (json!({"action": "decline"}), Reply::No),
+            (
+                json!({"action": "accept", "content": {}}),
+                ApprovalReply::No,
+            ),
+            (json!({"action": "accept"}), ApprovalReply::No),
+            (json!({"action": "decline"}), ApprovalReply::No),
             (
                 json!({"action": "cancel", "content": {"decision": "allow once"}}),
-                Reply::No,
+                ApprovalReply::No,
             ),
         ] {
             let result = serde_json::from_value(result).expect("a result");
@@ -173,7 +181,7 @@ mod tests {
     fn what_was_not_offered_can_not_be_agreed_to() {
         let always = json!({"action": "accept", "content": {"decision": "allow for this session"}});
         let result = serde_json::from_value(always).expect("a result");
-        assert_eq!(text(None).reply(&result), Reply::No);
+        assert_eq!(text(None).reply(&result), ApprovalReply::No);
     }
 
     #[test]

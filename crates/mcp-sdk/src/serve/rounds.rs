@@ -8,7 +8,7 @@
 
 use super::ask::Text;
 use gemini_tools_core::text::hex;
-use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Reply};
+use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply};
 use rmcp::ErrorData;
 use rmcp::model::{
     ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
@@ -130,7 +130,7 @@ pub(super) struct RecordedAnswers {
 }
 
 impl ApprovalPrompt for RecordedAnswers {
-    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
@@ -159,7 +159,9 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Answers, Open, RecordedAnswers, are_needed};
-    use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+    use gemini_tools_policy::approval::{
+        ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation,
+    };
     use rmcp::model::ProtocolVersion;
     use serde_json::{Map, Value, json};
 
@@ -213,7 +215,7 @@ mod tests {
         let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
         let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");
         let mut asker = said.asker(&open, true);
-        assert_eq!(ask(&mut asker, "x", "write x"), Some(Reply::Once));
+        assert_eq!(ask(&mut asker, "x", "write x"), Some(ApprovalReply::Once));
         assert!(open.take().is_none());
         for (content, description) in [("y", "write x"), ("x", "write x over y")] {
             assert_eq!(ask(&mut asker, content, description), None);

@@ -8,7 +8,7 @@
 mod question;
 pub mod terminal;
 
-pub use question::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+pub use question::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
 
 use crate::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, mode_from_env};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -24,7 +24,7 @@ pub trait GatedCall {
     /// The reason why a call can't be explained, or can't be made with changed arguments.
     type Error;
 
-    /// The call as rules see it.
+    /// Returns the call as rules see it.
     fn call(&self) -> PolicyCall<'_>;
 
     /// Returns true if a person can be asked.
@@ -38,23 +38,23 @@ pub trait GatedCall {
     ///
     /// # Errors
     ///
-    /// Why that can't be said: the call ends with this.
+    /// Returns the reason why that can't be said: the call ends with this.
     fn explain(&mut self) -> Result<Explanation, Self::Error>;
 
     /// Asks a person; `None` where there is no answer.
-    fn ask(&mut self, explanation: &Explanation) -> Option<Reply>;
+    fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply>;
 
     /// Takes the arguments that a person has changed.
     ///
     /// # Errors
     ///
-    /// What is wrong with them: the call ends with this.
-    fn change(&mut self, changed: Changed) -> Result<(), Self::Error>;
+    /// Returns what is wrong with them: the call ends with this.
+    fn change(&mut self, change: ArgumentChange) -> Result<(), Self::Error>;
 }
 
-/// Arguments that a person has changed.
+/// Arguments as a person has changed them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Changed {
+pub struct ArgumentChange {
     /// Arguments of the call.
     pub args: Map<String, Value>,
     /// Lines that the person has added to what would be written.
@@ -63,9 +63,9 @@ pub struct Changed {
     pub removed: u64,
 }
 
-/// The way in which a call has passed.
+/// The permission of a call, with what runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct Pass {
     /// True if a person has said yes to this very call.
     pub is_by_person: bool,
     /// The line of shell as it was understood, which is what runs: no person has seen the line
@@ -75,7 +75,7 @@ pub struct Passed {
 
 /// The reason why a call does not pass.
 #[derive(Debug)]
-pub enum Refusal<E> {
+pub enum GateError<E> {
     /// The rules deny it.
     Denied(Verdict),
     /// The rules want a person to be asked, and there is no answer.
@@ -108,7 +108,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Asks about calls in the mode `asks`; with `None` the host has asked already.
+    /// Makes a gate that asks about calls in the mode `asks`; with `None` the host has asked already.
     pub fn new(policy: Policy, asks: Option<Mode>) -> Self {
         let mode = asks.unwrap_or_else(mode_from_env);
         Self {
@@ -160,114 +160,124 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Why it does not.
-    pub fn pass<C: GatedCall>(&self, candidate: &mut C) -> Result<Passed, Refusal<C::Error>> {
+    /// Returns the reason why it does not.
+    pub fn pass<C: GatedCall>(&self, candidate: &mut C) -> Result<Pass, GateError<C::Error>> {
         if self.lets_all_pass {
-            return Ok(Passed::default());
+            return Ok(Pass::default());
         }
         for _ in 0..MAX_CHANGES {
             if candidate.cancel().interruption().is_some() {
-                return Err(Refusal::Cancelled);
+                return Err(GateError::Cancelled);
             }
             let can_ask = candidate.can_ask();
             let verdict = match self.by_rules(&candidate.call(), can_ask)? {
-                ByRules::Passes(passed) => return Ok(passed),
+                ByRules::Passes(pass) => return Ok(pass),
                 // An explanation looks at files, and its failures would say what is there.
-                ByRules::Asks(verdict) if !can_ask => return Err(Refusal::NotAsked(verdict)),
+                ByRules::Asks(verdict) if !can_ask => return Err(GateError::NotAsked(verdict)),
                 ByRules::Asks(verdict) => verdict,
             };
-            let mut explanation = candidate.explain().map_err(Refusal::Failed)?;
+            let mut explanation = candidate.explain().map_err(GateError::Failed)?;
             explanation.is_for_once = self.policy().keeps_no_answers();
-            let verdict = match &explanation.confirmation {
-                _ if !verdict.rule.is_default => verdict,
-                // What has nothing to ask about need not, unless a rule wants it to.
-                None => return Ok(Passed::default()),
-                // A declaration need not say whose the tool is.
-                Some(ConfirmationDetails::Mcp {
-                    server_name,
-                    tool_name,
-                    ..
-                }) => {
-                    let server = Some(ServerTool {
-                        name: server_name,
-                        tool: tool_name,
-                    });
-                    let call = candidate.call();
-                    match self.by_rules(&PolicyCall { server, ..call }, can_ask)? {
-                        ByRules::Passes(passed) => return Ok(passed),
-                        ByRules::Asks(verdict) => verdict,
-                    }
-                }
-                Some(_) => verdict,
+            let verdict = match self.by_explanation(candidate, &explanation, verdict)? {
+                ByRules::Passes(pass) => return Ok(pass),
+                ByRules::Asks(verdict) => verdict,
             };
             match candidate.ask(&explanation) {
-                None => return Err(Refusal::NotAsked(verdict)),
-                Some(Reply::Change(changed)) => {
-                    candidate.change(changed).map_err(Refusal::Failed)?;
+                None => return Err(GateError::NotAsked(verdict)),
+                Some(ApprovalReply::Change(change)) => {
+                    candidate.change(change).map_err(GateError::Failed)?;
                 }
-                Some(Reply::NotShown(why)) => return Err(Refusal::NotShown(why)),
+                Some(ApprovalReply::NotShown(why)) => return Err(GateError::NotShown(why)),
                 // It was not the person who ended the question.
-                Some(Reply::Stop) if candidate.cancel().interruption().is_some() => {
-                    return Err(Refusal::Cancelled);
+                Some(ApprovalReply::Stop) if candidate.cancel().interruption().is_some() => {
+                    return Err(GateError::Cancelled);
                 }
-                Some(Reply::Stop) => return Err(Refusal::No { stops: true }),
-                Some(Reply::No) => return Err(Refusal::No { stops: false }),
+                Some(ApprovalReply::Stop) => return Err(GateError::No { stops: true }),
+                Some(ApprovalReply::No) => return Err(GateError::No { stops: false }),
                 Some(yes) => {
                     self.grant(&yes, candidate.call().name, &explanation);
-                    return Ok(Passed {
+                    return Ok(Pass {
                         is_by_person: true,
                         line: None,
                     });
                 }
             }
         }
-        Err(Refusal::ChangedTooOften)
+        Err(GateError::ChangedTooOften)
     }
 
-    fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, Refusal<E>> {
+    /// Judges a call that the built-in rules ask about by what it says of itself.
+    fn by_explanation<C: GatedCall>(
+        &self,
+        candidate: &C,
+        explanation: &Explanation,
+        verdict: Verdict,
+    ) -> Result<ByRules, GateError<C::Error>> {
+        match &explanation.confirmation {
+            _ if !verdict.rule.is_default => Ok(ByRules::Asks(verdict)),
+            // What has nothing to ask about need not, unless a rule wants it to.
+            None => Ok(ByRules::Passes(Pass::default())),
+            // A declaration need not say whose the tool is.
+            Some(ConfirmationDetails::Mcp {
+                server_name,
+                tool_name,
+                ..
+            }) => {
+                let server = Some(ServerTool {
+                    name: server_name,
+                    tool: tool_name,
+                });
+                let call = candidate.call();
+                self.by_rules(&PolicyCall { server, ..call }, candidate.can_ask())
+            }
+            Some(_) => Ok(ByRules::Asks(verdict)),
+        }
+    }
+
+    fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, GateError<E>> {
         let verdict = self.verdict(call, can_ask);
         match (verdict.decision, self.asks) {
-            (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Passed {
+            (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Pass {
                 is_by_person: false,
                 line: verdict.understood,
             })),
             (Decision::AskUser, Some(_)) => Ok(ByRules::Asks(verdict)),
-            (Decision::Deny, _) => Err(Refusal::Denied(verdict)),
+            (Decision::Deny, _) => Err(GateError::Denied(verdict)),
         }
     }
 
     /// Keeps in mind what a person has agreed to for the session.
-    fn grant(&self, yes: &Reply, tool: &str, explanation: &Explanation) {
-        if let Some(agreed) = yes.agreed(tool, explanation) {
-            self.policy().grant(agreed, self.mode);
+    fn grant(&self, yes: &ApprovalReply, tool: &str, explanation: &Explanation) {
+        if let Some(grant) = yes.grant(tool, explanation) {
+            self.policy().grant(grant, self.mode);
         }
     }
 }
 
 /// The outcome of the rules for a call.
 enum ByRules {
-    Passes(Passed),
+    Passes(Pass),
     Asks(Verdict),
 }
 
-impl<E> Refusal<E> {
+impl<E> GateError<E> {
     /// Returns the reason, for the model; a failure is given back.
     ///
     /// # Errors
     ///
-    /// What the candidate failed with.
+    /// Returns what the candidate failed with.
     pub fn message(self) -> Result<String, E> {
         Ok(match self {
-            Refusal::Denied(verdict) => verdict.to_error().to_string(),
-            Refusal::NotAsked(verdict) => format!(
+            GateError::Denied(verdict) => verdict.to_error().to_string(),
+            GateError::NotAsked(verdict) => format!(
                 "{} No user can be asked. Go on without it, or say what it would have done.",
                 verdict.reason
             ),
-            Refusal::No { .. } => "The user declined this call.".to_owned(),
-            Refusal::NotShown(why) => why,
-            Refusal::ChangedTooOften => "The call was changed too often.".to_owned(),
-            Refusal::Cancelled => "The call was cancelled before it began.".to_owned(),
-            Refusal::Failed(e) => return Err(e),
+            GateError::No { .. } => "The user declined this call.".to_owned(),
+            GateError::NotShown(why) => why,
+            GateError::ChangedTooOften => "The call was changed too often.".to_owned(),
+            GateError::Cancelled => "The call was cancelled before it began.".to_owned(),
+            GateError::Failed(e) => return Err(e),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Questions to a person about a call, and the possible answers.
 
-use super::Changed;
+use super::ArgumentChange;
 use crate::{self as policy, SessionGrant};
 use gemini_tools_core::tool::{ConfirmationDetails, Location};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// An explanation of what a call would do.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
-    /// In words.
+    /// The effect in words.
     pub description: String,
     /// The paths that it would touch.
     pub locations: Vec<Location>,
@@ -20,7 +20,7 @@ pub struct Explanation {
 
 /// An answer of a person.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum ApprovalReply {
     /// Yes, this time.
     Once,
     /// Yes, and to all like it: to commands of these programs, to all edits.
@@ -30,7 +30,7 @@ pub enum Reply {
     /// Yes, and to all tools of the MCP server.
     AlwaysServer,
     /// With other arguments, which are judged again.
-    Change(Changed),
+    Change(ArgumentChange),
     /// No, and the model goes on without it.
     No,
     /// No, and nothing goes on.
@@ -39,18 +39,20 @@ pub enum Reply {
     NotShown(String),
 }
 
-impl Reply {
+impl ApprovalReply {
     /// Returns the calls that the answer allows besides the one that was asked about; `None` if it
     /// allows nothing more.
-    pub fn agreed<'a>(
+    pub fn grant<'a>(
         &self,
         tool: &'a str,
         explanation: &'a Explanation,
     ) -> Option<SessionGrant<'a>> {
         match (self, explanation.confirmation.as_ref()) {
             _ if explanation.is_for_once => None,
-            (Reply::Always, Some(ConfirmationDetails::Edit { .. })) => Some(SessionGrant::Edits),
-            (Reply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
+            (ApprovalReply::Always, Some(ConfirmationDetails::Edit { .. })) => {
+                Some(SessionGrant::Edits)
+            }
+            (ApprovalReply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
                 if policy::is_shell(tool) =>
             {
                 // No program of such a command is known.
@@ -59,12 +61,13 @@ impl Reply {
                     programs: root_commands,
                 })
             }
-            (Reply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
+            (ApprovalReply::AlwaysServer, Some(ConfirmationDetails::Mcp { server_name, .. })) => {
                 Some(SessionGrant::Server(server_name))
             }
-            (Reply::Always | Reply::AlwaysTool | Reply::AlwaysServer, _) => {
-                Some(SessionGrant::Tool(tool))
-            }
+            (
+                ApprovalReply::Always | ApprovalReply::AlwaysTool | ApprovalReply::AlwaysServer,
+                _,
+            ) => Some(SessionGrant::Tool(tool)),
             _ => None,
         }
     }
@@ -84,5 +87,5 @@ pub struct ApprovalQuestion<'a> {
 /// Asks a person.
 pub trait ApprovalPrompt: Send {
     /// Shows what a call would do and gives the answer. `None` where there is none.
-    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply>;
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply>;
 }

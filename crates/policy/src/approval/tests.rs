@@ -1,6 +1,8 @@
 //! The gate, tested with a call and a list of answers.
 
-use super::{Changed, Explanation, Gate, GatedCall, MAX_CHANGES, Passed, Refusal, Reply};
+use super::{
+    ApprovalReply, ArgumentChange, Explanation, Gate, GateError, GatedCall, MAX_CHANGES, Pass,
+};
 use crate::{Mode, Policy, PolicyCall, ServerTool, Tier};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Kind};
 use gemini_tools_settings::settings::Settings;
@@ -15,7 +17,7 @@ struct Asked {
     args: Map<String, Value>,
     confirmation: Option<ConfirmationDetails>,
     /// `None` where the user can't be asked.
-    replies: Option<VecDeque<Reply>>,
+    replies: Option<VecDeque<ApprovalReply>>,
     cancel: Cancellation,
     /// Number of questions to the person.
     questions: usize,
@@ -26,7 +28,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(name: &'static str, kind: Kind, replies: &[Reply]) -> Self {
+    fn new(name: &'static str, kind: Kind, replies: &[ApprovalReply]) -> Self {
         Self {
             name,
             kind,
@@ -44,7 +46,7 @@ impl Asked {
         }
     }
 
-    fn shell(line: &str, replies: &[Reply]) -> Self {
+    fn shell(line: &str, replies: &[ApprovalReply]) -> Self {
         let programs = line.split(' ').take(1).map(str::to_owned);
         let mut asked = Self::new("run_shell_command", Kind::Execute, replies);
         asked.args.insert("command".to_owned(), Value::from(line));
@@ -86,7 +88,7 @@ impl GatedCall for Asked {
         })
     }
 
-    fn ask(&mut self, _: &Explanation) -> Option<Reply> {
+    fn ask(&mut self, _: &Explanation) -> Option<ApprovalReply> {
         self.questions += 1;
         if self.ends_meanwhile {
             self.cancel.cancel();
@@ -94,7 +96,7 @@ impl GatedCall for Asked {
         self.replies.as_mut()?.pop_front()
     }
 
-    fn change(&mut self, changed: Changed) -> Result<(), &'static str> {
+    fn change(&mut self, changed: ArgumentChange) -> Result<(), &'static str> {
         self.args = changed.args;
         if self.args.contains_key("wrong") {
             return Err("wrong");
@@ -120,22 +122,22 @@ fn policy(rules: &[&str]) -> Policy {
 /// Returns the outcome of a call: `rule` or `person` if it passes, else the reason.
 fn outcome(gate: &Gate, asked: &mut Asked) -> &'static str {
     match gate.pass(asked) {
-        Ok(Passed { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],
-        Err(Refusal::Denied(_)) => "denied",
-        Err(Refusal::NotAsked(_)) => "not asked",
-        Err(Refusal::No { stops }) => ["no", "stop"][usize::from(stops)],
-        Err(Refusal::NotShown(_)) => "not shown",
-        Err(Refusal::ChangedTooOften) => "changed too often",
-        Err(Refusal::Cancelled) => "cancelled",
-        Err(Refusal::Failed(why)) => why,
+        Ok(Pass { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],
+        Err(GateError::Denied(_)) => "denied",
+        Err(GateError::NotAsked(_)) => "not asked",
+        Err(GateError::No { stops }) => ["no", "stop"][usize::from(stops)],
+        Err(GateError::NotShown(_)) => "not shown",
+        Err(GateError::ChangedTooOften) => "changed too often",
+        Err(GateError::Cancelled) => "cancelled",
+        Err(GateError::Failed(why)) => why,
     }
 }
 
-fn changed(args: Value) -> Reply {
+fn changed(args: Value) -> ApprovalReply {
     let Value::Object(args) = args else {
         unreachable!("arguments are objects");
     };
-    Reply::Change(Changed {
+    ApprovalReply::Change(ArgumentChange {
         args,
         added: 0,
         removed: 0,
@@ -159,7 +161,7 @@ fn modes_ask_for_what_they_say() {
         (M::Plan, Kind::Other, "denied"),
         (M::Plan, Kind::Think, "denied"),
     ] {
-        let mut asked = Asked::new("t", kind, &[Reply::Once]);
+        let mut asked = Asked::new("t", kind, &[ApprovalReply::Once]);
         let gate = gate(Some(mode), &[], &[]);
         assert_eq!(outcome(&gate, &mut asked), want, "{mode:?} {kind:?}");
         assert_eq!(asked.questions, usize::from(want == "person"));
@@ -181,7 +183,7 @@ fn rules_for_commands_count_for_every_command_of_a_line() {
         ("ls; git push origin", "denied"),
         ("bash -c 'git push'", "denied"),
     ] {
-        let mut asked = Asked::shell(line, &[Reply::No]);
+        let mut asked = Asked::shell(line, &[ApprovalReply::No]);
         assert_eq!(outcome(&gate, &mut asked), want, "{line}");
     }
 }
@@ -192,7 +194,7 @@ fn a_rule_that_asks_is_not_outvoted_and_what_needs_no_question_is_not_asked_abou
     for (rules, want) in [(&[][..], "rule"), (&[rule][..], "person")] {
         let policy = policy(rules);
         let gate = Gate::new(policy, Some(Mode::Default));
-        let mut asked = Asked::new("t", Kind::Other, &[Reply::Once]);
+        let mut asked = Asked::new("t", Kind::Other, &[ApprovalReply::Once]);
         asked.confirmation = None;
         assert_eq!(outcome(&gate, &mut asked), want, "{rules:?}");
     }
@@ -210,12 +212,12 @@ fn what_is_excluded_stays_so_in_every_mode() {
 fn what_a_person_agreed_to_is_not_asked_again() {
     let gate = gate(Some(Mode::Default), &[], &[]);
     for (line, reply, want) in [
-        ("make", Reply::Once, "person"),
-        ("make", Reply::Always, "person"),
-        ("make all", Reply::No, "rule"),
-        ("make; rm x", Reply::No, "no"),
-        ("make; rm x", Reply::AlwaysTool, "person"),
-        ("rm x", Reply::No, "rule"),
+        ("make", ApprovalReply::Once, "person"),
+        ("make", ApprovalReply::Always, "person"),
+        ("make all", ApprovalReply::No, "rule"),
+        ("make; rm x", ApprovalReply::No, "no"),
+        ("make; rm x", ApprovalReply::AlwaysTool, "person"),
+        ("rm x", ApprovalReply::No, "rule"),
     ] {
         let mut asked = Asked::shell(line, std::slice::from_ref(&reply));
         assert_eq!(outcome(&gate, &mut asked), want, "{line} {reply:?}");
@@ -225,7 +227,7 @@ fn what_a_person_agreed_to_is_not_asked_again() {
 #[test]
 fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
     let gate = gate(Some(Mode::Default), &[], &[]);
-    let edit = |name, replies: &[Reply]| {
+    let edit = |name, replies: &[ApprovalReply]| {
         let mut asked = Asked::new(name, Kind::Edit, replies);
         asked.confirmation = Some(ConfirmationDetails::Edit {
             title: String::new(),
@@ -247,10 +249,10 @@ fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
         gate.verdict(&call, true).decision.name()
     };
     assert_eq!(built_in(&gate, "replace"), "ask_user");
-    let mut asked = edit("write_file", &[Reply::Always]);
+    let mut asked = edit("write_file", &[ApprovalReply::Always]);
     assert_eq!(outcome(&gate, &mut asked), "person");
     assert_eq!(built_in(&gate, "replace"), "allow");
-    let mut stranger = edit("t", &[Reply::No]);
+    let mut stranger = edit("t", &[ApprovalReply::No]);
     assert_eq!(outcome(&gate, &mut stranger), "no");
 }
 
@@ -262,7 +264,7 @@ fn changed_arguments_are_judged_again() {
         (json!({"command": "make all"}), "stop"),
         (json!({"wrong": true}), "wrong"),
     ] {
-        let mut asked = Asked::shell("make", &[changed(to.clone()), Reply::Stop]);
+        let mut asked = Asked::shell("make", &[changed(to.clone()), ApprovalReply::Stop]);
         assert_eq!(outcome(&gate, &mut asked), want, "{to}");
     }
     let endless = vec![changed(json!({"command": "make"})); MAX_CHANGES + 1];
@@ -278,7 +280,7 @@ fn without_a_person_or_an_answer_nothing_passes_that_must_be_asked_about() {
     assert_eq!(outcome(&gate, &mut asked), "not asked");
     asked.replies = None;
     assert_eq!(outcome(&gate, &mut asked), "denied");
-    asked.replies = Some([Reply::NotShown("too long".to_owned())].into());
+    asked.replies = Some([ApprovalReply::NotShown("too long".to_owned())].into());
     assert_eq!(outcome(&gate, &mut asked), "not shown");
 }
 
@@ -295,11 +297,11 @@ fn a_call_is_not_looked_into_where_nobody_can_be_asked_about_it() {
 #[test]
 fn a_question_that_ends_with_the_call_is_no_answer() {
     let gate = gate(Some(Mode::Default), &[], &[]);
-    let mut asked = Asked::shell("make", &[Reply::Stop]);
+    let mut asked = Asked::shell("make", &[ApprovalReply::Stop]);
     asked.ends_meanwhile = true;
     assert_eq!(outcome(&gate, &mut asked), "cancelled");
     assert_eq!(asked.questions, 1);
-    asked.replies = Some([Reply::Once].into());
+    asked.replies = Some([ApprovalReply::Once].into());
     assert_eq!(outcome(&gate, &mut asked), "cancelled");
     assert_eq!(asked.questions, 1);
 }
@@ -319,7 +321,7 @@ fn whose_a_tool_is_may_be_known_only_once_it_is_explained() {
     let rule = "[[rule]]\nmcpName = \"docs\"\ndecision = \"deny\"\npriority = 10\n";
     let policy = policy(&[rule]);
     let gate = Gate::new(policy, Some(Mode::Default));
-    let mut asked = Asked::new("find", Kind::Other, &[Reply::Once]);
+    let mut asked = Asked::new("find", Kind::Other, &[ApprovalReply::Once]);
     asked.confirmation = Some(ConfirmationDetails::Mcp {
         title: String::new(),
         server_name: "docs".to_owned(),

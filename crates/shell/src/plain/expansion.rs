@@ -1,48 +1,32 @@
 //! `${…}`, subscripts and arithmetic.
 
 use super::lists::Reader;
-use super::{Operand, Piece, ShellDialect, Variable, is_name_start};
+use super::{Piece, Variable, is_name_start};
 
 /// Operators of `${…}`, longer ones first.
-const EXPANSIONS: [&str; 16] = [
-    ":-", ":=", ":+", ":?", "##", "%%", "//", "-", "=", "+", "?", "#", "%", "/", ":", "@",
+const OPERATORS: [&str; 15] = [
+    ":-", ":=", ":+", ":?", "##", "%%", "//", "-", "=", "+", "?", "#", "%", "/", ":",
 ];
 
 impl Reader<'_> {
     /// Parses the rest of `${…}`.
     pub(super) fn braces(&mut self, is_quoted: bool) -> Option<Variable> {
-        let is_length = self.starts_with("#") && self.raw(1) != Some(b'}');
-        if is_length {
-            self.at += 1;
-        } else if self.starts_with("!") && self.raw(1) != Some(b'}') {
+        let is_mark_alone = self.raw(1) == Some(b'}');
+        // Indirection.
+        if !is_mark_alone && self.starts_with("!") {
             return None;
         }
-        let name = match self.peek()? {
-            byte if is_name_start(byte) => self.name()?,
-            byte if byte.is_ascii_digit() => {
-                let mut digits = String::new();
-                while let Some(byte @ b'0'..=b'9') = self.peek() {
-                    digits.push(char::from(byte));
-                    self.at += 1;
-                }
-                digits
-            }
-            byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')
-                if !is_length || matches!(byte, b'@' | b'*') =>
-            {
-                self.at += 1;
-                char::from(byte).to_string()
-            }
-            _ => return None,
-        };
-        let mut subscript = None;
-        if self.peek() == Some(b'[') {
-            if self.is_posix() {
-                return None;
-            }
-            self.at += 1;
-            subscript = Some(self.subscript()?);
+        let is_length = !is_mark_alone && self.take("#");
+        let name = self.parameter()?;
+        let has_length = |c: char| c.is_ascii_alphanumeric() || "_@*".contains(c);
+        if is_length && !name.starts_with(has_length) {
+            return None;
         }
+        let subscript = if self.take("[") {
+            Some(self.subscript()?)
+        } else {
+            None
+        };
         let mut variable = Variable {
             name,
             subscript,
@@ -52,95 +36,69 @@ impl Reader<'_> {
         if self.take("}") {
             return Some(variable);
         }
-        if is_length {
-            return None;
-        }
-        let operator = EXPANSIONS
-            .into_iter()
-            .find(|operator| self.take(operator))?;
-        let is_common = matches!(
-            operator,
-            ":-" | ":=" | ":+" | ":?" | "-" | "=" | "+" | "?" | "#" | "##" | "%" | "%%"
-        );
-        // `@` works in ways of its own, such as expanding the value once more.
-        if operator == "@" || self.is_posix() && !is_common {
-            return None;
-        }
+        let operator = OPERATORS.into_iter().find(|operator| self.take(operator));
+        let operator = operator.filter(|_| !is_length)?;
         let operands = self.operands(is_quoted)?;
-        if operator == ":" {
-            // Offsets are arithmetic: numbers only.
-            let is_number = |operand: &Operand| matches!(operand, Operand::Text(text) if text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b' ' | b'-' | b':')));
-            if operands.is_empty() || !operands.iter().all(is_number) {
-                return None;
-            }
+        // Offsets are arithmetic: numbers only.
+        let is_number = |operand: &Piece| matches!(operand, Piece::Bare(text) if text.bytes().all(|b| b.is_ascii_digit() || b" -:".contains(&b)));
+        if operator == ":" && (operands.is_empty() || !operands.iter().all(is_number)) {
+            return None;
         }
         variable.operation = Some((operator, operands));
         Some(variable)
     }
 
+    /// Parses a name, the number of an argument, or the mark of a special parameter.
+    fn parameter(&mut self) -> Option<String> {
+        let byte = self.peek()?;
+        if is_name_start(byte) {
+            return self.name();
+        }
+        let mut text = String::new();
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            text.push(char::from(digit));
+            self.at += 1;
+        }
+        if text.is_empty() && b"@*#?-$!".contains(&byte) {
+            text.push(char::from(byte));
+            self.at += 1;
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
     /// Parses what follows the operator in `${…}`, with the brace that ends it.
-    fn operands(&mut self, is_quoted: bool) -> Option<Vec<Operand>> {
-        let mut operands: Vec<Operand> = Vec::new();
+    fn operands(&mut self, is_quoted: bool) -> Option<Vec<Piece>> {
+        let mut operands: Vec<Piece> = Vec::new();
         loop {
-            match self.peek()? {
+            let length = match self.peek()? {
                 b'}' => {
                     self.at += 1;
                     return Some(operands);
                 }
                 b'$' | b'`' => match self.expansion(is_quoted)? {
                     Piece::Quoted(_) => return None,
-                    piece => operands.push(Operand::Piece(piece)),
+                    piece => {
+                        operands.push(piece);
+                        continue;
+                    }
                 },
                 b'"' if !is_quoted => {
                     self.at += 1;
                     let inner = self.double(Some(b'"'))?;
-                    operands.push(Operand::Piece(Piece::Double(inner)));
+                    operands.push(Piece::Double(inner));
+                    continue;
                 }
-                b'\\' => {
-                    let is_fine = self.dialect == ShellDialect::Printed
-                        && matches!(
-                            self.raw(1),
-                            Some(b'/' | b'.' | b'*' | b'?' | b'[' | b']' | b'-')
-                        );
-                    if !is_fine {
-                        return None;
-                    }
-                    let text = &self.text[self.at..self.at + 2];
-                    self.at += 2;
-                    push_operand(&mut operands, text);
-                }
-                byte => {
-                    let is_fine = byte.is_ascii_alphanumeric()
-                        || is_quoted
-                            && matches!(byte, b'<' | b'>' | b'|' | b';' | b'&')
-                            && self.raw(1) != Some(b'(')
-                        || matches!(
-                            byte,
-                            b'_' | b'.'
-                                | b'/'
-                                | b':'
-                                | b'@'
-                                | b'%'
-                                | b'+'
-                                | b','
-                                | b' '
-                                | b'='
-                                | b'*'
-                                | b'?'
-                                | b'-'
-                                | b'['
-                                | b']'
-                                | b'^'
-                                | b'!'
-                                | b'~'
-                                | b'#'
-                        );
-                    if !is_fine {
-                        return None;
-                    }
-                    self.at += 1;
-                    push_operand(&mut operands, char::from(byte).encode_utf8(&mut [0; 4]));
-                }
+                b'\\' if self.raw(1).is_some_and(|b| b"/.*?[]-".contains(&b)) => 2,
+                byte if byte.is_ascii_alphanumeric() => 1,
+                byte if b"_./:@%+, =*?-[]^!~#".contains(&byte) => 1,
+                byte if is_quoted && b"<>|;&".contains(&byte) && self.raw(1) != Some(b'(') => 1,
+                _ => return None,
+            };
+            let text = &self.text[self.at..self.at + length];
+            self.at += length;
+            match operands.last_mut() {
+                Some(Piece::Bare(last)) => last.push_str(text),
+                _ => operands.push(Piece::Bare(text.to_owned())),
             }
         }
     }
@@ -172,20 +130,11 @@ impl Reader<'_> {
             match byte {
                 b'(' => open += 1,
                 b')' => open = open.checked_sub(1)?,
-                b' ' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&'
-                | b'|' | b'^' | b'~' | b'?' | b':' => {}
-                digit if digit.is_ascii_digit() => {}
+                _ if byte.is_ascii_digit() || b" +-*/%<>=!&|^~?:".contains(&byte) => {}
                 _ => return None,
             }
             self.at += 1;
             text.push(char::from(byte));
         }
-    }
-}
-
-fn push_operand(operands: &mut Vec<Operand>, text: &str) {
-    match operands.last_mut() {
-        Some(Operand::Text(last)) => last.push_str(text),
-        _ => operands.push(Operand::Text(text.to_owned())),
     }
 }

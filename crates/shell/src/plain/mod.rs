@@ -7,16 +7,15 @@
 //! reading of the characters and bash's can't make another program run than was judged: bash
 //! never reads the characters that were read here.
 //!
-//! A script that another shell reads as it is (`bash -c '…'`) is not printed again. For
-//! such texts there is a smaller grammar without backslashes, comments and documents, in which
-//! shells have nothing to differ about ([`ShellDialect`]).
+//! A script that another shell reads as it is (`bash -c '…'`) is not printed again. Such a text
+//! is parsed only if it has none of the characters about which shells differ ([`is_portable`]).
 
 mod expansion;
 mod lists;
 mod test;
 mod words;
 
-use super::budget::Budget;
+use super::budget::Limits;
 use lists::Reader;
 use std::fmt;
 
@@ -25,15 +24,6 @@ pub(super) const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
 ];
-
-/// The reader of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShellDialect {
-    /// Bash, for which the text is printed again.
-    Printed,
-    /// A shell with the grammar of POSIX, which reads it as it is.
-    Posix,
-}
 
 /// A list of commands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,23 +35,17 @@ pub(super) struct Script {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) first: Pipeline,
-    pub(super) more: Vec<(Joint, Pipeline)>,
+    /// The others, each behind its operator.
+    pub(super) more: Vec<(&'static str, Pipeline)>,
     pub(super) is_background: bool,
-}
-
-/// The operator between two pipelines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joint {
-    And,
-    Or,
 }
 
 /// Commands that are joined by `|`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pipeline {
     pub(super) is_negated: bool,
-    /// `time`, or `time -p`.
-    pub(super) timed: Option<&'static str>,
+    /// True if `time` is before it.
+    pub(super) is_timed: bool,
     pub(super) stages: Vec<Stage>,
 }
 
@@ -77,8 +61,7 @@ pub(super) struct Stage {
 pub(super) enum Command {
     Simple {
         assignments: Vec<Assignment>,
-        words: Vec<Argument>,
-        at: usize,
+        words: Vec<Word>,
         /// The source text, without redirections before and behind it.
         text: String,
     },
@@ -88,40 +71,17 @@ pub(super) enum Command {
         arms: Vec<(Script, Script)>,
         otherwise: Option<Script>,
     },
-    Loop {
-        is_until: bool,
+    While {
         condition: Script,
         body: Script,
     },
     For {
         variable: String,
-        words: Option<Vec<Word>>,
+        words: Vec<Word>,
         body: Script,
     },
-    Case {
-        word: Word,
-        arms: Vec<Arm>,
-    },
-    Function {
-        name: String,
-        body: Box<Stage>,
-        at: usize,
-    },
-    Test(Test),
-}
-
-/// A list of commands of `case`, with its patterns.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Arm {
-    pub(super) patterns: Vec<Word>,
-    pub(super) body: Script,
-}
-
-/// A word of a command, or a list of words that a declaration assigns: `local a=(…)`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Argument {
-    Word(Word),
-    List(Assignment),
+    /// The operators and operands between `[[` and `]]`.
+    Test(Vec<Word>),
 }
 
 /// `NAME=` with its value.
@@ -144,12 +104,12 @@ pub(super) enum Value {
 pub(super) struct Redirect {
     pub(super) descriptor: Option<String>,
     pub(super) operator: &'static str,
-    pub(super) target: Target,
+    pub(super) target: RedirectTarget,
 }
 
 /// The file or text of a redirection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
+pub(super) enum RedirectTarget {
     Word(Word),
     /// A here-document, by its number.
     Document(usize),
@@ -184,34 +144,15 @@ pub(super) enum Piece {
 }
 
 /// `$name` or `${…}`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
     /// The text between brackets: `@`, `*` or a number.
     pub(super) subscript: Option<String>,
     /// True for `${#name}`.
     pub(super) is_length: bool,
-    /// An operator with what follows it.
-    pub(super) operation: Option<(&'static str, Vec<Operand>)>,
-}
-
-/// A part of what follows the operator in `${…}`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Operand {
-    /// Printed as it was written.
-    Text(String),
-    Piece(Piece),
-}
-
-/// An expression in `[[ … ]]`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
-    Either(Box<Test>, &'static str, Box<Test>),
-    Not(Box<Test>),
-    Group(Box<Test>),
-    Unary(String, Word),
-    Binary(Word, String, Word),
-    Word(Word),
+    /// An operator with what follows it, of which `Bare` is printed as it was written.
+    pub(super) operation: Option<(&'static str, Vec<Piece>)>,
 }
 
 /// A whole line.
@@ -284,30 +225,56 @@ impl fmt::Display for NotPlain {
     }
 }
 
+/// Returns true if all shells read a text alike, as far as it is plain: it has no backslashes,
+/// comments, documents, lists in braces, or words of bash alone.
+pub(super) fn is_portable(text: &str) -> bool {
+    const OWN: [&str; 9] = ["$'", "$\"", "&>", "<<", "<(", ">(", "=(", "+=", "[["];
+    let is_odd = |c: char| !c.is_ascii() || "\\`#~^".contains(c);
+    let bytes = text.as_bytes();
+    let is_followed_by =
+        |at: usize, next: &[u8]| bytes.get(at + 1).is_some_and(|b| next.contains(b));
+    let is_plain = |at: usize| match bytes[at] {
+        b'{' => at > 0 && bytes[at - 1] == b'$' || is_followed_by(at, b"} "),
+        b'!' => is_followed_by(at, b" ="),
+        _ => true,
+    };
+    !text.contains(is_odd)
+        && !OWN.iter().any(|own| text.contains(own))
+        && !text
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| word == "time")
+        && (0..bytes.len()).all(is_plain)
+}
+
 /// Parses a text.
 ///
 /// # Errors
 ///
 /// Returns the place where the text is more than plain shell, or more than the budget allows.
-pub(super) fn parse(text: &str, dialect: ShellDialect, budget: &Budget) -> Result<Plain, NotPlain> {
+pub(super) fn parse(text: &str, budget: &Limits) -> Result<Plain, NotPlain> {
     let not_plain = |at| NotPlain::new(text, at, budget.exceeded());
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     if let Some(at) = text.find(is_odd) {
         return Err(not_plain(at));
     }
-    if let Some(at) = text.find(|c: char| !c.is_ascii())
-        && dialect != ShellDialect::Printed
-    {
-        return Err(not_plain(at));
-    }
     budget.take(1, text.len()).ok_or_else(|| not_plain(0))?;
-    let mut reader = Reader::new(text, dialect, 0, budget);
+    let mut reader = Reader::new(text, 0, budget);
     let script = reader.script(&[]);
     let is_whole = reader.peek().is_none() && reader.pending.is_empty();
     let documents: Option<Vec<Word>> = std::mem::take(&mut reader.documents).into_iter().collect();
     match (script, documents) {
         (Some(script), Some(documents)) if is_whole => Ok(Plain { script, documents }),
         _ => Err(not_plain(reader.at)),
+    }
+}
+
+impl Stage {
+    /// Returns true if the first word begins with a dash.
+    fn begins_with_dash(&self) -> bool {
+        let Command::Simple { words, .. } = &self.command else {
+            return false;
+        };
+        words.first().is_some_and(|word| word.text.starts_with('-'))
     }
 }
 
@@ -322,17 +289,6 @@ fn is_name_byte(byte: u8) -> bool {
 /// Returns true if a text is a variable's name.
 pub(super) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(is_name_start) && text.bytes().all(is_name_byte)
-}
-
-impl Variable {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            subscript: None,
-            is_length: false,
-            operation: None,
-        }
-    }
 }
 
 impl Word {

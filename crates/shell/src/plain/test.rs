@@ -1,82 +1,71 @@
 //! `[[ … ]]`.
 
 use super::lists::Reader;
-use super::{RESERVED, Test};
+use super::{Piece, RESERVED, Word};
 
 const UNARY: [&str; 23] = [
     "-a", "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-t", "-u", "-w",
     "-x", "-z", "-G", "-L", "-N", "-O", "-S",
 ];
 
-const BINARY: [&str; 14] = [
-    "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ef", "-nt", "-ot",
-];
+/// The operators that evaluate none of their operands.
+const BINARY: [&str; 8] = ["=", "==", "!=", "<", ">", "-ef", "-nt", "-ot"];
 
 impl Reader<'_> {
-    /// Parses an expression of `||`.
-    pub(super) fn either(&mut self) -> Option<Test> {
-        let depth = self.depth;
+    /// Parses terms that are joined by `||` and `&&`, and adds what is written.
+    pub(super) fn either(&mut self, parts: &mut Vec<Word>) -> Option<()> {
         self.enter()?;
-        let mut left = self.both()?;
         loop {
+            self.term(parts)?;
             self.lines()?;
-            if !self.take("||") {
-                break;
-            }
-            // The tree gets a level deeper by each.
-            self.enter()?;
-            left = Test::Either(Box::new(left), "||", Box::new(self.both()?));
-        }
-        self.depth = depth;
-        Some(left)
-    }
-
-    /// Parses an expression of `&&`.
-    fn both(&mut self) -> Option<Test> {
-        let depth = self.depth;
-        let mut left = self.term()?;
-        loop {
-            self.lines()?;
-            if !self.take("&&") {
-                self.depth = depth;
-                return Some(left);
-            }
-            self.enter()?;
-            left = Test::Either(Box::new(left), "&&", Box::new(self.term()?));
+            let joint = ["||", "&&"].into_iter().find(|joint| self.take(joint));
+            let Some(joint) = joint else {
+                self.leave();
+                return Some(());
+            };
+            parts.push(operator(joint));
         }
     }
 
     /// Parses an operand of these.
-    fn term(&mut self) -> Option<Test> {
+    fn term(&mut self, parts: &mut Vec<Word>) -> Option<()> {
+        self.budget.take(1, 0)?;
         self.lines()?;
-        if self.take_word("!") {
-            self.enter()?;
-            let inner = self.term()?;
-            self.leave();
-            return Some(Test::Not(Box::new(inner)));
+        while self.take_word("!") {
+            self.budget.take(1, 0)?;
+            parts.push(operator("!"));
+            self.lines()?;
         }
         if self.take("(") {
-            let inner = self.either()?;
+            parts.push(operator("("));
+            self.either(parts)?;
             self.lines()?;
-            return self.take(")").then(|| Test::Group(Box::new(inner)));
+            parts.push(operator(")"));
+            return self.take(")").then_some(());
         }
         let first = self.word().filter(|word| !word.is_bare(&RESERVED))?;
-        self.blanks()?;
-        if let Some(operator) = first.bare() {
-            if UNARY.contains(&operator) {
-                let operator = operator.to_owned();
-                let operand = self.word().filter(|word| !word.is_bare(&BINARY))?;
-                return Some(Test::Unary(operator, operand));
-            }
-            if operator.starts_with('-') && operator.len() <= 3 {
-                return None;
+        self.blanks();
+        let is_option = |text: &str| text.starts_with('-') && text.len() <= 3;
+        if first.is_bare(&UNARY) {
+            let operand = self.word().filter(|word| !word.is_bare(&BINARY))?;
+            parts.extend([first, operand]);
+        } else if first.bare().is_some_and(is_option) {
+            return None;
+        } else {
+            parts.push(first);
+            if let Some(found) = BINARY.into_iter().find(|operator| self.take_word(operator)) {
+                self.blanks();
+                parts.extend([operator(found), self.word()?]);
             }
         }
-        if let Some(operator) = BINARY.into_iter().find(|operator| self.take_word(operator)) {
-            self.blanks()?;
-            let second = self.word()?;
-            return Some(Test::Binary(first, operator.to_owned(), second));
-        }
-        Some(Test::Word(first))
+        Some(())
+    }
+}
+
+/// Returns an operator as a word.
+fn operator(text: &str) -> Word {
+    Word {
+        pieces: vec![Piece::Bare(text.to_owned())],
+        text: text.to_owned(),
     }
 }

@@ -1,12 +1,17 @@
 //! Words, assignments and redirections.
 
-use super::lists::{Pending, Reader};
+use super::lists::{Heredoc, Reader};
 use super::{
-    Assignment, Piece, Redirect, Script, ShellDialect, Target, Value, Variable, Word, is_name_byte,
+    Assignment, Piece, Redirect, RedirectTarget, Script, Value, Variable, Word, is_name_byte,
     is_name_start,
 };
 
-impl Reader<'_> {
+/// Operators of redirections, longer ones first.
+const OPERATORS: [&str; 12] = [
+    "&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">",
+];
+
+impl<'a> Reader<'a> {
     /// Parses `NAME=` or `NAME+=` and what follows; takes nothing where it is none.
     #[expect(clippy::option_option, reason = "refused, or another word")]
     pub(super) fn assignment(&mut self) -> Option<Option<Assignment>> {
@@ -34,14 +39,7 @@ impl Reader<'_> {
             self.at = start;
             return Some(None);
         }
-        if appends && self.is_posix() {
-            return None;
-        }
-        let value = if self.peek() == Some(b'(') {
-            if self.is_posix() {
-                return None;
-            }
-            self.at += 1;
+        let value = if self.take("(") {
             Value::List(self.list()?)
         } else {
             Value::Word(self.word_or_nothing()?)
@@ -54,7 +52,7 @@ impl Reader<'_> {
     }
 
     /// Parses the rest of `(…)` in an assignment.
-    pub(super) fn list(&mut self) -> Option<Vec<Word>> {
+    fn list(&mut self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
         loop {
             self.lines()?;
@@ -70,6 +68,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Parses the name of a variable.
     pub(super) fn name(&mut self) -> Option<String> {
         let mut name = String::new();
         while let Some(byte) = self.peek() {
@@ -87,6 +86,7 @@ impl Reader<'_> {
         (!name.is_empty()).then_some(name)
     }
 
+    /// Parses a redirection; takes nothing where there is none.
     #[expect(clippy::option_option, reason = "refused, or something else")]
     pub(super) fn redirect(&mut self) -> Option<Option<Redirect>> {
         let start = self.at;
@@ -95,46 +95,28 @@ impl Reader<'_> {
             descriptor.push(char::from(byte));
             self.at += 1;
         }
-        let operators: &[&'static str] = if descriptor.is_empty() {
-            &[
-                "&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">",
-            ]
-        } else {
-            &["<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">"]
-        };
+        let descriptor = (!descriptor.is_empty()).then_some(descriptor);
         let is_process = matches!(self.peek(), Some(b'<' | b'>')) && self.raw(1) == Some(b'(');
-        let found = operators.iter().find(|operator| self.starts_with(operator));
+        let found = OPERATORS.iter().find(|operator| self.starts_with(operator));
+        let found = found.filter(|operator| descriptor.is_none() || !operator.starts_with('&'));
         let Some(operator) = found.filter(|_| !is_process) else {
             self.at = start;
-            return if is_process && !descriptor.is_empty() {
-                None
-            } else {
-                Some(None)
-            };
+            return (!is_process || descriptor.is_none()).then_some(None);
         };
-        if descriptor.len() > 3 {
+        if descriptor.as_ref().is_some_and(|digits| digits.len() > 3) {
             return None;
         }
         // Joined lines within an operator are refused rather than followed.
         self.at += operator.len();
-        if self.is_posix() && (operator.starts_with('&') || *operator == "<<<") {
-            return None;
-        }
-        let descriptor = (!descriptor.is_empty()).then_some(descriptor);
-        self.blanks()?;
+        self.blanks();
         let (operator, target) = match *operator {
             "<<" | "<<-" => ("<<", self.delimiter(*operator == "<<-")?),
             operator => {
                 let word = self.word()?;
-                if matches!(operator, ">&" | "<&") {
-                    let text = word.literal()?;
-                    let digits = text.strip_suffix('-').unwrap_or(&text);
-                    let is_fine = text == "-" || !digits.is_empty() && digits.len() < 4;
-                    if !is_fine || !digits.bytes().all(|b| b.is_ascii_digit()) {
-                        return None;
-                    }
+                if matches!(operator, ">&" | "<&") && !is_descriptor(&word.literal()?) {
+                    return None;
                 }
-                (operator, Target::Word(word))
+                (operator, RedirectTarget::Word(word))
             }
         };
         Some(Some(Redirect {
@@ -144,10 +126,8 @@ impl Reader<'_> {
         }))
     }
 
-    pub(super) fn delimiter(&mut self, strips_tabs: bool) -> Option<Target> {
-        if self.dialect != ShellDialect::Printed {
-            return None;
-        }
+    /// Parses the word behind `<<`, which ends a here-document.
+    fn delimiter(&mut self, strips_tabs: bool) -> Option<RedirectTarget> {
         let word = self.word()?;
         let is_quoted = word.pieces.iter().any(|p| matches!(p, Piece::Quoted(_)));
         let delimiter = word.literal()?;
@@ -157,79 +137,38 @@ impl Reader<'_> {
         }
         let number = self.documents.len();
         self.documents.push(None);
-        self.pending.push(Pending {
+        self.pending.push(Heredoc {
             number,
             delimiter,
             is_quoted,
             strips_tabs,
         });
-        Some(Target::Document(number))
+        Some(RedirectTarget::Document(number))
     }
 
+    /// Parses a word.
     pub(super) fn word(&mut self) -> Option<Word> {
         self.word_or_nothing()
             .filter(|word| !word.pieces.is_empty())
     }
 
-    pub(super) fn word_or_nothing(&mut self) -> Option<Word> {
+    /// Parses a word that may be empty, as the value of an assignment.
+    fn word_or_nothing(&mut self) -> Option<Word> {
         self.budget.take(1, 0)?;
         let mut pieces: Vec<Piece> = Vec::new();
         self.peek();
         let start = self.at;
-        if matches!(self.peek(), Some(b'<' | b'>')) && self.raw(1) == Some(b'(') {
-            if self.is_posix() {
-                return None;
-            }
+        if matches!(self.raw(0), Some(b'<' | b'>')) && self.raw(1) == Some(b'(') {
             let mark = char::from(self.raw(0)?);
             self.at += 2;
             let script = self.nested(b')')?;
             pieces.push(Piece::Process { mark, script });
         }
         while let Some(byte) = self.peek() {
-            match byte {
-                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => break,
-                b'\'' => {
-                    self.at += 1;
-                    let rest = &self.text[self.at..self.end];
-                    let text = rest.split_once('\'')?.0;
-                    self.refuse_lines_before_documents(text)?;
-                    self.at += text.len() + 1;
-                    push_text(&mut pieces, text);
-                }
-                b'"' => {
-                    self.at += 1;
-                    let inner = self.double(Some(b'"'))?;
-                    match inner.as_slice() {
-                        [] => push_text(&mut pieces, ""),
-                        [Piece::Quoted(text)] => push_text(&mut pieces, text),
-                        _ => pieces.push(Piece::Double(inner)),
-                    }
-                }
-                b'\\' => {
-                    if self.dialect != ShellDialect::Printed {
-                        return None;
-                    }
-                    let quoted = self.text[self.at + 1..self.end].chars().next()?;
-                    self.at += 1 + quoted.len_utf8();
-                    push_text(&mut pieces, quoted.encode_utf8(&mut [0; 4]));
-                }
-                b'$' | b'`' => match self.expansion(false)? {
-                    Piece::Quoted(text) => push_text(&mut pieces, &text),
-                    piece => pieces.push(piece),
-                },
-                _ if !byte.is_ascii() => {
-                    let c = self.text[self.at..self.end].chars().next()?;
-                    self.at += c.len_utf8();
-                    push_text(&mut pieces, c.encode_utf8(&mut [0; 4]));
-                }
-                _ => {
-                    self.at += 1;
-                    match pieces.last_mut() {
-                        Some(Piece::Bare(text)) => text.push(char::from(byte)),
-                        _ => pieces.push(Piece::Bare(char::from(byte).to_string())),
-                    }
-                }
+            if b" \t\n;&|<>()".contains(&byte) {
+                break;
             }
+            self.piece(byte, &mut pieces)?;
         }
         // `{name}>file` makes a descriptor.
         if matches!(self.peek(), Some(b'<' | b'>'))
@@ -237,17 +176,64 @@ impl Reader<'_> {
         {
             return None;
         }
-        if self.dialect != ShellDialect::Printed && has_differences(&pieces, self.is_posix()) {
-            return None;
-        }
         let text = self.text.get(start..self.at)?.to_owned();
         Some(Word { pieces, text })
     }
 
-    /// Refuses quotes that go on to the next line where a document waits for this one to end.
-    pub(super) fn refuse_lines_before_documents(&self, text: &str) -> Option<()> {
-        let waits = self.is_waited_for || !self.pending.is_empty();
-        (!waits || !text.contains('\n')).then_some(())
+    /// Parses the next piece of a word, which begins with this byte.
+    fn piece(&mut self, byte: u8, pieces: &mut Vec<Piece>) -> Option<()> {
+        match byte {
+            b'\'' => {
+                self.at += 1;
+                let text = self.text[self.at..self.end].split_once('\'')?.0;
+                if self.is_before_document() && text.contains('\n') {
+                    return None;
+                }
+                self.at += text.len() + 1;
+                push_text(pieces, text);
+            }
+            b'"' => {
+                self.at += 1;
+                let inner = self.double(Some(b'"'))?;
+                match inner.as_slice() {
+                    [] => push_text(pieces, ""),
+                    [Piece::Quoted(text)] => push_text(pieces, text),
+                    _ => pieces.push(Piece::Double(inner)),
+                }
+            }
+            b'\\' => {
+                self.at += 1;
+                let quoted = self.character()?;
+                push_text(pieces, quoted);
+            }
+            b'$' | b'`' => match self.expansion(false)? {
+                Piece::Quoted(text) => push_text(pieces, &text),
+                piece => pieces.push(piece),
+            },
+            _ => {
+                let text = self.character()?;
+                match pieces.last_mut() {
+                    _ if !text.is_ascii() => push_text(pieces, text),
+                    Some(Piece::Bare(last)) => last.push_str(text),
+                    _ => pieces.push(Piece::Bare(text.to_owned())),
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Takes the next character, whatever it is.
+    fn character(&mut self) -> Option<&'a str> {
+        let rest = &self.text[self.at..self.end];
+        let length = rest.chars().next()?.len_utf8();
+        self.at += length;
+        Some(&rest[..length])
+    }
+
+    /// Returns true if a here-document waits for this line to end, so that quotes must not go on to
+    /// the next.
+    fn is_before_document(&self) -> bool {
+        self.is_within_line || !self.pending.is_empty()
     }
 
     /// Parses the text of `"…"`, or of a document where nothing ends it.
@@ -263,9 +249,6 @@ impl Reader<'_> {
                     return Some(pieces);
                 }
                 b'\\' => {
-                    if self.dialect != ShellDialect::Printed {
-                        return None;
-                    }
                     let next = self.text[self.at + 1..self.end].chars().next();
                     match next {
                         Some(c @ ('$' | '`' | '\\')) => {
@@ -282,20 +265,14 @@ impl Reader<'_> {
                         }
                     }
                 }
-                b'$' | b'`' => {
-                    let piece = self.expansion(true)?;
-                    match piece {
-                        Piece::Quoted(text) => push_text(&mut pieces, &text),
-                        piece => pieces.push(piece),
-                    }
-                }
-                b'\n' if end.is_some() && (self.is_waited_for || !self.pending.is_empty()) => {
-                    return None;
-                }
+                b'$' | b'`' => match self.expansion(true)? {
+                    Piece::Quoted(text) => push_text(&mut pieces, &text),
+                    piece => pieces.push(piece),
+                },
+                b'\n' if end.is_some() && self.is_before_document() => return None,
                 _ => {
-                    let c = self.text[self.at..self.end].chars().next()?;
-                    self.at += c.len_utf8();
-                    push_text(&mut pieces, c.encode_utf8(&mut [0; 4]));
+                    let text = self.character()?;
+                    push_text(&mut pieces, text);
                 }
             }
         }
@@ -314,6 +291,12 @@ impl Reader<'_> {
             return self.backticks(is_quoted);
         }
         self.at += 1;
+        let variable = |name| {
+            Some(Piece::Variable(Variable {
+                name,
+                ..Variable::default()
+            }))
+        };
         match self.peek() {
             Some(b'(') if self.starts_with("((") => {
                 self.at += 2;
@@ -329,80 +312,62 @@ impl Reader<'_> {
             }
             Some(b'[') => None,
             Some(b'"' | b'\'') if !is_quoted => None,
-            Some(byte) if is_name_start(byte) => {
-                Some(Piece::Variable(Variable::new(&self.name()?)))
-            }
+            Some(byte) if is_name_start(byte) => variable(self.name()?),
             Some(byte @ (b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) => {
                 self.at += 1;
-                Some(Piece::Variable(Variable::new(
-                    &char::from(byte).to_string(),
-                )))
+                variable(char::from(byte).to_string())
             }
             _ => Some(Piece::Quoted("$".to_owned())),
         }
     }
 
-    /// Parses a list of commands in parentheses whose first is taken.
+    /// Parses a list of commands up to the character that must end it.
     pub(super) fn nested(&mut self, end: u8) -> Option<Script> {
-        let pending = std::mem::take(&mut self.pending);
-        let was_waited_for = self.is_waited_for;
-        self.is_waited_for |= !pending.is_empty();
-        let script = self.script(&[])?;
-        if self.peek() != Some(end) || !self.pending.is_empty() {
-            return None;
-        }
-        self.at += 1;
-        self.pending = pending;
-        self.is_waited_for = was_waited_for;
+        let script = self.script_within_line()?;
+        (self.peek() == Some(end)).then(|| self.at += 1)?;
         Some(script)
     }
 
-    pub(super) fn backticks(&mut self, is_quoted: bool) -> Option<Piece> {
-        if self.dialect != ShellDialect::Printed {
+    /// Parses a list of commands that here-documents of this line wait for, and that leaves none.
+    fn script_within_line(&mut self) -> Option<Script> {
+        let pending = std::mem::take(&mut self.pending);
+        let was_within_line = self.is_within_line;
+        self.is_within_line |= !pending.is_empty();
+        let script = self.script(&[])?;
+        if !self.pending.is_empty() {
             return None;
         }
+        self.pending = pending;
+        self.is_within_line = was_within_line;
+        Some(script)
+    }
+
+    /// Parses commands between backticks, without what is quoted in a way of its own there.
+    fn backticks(&mut self, is_quoted: bool) -> Option<Piece> {
         self.at += 1;
-        let rest = &self.text[self.at..self.end];
-        let inner = rest.split_once('`')?.0;
+        let inner = self.text[self.at..self.end].split_once('`')?.0;
         if inner.contains('\\') || is_quoted && inner.contains('"') {
             return None;
         }
-        let end = self.end;
-        self.end = self.at + inner.len();
-        let pending = std::mem::take(&mut self.pending);
-        let was_waited_for = self.is_waited_for;
-        self.is_waited_for |= !pending.is_empty();
-        let script = self.script(&[])?;
-        if self.at != self.end || !self.pending.is_empty() {
+        let end = std::mem::replace(&mut self.end, self.at + inner.len());
+        let script = self.script_within_line()?;
+        if self.at != self.end {
             return None;
         }
         self.end = end;
         self.at += 1;
-        self.pending = pending;
-        self.is_waited_for = was_waited_for;
         Some(Piece::Substitution(script))
     }
 }
 
-/// Returns true if shells may read pieces in different ways where they stand as they are.
-fn has_differences(pieces: &[Piece], is_posix: bool) -> bool {
-    pieces.iter().enumerate().any(|(i, piece)| match piece {
-        Piece::Bare(text) => {
-            // History, lists in braces, and names of directories.
-            text.contains('!') && text != "!" && text != "!="
-                || text.contains('#')
-                || is_posix && i == 0 && text.contains(['{', '~', '^', '=']) && !is_assigned(text)
-                || is_posix && text.contains('{') && text != "{}"
-        }
-        _ => false,
-    })
+/// Returns true if a text names a descriptor: `1`, `2-`, `-`.
+fn is_descriptor(text: &str) -> bool {
+    let digits = text.strip_suffix('-').unwrap_or(text);
+    let is_short = text == "-" || (1..4).contains(&digits.len());
+    is_short && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn is_assigned(text: &str) -> bool {
-    text.split_once('=')
-        .is_some_and(|(name, rest)| !name.is_empty() && !rest.contains(['{', '~', '^']))
-}
-
+/// Adds quoted text to the pieces of a word.
 fn push_text(pieces: &mut Vec<Piece>, text: &str) {
     match pieces.last_mut() {
         Some(Piece::Quoted(last)) => last.push_str(text),

@@ -1,6 +1,6 @@
 //! Changes of a call by a person.
 
-use super::super::{ApprovalQuestion, Changed, Reply};
+use super::super::{ApprovalQuestion, ApprovalReply, ArgumentChange};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
@@ -32,13 +32,13 @@ enum Form {
 
 /// The result of an edit.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Edited {
+pub(super) enum EditOutcome {
     /// Another call.
-    Changed(Reply),
+    Change(ApprovalReply),
     /// The call is unchanged, for this reason.
-    Same(&'static str),
+    Unchanged(&'static str),
     /// The text is not a call; why, for the person.
-    Broken(String),
+    Invalid(String),
 }
 
 /// Counts the lines that a person has added and removed.
@@ -56,7 +56,7 @@ pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     })
 }
 
-/// The part of a call that can be changed.
+/// Returns the part of a call that can be changed.
 pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
     if let Some(ConfirmationDetails::Edit {
         file_name,
@@ -92,10 +92,10 @@ pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
 }
 
 impl Proposal {
-    /// The call that yields the edited text.
-    pub(super) fn applied(&self, question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
+    /// Returns the call that yields the edited text.
+    pub(super) fn applied(&self, question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
         if edited == self.text {
-            return Edited::Same("Nothing was changed.");
+            return EditOutcome::Unchanged("Nothing was changed.");
         }
         let mut args = question.args.clone();
         let mut set = |key: &str, value: Value| args.insert(key.to_owned(), value);
@@ -104,7 +104,9 @@ impl Proposal {
                 set("content", edited.into());
             }
             Form::Whole { original } if original == edited => {
-                return Edited::Same("That is what the file has already; say no to leave it so.");
+                return EditOutcome::Unchanged(
+                    "That is what the file has already; say no to leave it so.",
+                );
             }
             Form::Whole { original } => {
                 set("old_string", original.as_str().into());
@@ -118,7 +120,7 @@ impl Proposal {
             Form::Arguments => return from_json(question, edited),
         }
         let (added, removed) = changed_lines(&self.text, edited);
-        Edited::Changed(Reply::Change(Changed {
+        EditOutcome::Change(ApprovalReply::Change(ArgumentChange {
             args,
             added,
             removed,
@@ -126,22 +128,22 @@ impl Proposal {
     }
 }
 
-fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
+fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
     let args: Map<String, Value> = match gemini_tools_core::json::read_unlimited(edited.as_bytes())
     {
         Ok(Value::Object(args)) => args,
-        Ok(_) => return Edited::Broken("The arguments must be an object.".to_owned()),
+        Ok(_) => return EditOutcome::Invalid("The arguments must be an object.".to_owned()),
         Err(e) => {
             let number = e.place().map_or(1, |(line, _)| line);
             let line = edited.lines().nth(number - 1);
-            return Edited::Broken(format!(
+            return EditOutcome::Invalid(format!(
                 "The arguments are not valid JSON: {e}. The line: {}",
                 line.unwrap_or_default().trim()
             ));
         }
     };
     if args == *question.args {
-        return Edited::Same("Nothing was changed.");
+        return EditOutcome::Unchanged("Nothing was changed.");
     }
     // Only what goes into a file counts as lines.
     let (added, removed) = ["content", "new_string"]
@@ -154,7 +156,7 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
             Some(changed_lines(old, new))
         })
         .fold((0, 0), |sum, lines| (sum.0 + lines.0, sum.1 + lines.1));
-    Edited::Changed(Reply::Change(Changed {
+    EditOutcome::Change(ApprovalReply::Change(ArgumentChange {
         args,
         added,
         removed,
@@ -163,14 +165,14 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> Edited {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Edited, changed_lines, proposal};
-    use crate::approval::Reply;
+    use super::{EditOutcome, changed_lines, proposal};
+    use crate::approval::ApprovalReply;
     use crate::approval::terminal::tests::{call, edit, exec, explained};
     use serde_json::{Value, json};
 
-    fn changed(edited: Edited) -> (Value, u64, u64) {
+    fn changed(edited: EditOutcome) -> (Value, u64, u64) {
         match edited {
-            Edited::Changed(Reply::Change(changed)) => {
+            EditOutcome::Change(ApprovalReply::Change(changed)) => {
                 (Value::Object(changed.args), changed.added, changed.removed)
             }
             other => panic!("{other:?}"),
@@ -211,7 +213,7 @@ mod tests {
         );
         assert!(matches!(
             proposal.applied(&question, "new\n"),
-            Edited::Same(_)
+            EditOutcome::Unchanged(_)
         ));
     }
 
@@ -239,7 +241,7 @@ mod tests {
             assert_eq!(changed(proposal.applied(&question, "z\nx\n")), (want, 1, 1));
             assert!(matches!(
                 proposal.applied(&question, "x\nx\n"),
-                Edited::Same(_)
+                EditOutcome::Unchanged(_)
             ));
         }
     }
@@ -265,7 +267,7 @@ mod tests {
             );
             let respaced = proposal.text.replace('\n', "");
             let applied = proposal.applied(&question, &respaced);
-            assert!(matches!(applied, Edited::Same(_)), "{applied:?}");
+            assert!(matches!(applied, EditOutcome::Unchanged(_)), "{applied:?}");
         }
     }
 
@@ -274,11 +276,11 @@ mod tests {
         let (call, details) = (call("other", json!({"a": 1})), explained(None));
         let question = call.asked(&details);
         let proposal = proposal(&question);
-        let Edited::Broken(why) = proposal.applied(&question, "{\n  \"a\" 2\n}\n") else {
+        let EditOutcome::Invalid(why) = proposal.applied(&question, "{\n  \"a\" 2\n}\n") else {
             panic!("a call");
         };
         assert!(why.contains("line 2") && why.ends_with("\"a\" 2"), "{why}");
         let list = proposal.applied(&question, "[1]");
-        assert!(matches!(list, Edited::Broken(_)), "{list:?}");
+        assert!(matches!(list, EditOutcome::Invalid(_)), "{list:?}");
     }
 }

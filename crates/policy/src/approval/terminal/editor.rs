@@ -18,7 +18,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// The editor where nothing names another.
 pub(super) const USUAL: &str = "vi";
 
-/// The editor that the environment names.
+/// Returns the editor that the environment names.
 pub(super) fn from_environment() -> OsString {
     ["VISUAL", "EDITOR"]
         .iter()
@@ -67,7 +67,7 @@ impl Draft {
             .status()
     }
 
-    /// The text as it is now.
+    /// Returns the text as it is now.
     pub(super) fn text(&self) -> io::Result<String> {
         std::fs::read_to_string(&self.file)
     }

@@ -10,20 +10,20 @@ mod show;
 mod tests;
 mod tty;
 
-use super::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
-use change::Edited;
+use super::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
+use change::EditOutcome;
 pub use change::changed_lines;
 use editor::Draft;
 use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::signals::Signals;
+use show::escape_controls;
 pub use show::question;
-use show::{Audience, escape_controls};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use tty::{Pressed, Tty};
+use tty::{KeyPress, Tty};
 
 /// A terminal on which a person is asked.
 #[derive(Debug)]
@@ -39,10 +39,9 @@ pub struct TerminalPrompt {
 /// The meaning of a key while a call is shown.
 #[derive(Debug, Clone)]
 enum Choice {
-    Answer(Reply, &'static str),
+    Answer(ApprovalReply, &'static str),
     View,
     Edit,
-    Help,
 }
 
 /// The meaning of a key after an edit that is not a call.
@@ -53,7 +52,7 @@ enum Next {
 }
 
 impl TerminalPrompt {
-    /// The controlling terminal, or the console; `None` where there is none. The editor is that
+    /// Opens the controlling terminal, or the console; `None` where there is none. The editor is that
     /// of `VISUAL` or `EDITOR`, and [`ColourChoice`] says whether there are colours.
     pub fn open() -> Option<Self> {
         let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
@@ -61,7 +60,7 @@ impl TerminalPrompt {
         Some(terminal)
     }
 
-    /// Any terminal, without colours, and with `vi` as the editor.
+    /// Takes any terminal, without colours, and with `vi` as the editor.
     pub fn on(tty: File) -> Self {
         Self::new(tty.into())
     }
@@ -84,22 +83,22 @@ impl TerminalPrompt {
         self
     }
 
-    /// With another editor: words for a shell, to which the file is added.
+    /// Sets another editor: words for a shell, to which the file is added.
     #[must_use]
     pub fn with_editor(mut self, words: impl Into<OsString>) -> Self {
         self.editor = words.into();
         self
     }
 
-    /// With what ends the session: a question that waits for an answer is then over, as by
-    /// [`Reply::Stop`].
+    /// Sets what ends the session: a question that waits for an answer is then over, as by
+    /// [`ApprovalReply::Stop`].
     #[must_use]
     pub fn with_cancellation(mut self, cancel: Cancellation) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// With the handlers of signals, so that Ctrl-C in the editor is the editor's, and with what
+    /// Sets the handlers of signals, so that Ctrl-C in the editor is the editor's, and with what
     /// they cancel.
     #[must_use]
     pub fn with_signals(mut self, signals: Arc<Signals>) -> Self {
@@ -112,7 +111,7 @@ impl TerminalPrompt {
         self.tty.write(text)
     }
 
-    /// A line about what has happened.
+    /// Prints a line about what has happened.
     fn print_line(&self, text: &str) -> io::Result<()> {
         self.write(&format!(
             "  {}\n",
@@ -121,11 +120,11 @@ impl TerminalPrompt {
     }
 
     /// Shows a line of keys, and waits for one.
-    fn key<T>(&self, line: &str, meaning: impl Fn(u8) -> Option<T>) -> io::Result<Pressed<T>> {
+    fn key<T>(&self, line: &str, meaning: impl Fn(u8) -> Option<T>) -> io::Result<KeyPress<T>> {
         tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
     }
 
-    fn converse(&self, question: &ApprovalQuestion<'_>) -> io::Result<Reply> {
+    fn converse(&self, question: &ApprovalQuestion<'_>) -> io::Result<ApprovalReply> {
         let page = |whole| show::page(question, self.shows_colours, whole);
         let first = page(false);
         self.write(&first.text)?;
@@ -133,32 +132,21 @@ impl TerminalPrompt {
         loop {
             let pressed = self.key(&line, |byte| choice(byte, question, first.is_cut))?;
             let (reply, word) = match pressed {
-                Pressed::Key(Choice::Answer(reply, word)) => (reply, word),
-                Pressed::Key(Choice::View) => {
+                KeyPress::Key(Choice::Answer(reply, word)) => (reply, word),
+                KeyPress::Key(Choice::View) => {
                     self.write("view all\n")?;
                     self.write(&page(true).text)?;
                     continue;
                 }
-                Pressed::Key(Choice::Help) => {
-                    self.write("help\n")?;
-                    let audience = if self.is_for_one_call {
-                        Audience::Caller
-                    } else {
-                        Audience::Session
-                    };
-                    let colours = self.shows_colours;
-                    self.write(&show::help(question, first.is_cut, colours, audience))?;
-                    continue;
-                }
-                Pressed::Key(Choice::Edit) => {
+                KeyPress::Key(Choice::Edit) => {
                     self.write("edit\n")?;
                     match self.edit(question)? {
                         Some(reply) => return Ok(reply),
                         None => continue,
                     }
                 }
-                Pressed::Stop => (Reply::Stop, "quit"),
-                Pressed::End => (Reply::No, "no"),
+                KeyPress::Stop => (ApprovalReply::Stop, "quit"),
+                KeyPress::End => (ApprovalReply::No, "no"),
             };
             // The answer counts, whether or not it can still be shown.
             let _ = self.write(&format!("{word}\n"));
@@ -167,7 +155,7 @@ impl TerminalPrompt {
     }
 
     /// Has the call changed; `None` where it stays as it is.
-    fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<Reply>> {
+    fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<ApprovalReply>> {
         let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {
             Ok(draft) => draft,
@@ -197,26 +185,26 @@ impl TerminalPrompt {
                 }
             }
             let edited = draft.text().map_or_else(
-                |e| Edited::Broken(format!("The edited file can't be read: {e}.")),
+                |e| EditOutcome::Invalid(format!("The edited file can't be read: {e}.")),
                 |text| proposal.applied(question, &text),
             );
             match edited {
-                Edited::Changed(reply) => return Ok(Some(reply)),
-                Edited::Same(why) => {
+                EditOutcome::Change(reply) => return Ok(Some(reply)),
+                EditOutcome::Unchanged(why) => {
                     self.print_line(why)?;
                     return Ok(None);
                 }
-                Edited::Broken(why) => self.print_line(&why)?,
+                EditOutcome::Invalid(why) => self.print_line(&why)?,
             }
             match self.key("[e]dit again  [g]ive up ", next)? {
-                Pressed::Key(Next::Again) => self.write("edit again\n")?,
-                Pressed::Key(Next::GiveUp) | Pressed::End => {
+                KeyPress::Key(Next::Again) => self.write("edit again\n")?,
+                KeyPress::Key(Next::GiveUp) | KeyPress::End => {
                     self.write("give up\n")?;
                     return Ok(None);
                 }
-                Pressed::Stop => {
+                KeyPress::Stop => {
                     self.write("quit\n")?;
-                    return Ok(Some(Reply::Stop));
+                    return Ok(Some(ApprovalReply::Stop));
                 }
             }
         }
@@ -224,7 +212,7 @@ impl TerminalPrompt {
 }
 
 impl ApprovalPrompt for TerminalPrompt {
-    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<Reply> {
+    fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
         let explanation = Explanation {
             is_for_once: question.explanation.is_for_once || self.is_for_one_call,
             ..question.explanation.clone()
@@ -238,23 +226,22 @@ impl ApprovalPrompt for TerminalPrompt {
     }
 }
 
-/// Only what the line of keys offers; capitals are not answers, so that none is given by
+/// Returns only what the line of keys offers; capitals are not answers, so that none is given by
 /// mistake.
 fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {
-        b'y' => Choice::Answer(Reply::Once, "yes"),
-        b'a' if show::always(question).is_some() => Choice::Answer(Reply::Always, "always"),
+        b'y' => Choice::Answer(ApprovalReply::Once, "yes"),
+        b'a' if show::always(question).is_some() => Choice::Answer(ApprovalReply::Always, "always"),
         b't' if !question.explanation.is_for_once => {
-            Choice::Answer(Reply::AlwaysTool, "tool always")
+            Choice::Answer(ApprovalReply::AlwaysTool, "tool always")
         }
         b's' if show::offers_server(question) => {
-            Choice::Answer(Reply::AlwaysServer, "server always")
+            Choice::Answer(ApprovalReply::AlwaysServer, "server always")
         }
-        b'n' => Choice::Answer(Reply::No, "no"),
-        b'q' => Choice::Answer(Reply::Stop, "quit"),
+        b'n' => Choice::Answer(ApprovalReply::No, "no"),
+        b'q' => Choice::Answer(ApprovalReply::Stop, "quit"),
         b'e' => Choice::Edit,
         b'v' if is_cut => Choice::View,
-        b'?' => Choice::Help,
         _ => return None,
     })
 }

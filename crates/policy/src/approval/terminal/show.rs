@@ -3,7 +3,7 @@
 //! Most of it comes from a model or from a file. None of that reaches the terminal but as
 //! characters that can be seen.
 
-use super::super::{ApprovalQuestion, Reply};
+use super::super::{ApprovalQuestion, ApprovalReply};
 use crate::SessionGrant;
 use gemini_tools_core::text::is_deceptive;
 use gemini_tools_core::tool::ConfirmationDetails;
@@ -66,7 +66,7 @@ impl PromptPage {
         }
     }
 
-    /// A line, of which everything can be seen; line feeds in it, too. What is cut from a long
+    /// Adds a line, of which everything can be seen; line feeds in it, too. What is cut from a long
     /// one is counted, and is between its two ends: what is hidden must not be the last.
     fn line(&mut self, label: &str, line: &str, colour: Option<&str>) {
         let count = line.chars().count();
@@ -86,27 +86,41 @@ impl PromptPage {
         self.text.push('\n');
     }
 
-    /// Lines, each with the colour that it is given.
+    /// Adds lines, each in the colour that it is given; many blank ones in a row by their number.
     fn block(&mut self, text: &str, mut colour: impl FnMut(&str) -> Option<&'static str>) {
-        let items = folded(text.strip_suffix('\n').unwrap_or(text));
-        let hidden = if self.whole || items.len() <= MAX_LINES {
+        let lines: Vec<&str> = text
+            .strip_suffix('\n')
+            .unwrap_or(text)
+            .split('\n')
+            .collect();
+        let is_empty = |line: &str| line.chars().all(is_blank);
+        // Each with the number of lines that it stands for.
+        let mut shown: Vec<(String, Option<&str>, usize)> = Vec::new();
+        for run in lines.chunk_by(|a, b| is_empty(a) == is_empty(b)) {
+            if is_empty(run[0]) && run.len() > MAX_BLANK_LINES {
+                let note = format!("… {} blank lines …", run.len());
+                shown.push((note, Some(DIM), run.len()));
+            } else {
+                // All lines are looked at: a line's colour may depend on those before.
+                shown.extend(run.iter().map(|line| ((*line).to_owned(), colour(line), 1)));
+            }
+        }
+        let hidden = if self.whole || shown.len() <= MAX_LINES {
             0..0
         } else {
-            FIRST_LINES..items.len() - LAST_LINES
+            FIRST_LINES..shown.len() - LAST_LINES
         };
-        for (i, item) in items.iter().enumerate() {
-            // All lines are looked at: a line's colour may depend on those before.
-            let line = item.as_ref().map(|line| (*line, colour(line)));
+        for (i, (line, colour, _)) in shown.iter().enumerate() {
             if i == hidden.start && !hidden.is_empty() {
                 self.is_cut = true;
-                let count = items[hidden.clone()].iter();
-                let count: usize = count.map(|item| *item.as_ref().err().unwrap_or(&1)).sum();
-                self.paint(Some(DIM), &format!("  … {count} lines more …\n"));
+                let count: usize = shown[hidden.clone()]
+                    .iter()
+                    .map(|(_, _, count)| count)
+                    .sum();
+                self.line("", &format!("… {count} lines more …"), Some(DIM));
             }
-            match line {
-                _ if hidden.contains(&i) => {}
-                Ok((line, colour)) => self.line("", line, colour),
-                Err(count) => self.paint(Some(DIM), &format!("  … {count} blank lines …\n")),
+            if !hidden.contains(&i) {
+                self.line("", line, *colour);
             }
         }
     }
@@ -204,7 +218,7 @@ fn arguments(question: &ApprovalQuestion<'_>) -> String {
     serde_json::to_string_pretty(question.args).unwrap_or_default()
 }
 
-/// A text on one line in which everything is seen: what is not appears as `\u{1b}`, in
+/// Returns a text on one line in which everything is seen: what is not appears as `\u{1b}`, in
 /// reverse where there are colours.
 pub(super) fn escape_controls(text: &str, colours: bool) -> String {
     let mut out = String::with_capacity(text.len());
@@ -244,22 +258,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
 }
 
-/// The lines of a text; many blank ones in a row by their number.
-fn folded(text: &str) -> Vec<Result<&str, usize>> {
-    let lines: Vec<&str> = text.split('\n').collect();
-    let blank = |line: &str| line.chars().all(is_blank);
-    let mut folded = Vec::with_capacity(lines.len());
-    for run in lines.chunk_by(|a, b| blank(a) == blank(b)) {
-        if blank(run[0]) && run.len() > MAX_BLANK_LINES {
-            folded.push(Err(run.len()));
-        } else {
-            folded.extend(run.iter().copied().map(Ok));
-        }
-    }
-    folded
-}
-
-/// The whole call as a question in plain text, for a client that shows it.
+/// Returns the whole call as a question in plain text, for a client that shows it.
 pub fn question(question: &ApprovalQuestion<'_>) -> String {
     let mut page = PromptPage::new(false, true);
     page.body(question);
@@ -267,7 +266,7 @@ pub fn question(question: &ApprovalQuestion<'_>) -> String {
     format!("May {name} run?\n\n{}", page.text.trim_end())
 }
 
-/// The call and what it would do.
+/// Returns the call and what it would do.
 pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) -> PromptPage {
     let mut page = PromptPage::new(colours, whole);
     page.text.push('\n');
@@ -279,7 +278,7 @@ pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) 
 
 /// Describes a yes to all calls like this one; `None` where it would mean nothing.
 pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
-    let agreed = Reply::Always.agreed(question.name, question.explanation);
+    let agreed = ApprovalReply::Always.grant(question.name, question.explanation);
     agreed.map(SessionGrant::words)
 }
 
@@ -297,7 +296,7 @@ pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     is_mcp && !question.explanation.is_for_once
 }
 
-/// The line of keys.
+/// Returns the line of keys.
 pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
     let always = always(question);
@@ -313,74 +312,13 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if is_cut {
         line.push_str("  [v]iew all");
     }
-    line.push_str("  [e]dit  [n]o  [?]help  [q]uit ");
+    line.push_str("  [e]dit  [n]o  [q]uit ");
     line
-}
-
-/// The program that a refused call is answered to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audience {
-    /// A session with a model, which goes on.
-    Session,
-    /// A caller that makes one call.
-    Caller,
-}
-
-/// Returns the meaning of each key of the line, a line for each.
-pub(super) fn help(
-    question: &ApprovalQuestion<'_>,
-    is_cut: bool,
-    colours: bool,
-    audience: Audience,
-) -> String {
-    let name = escape_controls(question.name, false);
-    let for_session =
-        |what: &str| format!("yes, and until the session ends to {what}, without a question");
-    let tool = format!("every call of {name}");
-    let mut keys = vec![('y', "yes, to this call".to_owned())];
-    if let Some(agreed) = Reply::Always.agreed(question.name, question.explanation) {
-        let what = match agreed {
-            SessionGrant::Edits => "all edits by built-in tools".to_owned(),
-            SessionGrant::Programs { programs, .. } => {
-                let programs = escape_controls(&programs.join(", "), false);
-                format!("commands that run nothing but {programs}")
-            }
-            _ => tool.clone(),
-        };
-        keys.push(('a', for_session(&what)));
-    }
-    if offers_tool(question) {
-        keys.push(('t', for_session(&tool)));
-    }
-    if offers_server(question) {
-        keys.push(('s', for_session("every tool of this MCP server")));
-    }
-    if is_cut {
-        keys.push(('v', "show all of it".to_owned()));
-    }
-    let last = match audience {
-        Audience::Session => [
-            "change it in the editor first; the model is told what you changed",
-            "no; the model is told, and goes on without it",
-            "no, and end the session, as Ctrl-C",
-        ],
-        Audience::Caller => [
-            "change it in the editor first",
-            "no; the call is refused",
-            "no, as Ctrl-C",
-        ],
-    };
-    keys.extend("enq".chars().zip(last.map(str::to_owned)));
-    let mut page = PromptPage::new(colours, true);
-    for (key, meaning) in keys {
-        page.line(&format!("{key}  "), &meaning, None);
-    }
-    page.text
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Audience, escape_controls, keys, page, question};
+    use super::{escape_controls, keys, page, question};
     use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};
     use gemini_tools_core::tool::ConfirmationDetails;
     use serde_json::json;
@@ -514,55 +452,6 @@ mod tests {
     }
 
     #[test]
-    fn the_help_says_what_each_key_of_the_line_means() {
-        let shell = call("run_shell_command", json!({}));
-        let help = |details| {
-            let explanation = explained(Some(details));
-            super::help(&shell.asked(&explanation), true, false, Audience::Session)
-        };
-        assert_eq!(
-            help(exec("git status", &["git", "x\x1b"])),
-            "  y  yes, to this call\n  \
-             a  yes, and until the session ends to commands that run nothing but git, x\\u{1b}, \
-             without a question\n  \
-             t  yes, and until the session ends to every call of run_shell_command, without a \
-             question\n  \
-             v  show all of it\n  \
-             e  change it in the editor first; the model is told what you changed\n  \
-             n  no; the model is told, and goes on without it\n  \
-             q  no, and end the session, as Ctrl-C\n"
-        );
-        assert!(help(edit("a", None, "", "")).contains("to all edits by built-in tools"));
-        assert!(
-            help(mcp()).contains("\n  s  yes, and until the session ends to every tool of this")
-        );
-        // Each key of the line has a line, and no other.
-        for details in [None, Some(exec("$x", &[])), Some(mcp())] {
-            for is_for_once in [false, true] {
-                let mut explanation = explained(details.clone());
-                explanation.is_for_once = is_for_once;
-                let question = shell.asked(&explanation);
-                let line = keys(&question, false);
-                let offered: Vec<char> = line
-                    .split('[')
-                    .skip(1)
-                    .filter_map(|key| key.chars().next())
-                    .collect();
-                let help = super::help(&question, false, false, Audience::Session);
-                let mut told: Vec<char> = help
-                    .lines()
-                    .filter_map(|line| line.chars().nth(2))
-                    .collect();
-                told.insert(told.len() - 1, '?');
-                assert_eq!(
-                    offered.iter().collect::<String>(),
-                    told.iter().collect::<String>()
-                );
-            }
-        }
-    }
-
-    #[test]
     fn the_keys_say_what_always_means() {
         let shell = call("run_shell_command", json!({}));
         let line = |details: &ConfirmationDetails| {
@@ -570,7 +459,7 @@ mod tests {
         };
         assert_eq!(
             line(&exec("git status", &["git"])),
-            "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [?]help  [q]uit "
+            "[y]es  [a]lways (these programs)  [t]ool always  [e]dit  [n]o  [q]uit "
         );
         assert!(!line(&exec("$x", &[])).contains("[a]lways"));
         assert!(line(&edit("a", None, "", "")).contains("[a]lways (all edits)"));
@@ -583,7 +472,7 @@ mod tests {
             let mut explanation = explained(details);
             explanation.is_for_once = true;
             let keys = keys(&shell.asked(&explanation), true);
-            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [?]help  [q]uit ");
+            assert_eq!(keys, "[y]es  [v]iew all  [e]dit  [n]o  [q]uit ");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::TerminalPrompt;
 use super::tty::Tty;
-use crate::approval::{ApprovalPrompt, ApprovalQuestion, Explanation, Reply};
+use crate::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -115,7 +115,7 @@ impl Person {
     }
 }
 
-/// A new terminal and the person at it.
+/// Returns a new terminal and the person at it.
 fn seat() -> (Person, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("granted");
@@ -141,7 +141,7 @@ fn asked(
     explanation: &Explanation,
     prepared: impl FnOnce(TerminalPrompt) -> TerminalPrompt,
     person: impl FnOnce(&mut Person),
-) -> Option<Reply> {
+) -> Option<ApprovalReply> {
     let (mut other, tty) = seat();
     let kept = tty.try_clone().expect("another handle");
     let before = modes(&kept);
@@ -156,7 +156,7 @@ fn asked(
 }
 
 /// Answers a question by keys alone.
-fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<Reply> {
+fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<ApprovalReply> {
     answered_of("t", confirmation, keys)
 }
 
@@ -164,7 +164,7 @@ fn answered_of(
     tool: &str,
     confirmation: Option<ConfirmationDetails>,
     keys: &[u8],
-) -> Option<Reply> {
+) -> Option<ApprovalReply> {
     asked(
         &call(tool, json!({"a": 1})),
         &explained(confirmation),
@@ -176,7 +176,7 @@ fn answered_of(
     )
 }
 
-/// An editor that does as the lines of shell say; `$1` is the file.
+/// Returns an editor that does as the lines of shell say; `$1` is the file.
 fn editor(dir: &Path, lines: &str) -> String {
     let path = dir.join("my editor");
     std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("written");
@@ -189,15 +189,15 @@ fn editor(dir: &Path, lines: &str) -> String {
 fn each_key_is_an_answer() {
     let run = || Some(exec("make", &["make"]));
     for (confirmation, keys, want) in [
-        (run(), "y", Reply::Once),
-        (run(), "a", Reply::Always),
-        (run(), "t", Reply::AlwaysTool),
-        (run(), "n", Reply::No),
-        (run(), "q", Reply::Stop),
-        (Some(mcp()), "s", Reply::AlwaysServer),
-        (None, "a", Reply::Always),
-        (run(), "\x03", Reply::Stop),
-        (run(), "\x04", Reply::No),
+        (run(), "y", ApprovalReply::Once),
+        (run(), "a", ApprovalReply::Always),
+        (run(), "t", ApprovalReply::AlwaysTool),
+        (run(), "n", ApprovalReply::No),
+        (run(), "q", ApprovalReply::Stop),
+        (Some(mcp()), "s", ApprovalReply::AlwaysServer),
+        (None, "a", ApprovalReply::Always),
+        (run(), "\x03", ApprovalReply::Stop),
+        (run(), "\x04", ApprovalReply::No),
     ] {
         assert_eq!(
             answered(confirmation, keys.as_bytes()),
@@ -213,14 +213,14 @@ fn keys_that_mean_nothing_are_ignored() {
     for keys in ["YASs\r \u{e9}\x1a1n", "xvn"] {
         assert_eq!(
             answered(run.clone(), keys.as_bytes()),
-            Some(Reply::No),
+            Some(ApprovalReply::No),
             "{keys:?}"
         );
     }
     // Nothing can be always agreed to where no program is known.
     let unknown = Some(exec("$x", &[]));
     let reply = answered_of("run_shell_command", unknown, b"an");
-    assert_eq!(reply, Some(Reply::No));
+    assert_eq!(reply, Some(ApprovalReply::No));
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn the_letters_of_an_escape_sequence_are_no_answer() {
             person.types(b"n");
         },
     );
-    assert_eq!(reply, Some(Reply::No));
+    assert_eq!(reply, Some(ApprovalReply::No));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
     });
     person.sees("[q]uit ");
     person.types(b"n");
-    assert_eq!(asking.join().expect("an answer"), Some(Reply::No));
+    assert_eq!(asking.join().expect("an answer"), Some(ApprovalReply::No));
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_long_diff_can_be_seen_whole() {
             person.types(b"y");
         },
     );
-    assert_eq!(reply, Some(Reply::Once));
+    assert_eq!(reply, Some(ApprovalReply::Once));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn an_end_of_the_session_ends_the_question() {
             cancel.cancel();
         },
     );
-    assert_eq!(reply, Some(Reply::Stop));
+    assert_eq!(reply, Some(ApprovalReply::Stop));
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn an_editor_changes_the_call() {
             person.types(b"e");
         },
     );
-    let Some(Reply::Change(changed)) = reply else {
+    let Some(ApprovalReply::Change(changed)) = reply else {
         panic!("{reply:?}");
     };
     assert_eq!(changed.args["content"], "new\nmore\n");
@@ -358,7 +358,7 @@ fn an_editor_that_fails_or_changes_nothing_leaves_the_call() {
                 person.types(b"y");
             },
         );
-        assert_eq!(reply, Some(Reply::Once), "{lines}");
+        assert_eq!(reply, Some(ApprovalReply::Once), "{lines}");
     }
 }
 
@@ -388,12 +388,12 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
             },
         )
     };
-    let Some(Reply::Change(changed)) = ask(b"e") else {
+    let Some(ApprovalReply::Change(changed)) = ask(b"e") else {
         panic!("no change");
     };
     assert_eq!(Value::Object(changed.args), json!({"a": 2}));
-    assert_eq!(ask(b"g"), Some(Reply::No));
-    assert_eq!(ask(b"\x03"), Some(Reply::Stop));
+    assert_eq!(ask(b"g"), Some(ApprovalReply::No));
+    assert_eq!(ask(b"\x03"), Some(ApprovalReply::Stop));
 }
 
 #[test]

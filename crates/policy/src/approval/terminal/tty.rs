@@ -8,7 +8,7 @@ use std::io;
 
 /// A key that a person has pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pressed<T> {
+pub(super) enum KeyPress<T> {
     /// A key that means something.
     Key(T),
     /// Ctrl-C, or the session is cancelled.
@@ -27,7 +27,7 @@ pub(super) fn key<T>(
     cancel: &Cancellation,
     show: impl FnOnce() -> io::Result<()>,
     meaning: impl Fn(u8) -> Option<T>,
-) -> io::Result<Pressed<T>> {
+) -> io::Result<KeyPress<T>> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
     const ESCAPE: u8 = 0x1b;
@@ -37,7 +37,7 @@ pub(super) fn key<T>(
     let mut buffer = [0; 256];
     loop {
         if cancel.interruption().is_some() {
-            return Ok(Pressed::Stop);
+            return Ok(KeyPress::Stop);
         }
         let count = match tty.read(&mut buffer) {
             Ok(count) => count,
@@ -45,13 +45,13 @@ pub(super) fn key<T>(
         };
         for &byte in &buffer[..count] {
             match byte {
-                CTRL_C => return Ok(Pressed::Stop),
-                CTRL_D => return Ok(Pressed::End),
+                CTRL_C => return Ok(KeyPress::Stop),
+                CTRL_D => return Ok(KeyPress::End),
                 // The letters of an arrow key are not an answer.
                 ESCAPE => break,
                 byte => {
                     if let Some(known) = meaning(byte) {
-                        return Ok(Pressed::Key(known));
+                        return Ok(KeyPress::Key(known));
                     }
                 }
             }
@@ -60,10 +60,10 @@ pub(super) fn key<T>(
 }
 
 /// Waits a moment for the signal that says that the terminal has gone away with the session.
-fn gone<T>(cancel: &Cancellation, error: io::Error) -> io::Result<Pressed<T>> {
+fn gone<T>(cancel: &Cancellation, error: io::Error) -> io::Result<KeyPress<T>> {
     std::thread::sleep(WAIT);
     match cancel.interruption() {
-        Some(_) => Ok(Pressed::Stop),
+        Some(_) => Ok(KeyPress::Stop),
         None => Err(error),
     }
 }

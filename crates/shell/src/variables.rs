@@ -1,0 +1,48 @@
+//! Variables that a line sets.
+
+use super::Walk;
+use super::words::is_among;
+
+/// Variables that change nothing but what programs print, or how fast.
+const HARMLESS: &str = "\
+    CARGO_INCREMENTAL CARGO_TERM_COLOR CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS \
+    DEBIAN_FRONTEND DO_NOT_TRACK FORCE_COLOR GIT_AUTHOR_DATE GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME \
+    GIT_COMMITTER_DATE GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME GIT_TERMINAL_PROMPT HOSTNAME LANG \
+    LANGUAGE LINES LOGNAME NODE_ENV NODE_NO_WARNINGS NO_COLOR OMP_NUM_THREADS \
+    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PYTHONUTF8 \
+    REPLY RUST_BACKTRACE RUST_LOG RUST_TEST_THREADS SOURCE_DATE_EPOCH TERM TZ USER";
+
+/// Variables by which bash itself reads or finds something else, or whose value it evaluates, but
+/// for those that begin with `BASH`.
+const READ_BY_BASH: &str = "\
+    CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTCMD HISTFILE HOME IFS INPUTRC LINENO OLDPWD OPTIND \
+    POSIXLY_CORRECT PPID PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SRANDOM";
+
+/// Returns true if bash reads or finds something else by a variable.
+pub(super) fn is_read_by_bash(name: &str) -> bool {
+    name.starts_with("BASH") || is_among(name, READ_BY_BASH)
+}
+
+/// Returns true if no program starts others by a variable. Names in lower case are a script's own, but for
+/// those of proxies and of the package managers of Node.js.
+fn is_harmless(name: &str) -> bool {
+    let is_programs = ["npm_", "pnpm_", "yarn_"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let is_own = !name.contains(|c: char| c.is_ascii_uppercase())
+        && !name.ends_with("_proxy")
+        && !is_programs;
+    is_own || is_among(name, HARMLESS) || name.starts_with("LC_")
+}
+
+/// Adds that a variable gets a value, which is `None` where it is not known. A variable by which programs
+/// may start others is a command of its own, `PATH=`, which no rule that allows a program allows.
+pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text: &str) {
+    if is_read_by_bash(name) {
+        walk.unresolved(text);
+    } else if !is_harmless(name) {
+        let words = vec![Some(format!("{name}=")), value.map(str::to_owned)];
+        let unknown = if value.is_none() { text } else { "" };
+        walk.push(words, unknown.to_owned(), text);
+    }
+}
