@@ -314,21 +314,22 @@ fn a_flood_is_kept_in_a_file_and_marked() {
 fn programs_run_where_and_with_what_the_file_says() {
     let manifest = r#"
 description = "d"
-script = 'pwd; echo "$A $B $C $GEMINI_TOOL_ROOT"'
+script = 'pwd; echo "$A $B $C $D $GEMINI_TOOL_ROOT"'
 cwd = "sub"
 [env]
 A = "fixed"
 B = "<$FROM_HOST>"
 C = "${NOT_SET:-otherwise} $$x"
+D = "[${EMPTY:-otherwise}]"
 "#;
     let ws = with("where.toml", manifest).directory("sub");
-    let run = |call: Call<'_>| call.env("FROM_HOST", "$(no)").run();
+    let run = |call: Call<'_>| call.env("FROM_HOST", "$(no)").env("EMPTY", "").run();
     let output = run(tool(&ws, "where", &json!({}))).output();
     let root = ws.path("");
     let root = root.trim_end_matches('/');
     assert_eq!(
         output,
-        format!("{root}/sub\nfixed <$(no)> otherwise $x {root}")
+        format!("{root}/sub\nfixed <$(no)> otherwise $x [] {root}")
     );
     let message = call(&ws, "where", &json!({})).error("execution_failed", 1);
     assert!(

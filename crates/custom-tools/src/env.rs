@@ -26,8 +26,7 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
         }
         let (name, otherwise, length) = reference(rest);
         rest = &rest[length..];
-        let value = std::env::var_os(name).filter(|value| !value.is_empty());
-        match (value, otherwise) {
+        match (std::env::var_os(name), otherwise) {
             _ if name.is_empty() => out.push("$"),
             (Some(value), _) => out.push(value),
             (None, Some(otherwise)) => out.push(otherwise),

@@ -7,7 +7,7 @@
 pub use gemini_tools_core::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};
 
-/// The file that Gemini CLI reads in `root`, an absolute path; `None` where there is none.
+/// Returns the file that Gemini CLI reads in `root`, an absolute path; `None` where there is none.
 pub fn in_force(home: Option<&Path>, root: &Path) -> Option<PathBuf> {
     root.ancestors()
         .chain(home)

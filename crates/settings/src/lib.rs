@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use gemini_tools_settings::settings::Settings;
-//! use gemini_tools_settings::trust::{ProjectTrust, Trust, Untrusted};
+//! use gemini_tools_settings::trust::{ProjectTrust, Trust, Distrust};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let root = dir.path().canonicalize()?;
@@ -24,7 +24,7 @@
 //! let text = r#"{"tools": {"exclude": ["web_fetch"], "callCommand": "./run-me"}}"#;
 //! std::fs::write(root.join(".gemini/settings.json"), text)?;
 //!
-//! let trust = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+//! let trust = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
 //! let settings = Settings::load_trusting(None, &root, trust);
 //! assert_eq!(settings.exclude, ["web_fetch"]);
 //! assert_eq!(settings.commands.projects, None);

@@ -28,7 +28,7 @@ pub enum Trust {
     /// The project may.
     Trusted(TrustedBy),
     /// The project may not.
-    Untrusted(Untrusted),
+    Untrusted(Distrust),
 }
 
 /// The source of a project's trust.
@@ -48,7 +48,7 @@ pub enum TrustedBy {
 
 /// The reason why a project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Untrusted {
+pub enum Distrust {
     /// No source says that the project is trusted.
     Unknown,
     /// This variable of the environment says that it is not.
@@ -62,7 +62,7 @@ pub enum Untrusted {
 }
 
 impl Trust {
-    /// For the project in `root`; `home` is the user's home directory.
+    /// Judges the project in `root`; `home` is the user's home directory.
     ///
     /// Costs two small files that mostly don't exist, and where there is a record a look into each
     /// file that it holds.
@@ -80,14 +80,14 @@ impl Trust {
             Ok(root) => root,
             Err(e) => {
                 let reason = format!("{}: {e}", root.display());
-                return Self::Untrusted(Untrusted::Unreadable(reason));
+                return Self::Untrusted(Distrust::Unreadable(reason));
             }
         };
         let is_home = is_home(home, &root);
         let rule = match Folders::load(home).map(|folders| folders.rule_for(&root)) {
             _ if is_home => None,
-            Err(reason) => return Self::Untrusted(Untrusted::Unreadable(reason)),
-            Ok(Some(Rule::Untrusted(rule))) => return Self::Untrusted(Untrusted::Folder(rule)),
+            Err(reason) => return Self::Untrusted(Distrust::Unreadable(reason)),
+            Ok(Some(Rule::Untrusted(rule))) => return Self::Untrusted(Distrust::Folder(rule)),
             Ok(rule) => rule,
         };
         match (environment, rule) {
@@ -97,14 +97,14 @@ impl Trust {
             _ => {}
         }
         match home.map(|home| TrustRecord::load(home, &root)) {
-            None | Some(Ok(None)) => Self::Untrusted(Untrusted::Unknown),
-            Some(Err(e)) => Self::Untrusted(Untrusted::Unreadable(e.to_string())),
+            None | Some(Ok(None)) => Self::Untrusted(Distrust::Unknown),
+            Some(Err(e)) => Self::Untrusted(Distrust::Unreadable(e.to_string())),
             Some(Ok(Some(record))) => {
                 let changes = record.seen.changes(&root);
                 if changes.is_empty() {
                     Self::Trusted(TrustedBy::Record)
                 } else {
-                    Self::Untrusted(Untrusted::Changed(changes))
+                    Self::Untrusted(Distrust::Changed(changes))
                 }
             }
         }
@@ -116,19 +116,19 @@ impl Trust {
     }
 }
 
-/// `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE`, as in Gemini CLI 0.61, but that a
+/// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE`, as in Gemini CLI 0.61, but that a
 /// `1` is as good as `true` for the latter.
 fn said_by_environment() -> Option<Trust> {
     let restricted = "GEMINI_RESTRICTED_MODE";
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";
     if std::env::var_os(restricted).is_some_and(|v| v == "true") {
-        return Some(Trust::Untrusted(Untrusted::Environment(restricted)));
+        return Some(Trust::Untrusted(Distrust::Environment(restricted)));
     }
     let said = std::env::var_os(trust)?;
     if said == "true" || said == "1" {
         return Some(Trust::Trusted(TrustedBy::Environment));
     }
-    (said == "false").then_some(Trust::Untrusted(Untrusted::Environment(trust)))
+    (said == "false").then_some(Trust::Untrusted(Distrust::Environment(trust)))
 }
 
 /// Returns true if Gemini CLI trusts `root`, an absolute path, by the environment and the user's
@@ -163,7 +163,7 @@ impl fmt::Display for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trusted(by) => write!(f, "trusted: {by}"),
-            Self::Untrusted(Untrusted::Unknown) => f.write_str("not trusted yet"),
+            Self::Untrusted(Distrust::Unknown) => f.write_str("not trusted yet"),
             Self::Untrusted(why) => write!(f, "not trusted: {why}"),
         }
     }
@@ -181,7 +181,7 @@ impl fmt::Display for TrustedBy {
     }
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("nothing says that it is"),
@@ -210,7 +210,7 @@ pub struct ProjectTrust {
 }
 
 impl ProjectTrust {
-    /// For the project in `root`; `home` is the user's home directory.
+    /// Takes the project in `root`; `home` is the user's home directory.
     pub fn new(home: Option<&Path>, root: &Path) -> Self {
         Self {
             home: home.map(Path::to_owned),
@@ -228,7 +228,7 @@ impl ProjectTrust {
         }
     }
 
-    /// A trust that is known already.
+    /// Returns a trust that is known already.
     pub fn known(trust: Trust) -> Self {
         Self {
             known: Arc::new(OnceLock::from(trust)),
@@ -248,9 +248,7 @@ impl Deref for ProjectTrust {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Fingerprint, ProjectTrust, Trust, TrustRecord, TrustedBy, Untrusted, remove, save,
-    };
+    use super::{Distrust, Fingerprint, ProjectTrust, Trust, TrustRecord, TrustedBy, remove, save};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
@@ -296,16 +294,16 @@ mod tests {
 
     fn changed(files: &[&str]) -> Trust {
         let files = files.iter().map(|f| (*f).to_owned()).collect();
-        Trust::Untrusted(Untrusted::Changed(files))
+        Trust::Untrusted(Distrust::Changed(files))
     }
 
     #[test]
     fn nobody_is_trusted_unasked_but_the_home_directory() {
         let place = Place::new();
-        assert_eq!(place.trust(), Trust::Untrusted(Untrusted::Unknown));
+        assert_eq!(place.trust(), Trust::Untrusted(Distrust::Unknown));
         assert_eq!(
             Trust::of(None, &place.root),
-            Trust::Untrusted(Untrusted::Unknown)
+            Trust::Untrusted(Distrust::Unknown)
         );
         let own = Trust::of(Some(&place.home), &place.home);
         assert_eq!(own, Trust::Trusted(TrustedBy::Home));
@@ -336,7 +334,7 @@ mod tests {
         fs::create_dir(place.root.join(".gemini/policies")).expect("made");
         assert_eq!(place.trust(), changed(&[".gemini/policies"]));
         assert!(remove(&place.home, &place.root).expect("removed"));
-        assert_eq!(place.trust(), Trust::Untrusted(Untrusted::Unknown));
+        assert_eq!(place.trust(), Trust::Untrusted(Distrust::Unknown));
         assert!(!remove(&place.home, &place.root).expect("nothing there"));
     }
 

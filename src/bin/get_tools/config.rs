@@ -98,11 +98,11 @@ impl Report {
 
     /// Returns advice about the trust of the project.
     fn advice(&self) -> Option<&'static str> {
-        use gemini_tools::trust::{Trust, TrustedBy, Untrusted};
+        use gemini_tools::trust::{Distrust, Trust, TrustedBy};
         match &*self.settings.trust {
             Trust::Trusted(TrustedBy::Record) => Some("get_tools trust --remove takes it back"),
             Trust::Trusted(_) => None,
-            Trust::Untrusted(Untrusted::Unknown | Untrusted::Changed(_)) => {
+            Trust::Untrusted(Distrust::Unknown | Distrust::Changed(_)) => {
                 Some("get_tools trust shows what it brings, and trusts it")
             }
             Trust::Untrusted(_) => Some("that has to change first; get_tools trust can't"),

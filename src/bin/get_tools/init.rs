@@ -11,7 +11,7 @@ use gemini_tools::init::{self, Allow, Change, Lock, Purpose, SetupPlan, SetupSco
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
-use gemini_tools::trust::{self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted};
+use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
 use std::path::{Path, PathBuf};
 
 /// The options of `get_tools init`.
@@ -191,7 +191,7 @@ impl Before {
     }
 
     fn is_unknown(&self) -> bool {
-        matches!(self.trust, Trust::Untrusted(Untrusted::Unknown))
+        matches!(self.trust, Trust::Untrusted(Distrust::Unknown))
     }
 
     /// Returns true if nothing of the project counts except this change.
@@ -269,7 +269,7 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
         let message = "No command is run to set things up.";
         Err(ToolError::new(ErrorKind::ExecutionFailed, message))
     };
-    let without_project = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+    let without_project = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
     Custom::open(Some(home), root, &without_project).declarations(
         |name, kind| {
             tools.push((name.to_owned(), kind));

@@ -5,7 +5,7 @@ use crate::print::{print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{
-    self, Fingerprint, ProjectTrust, Trust, TrustedBy, Untrusted, list, remove, save,
+    self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy, list, remove, save,
 };
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
             return Ok(print(format!("{trust}\n").as_bytes()));
         }
         // A record could not change that.
-        Trust::Untrusted(Untrusted::Environment(_) | Untrusted::Folder(_)) => {
+        Trust::Untrusted(Distrust::Environment(_) | Distrust::Folder(_)) => {
             return Err(refused(&trust));
         }
         _ => {}
@@ -114,7 +114,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
             }
         }
     }
-    let untrusted = ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown));
+    let untrusted = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
     let trusted = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
     let without = Settings::load_unexpanded(Some(home), root, untrusted);
     let with = Settings::load_unexpanded(Some(home), root, trusted);
@@ -131,7 +131,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
         let (key, value) = (visible(&one.key), one.value.to_string());
         text.push_str(&format!("      {key} = {}\n", visible(&value)));
     }
-    if let Trust::Untrusted(Untrusted::Changed(files)) = trust {
+    if let Trust::Untrusted(Distrust::Changed(files)) = trust {
         text.push_str("\n  Changed since it was trusted\n");
         for file in files {
             text.push_str(&format!("      {}\n", visible(file)));

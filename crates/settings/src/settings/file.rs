@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// The content of a settings file, and its device and inode.
-pub(super) struct Parsed {
+pub(super) struct SettingsFile {
     pub(super) value: Value,
     /// True if a text in it has a `$`.
     pub(super) has_variables: bool,
@@ -23,7 +23,7 @@ pub(super) fn parse(
     path: &Path,
     scope: Scope,
     whose: FileOwner<'_>,
-) -> Result<Option<Parsed>, String> {
+) -> Result<Option<SettingsFile>, String> {
     let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
@@ -37,7 +37,7 @@ pub(super) fn parse(
     match jsonc(&text) {
         // Nothing, or comments only.
         Ok(Value::Null) => Ok(None),
-        Ok(value @ Value::Object(_)) => Ok(Some(Parsed {
+        Ok(value @ Value::Object(_)) => Ok(Some(SettingsFile {
             has_variables: text.contains('$'),
             value,
             id,
@@ -125,7 +125,7 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     out
 }
 
-/// The names of the variables that a text refers to.
+/// Returns the names of the variables that a text refers to.
 pub fn variables_in(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = text;
@@ -137,7 +137,7 @@ pub fn variables_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// The name, what takes its place, and the length of the reference that begins `text`.
+/// Returns the name, what takes its place, and the length of the reference that begins `text`.
 pub fn reference(text: &str) -> (&str, Option<&str>, usize) {
     let after = &text[1..];
     if let Some(inner) = after.strip_prefix('{') {

@@ -3,7 +3,6 @@
 use super::{McpServer, Scope, Settings, keys};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Text in the place of a secret.
 const HIDDEN: &str = "(hidden)";
@@ -24,16 +23,14 @@ impl Settings {
     /// those [`Settings::load_unexpanded`].
     pub fn in_force(&self) -> Vec<InForce> {
         let mut all = Vec::new();
-        for (key, value) in self.values() {
-            let from: Vec<Scope> = self
-                .origins
-                .iter()
-                .filter(|(name, _)| *name == key)
-                .map(|(_, scope)| *scope)
-                .collect();
-            if !from.is_empty() {
-                let key = key.to_owned();
-                all.push(InForce { key, value, from });
+        for key in keys::ALL.iter().map(|key| key.name) {
+            let origins: Vec<_> = self.origins.iter().filter(|o| o.key == key).collect();
+            if !origins.is_empty() && key != keys::MCP_SERVERS.name {
+                all.push(InForce {
+                    key: key.to_owned(),
+                    value: self.value_in_force(key, origins.iter().map(|o| &o.value)),
+                    from: origins.iter().map(|o| o.scope).collect(),
+                });
             }
         }
         for (name, server) in &self.mcp.servers {
@@ -46,68 +43,28 @@ impl Settings {
         all
     }
 
-    fn values(&self) -> Vec<(&'static str, Value)> {
-        let paths = |paths: &[PathBuf]| -> Value {
-            paths.iter().map(|path| path.to_string_lossy()).collect()
-        };
-        let commands = &self.commands;
-        let pair = commands.projects.as_ref().or(commands.users.as_ref());
-        let joined = |values: &[&Value]| match values {
-            [one] => (*one).clone(),
-            both => json!(both),
-        };
-        let sandbox: Vec<&Value> = self.sandbox.values().collect();
-        let of_host: Vec<&Value> = self.sandbox.host_values().collect();
-        let allowed: Vec<_> = self
-            .allowed
-            .users
-            .iter()
-            .chain(&self.allowed.projects)
-            .collect();
-        vec![
-            (keys::CORE.name, json!(self.core)),
-            (keys::EXCLUDE.name, json!(self.exclude)),
-            (keys::ALLOWED.name, json!(allowed)),
-            (
-                keys::CONFIRMATION_REQUIRED.name,
-                json!(self.confirmation_required),
-            ),
-            (
-                keys::DISCOVERY.name,
-                json!(pair.map(|(discovery, _)| hide_in_line(discovery))),
-            ),
-            (
-                keys::CALL.name,
-                json!(pair.and_then(|(_, call)| call.as_deref().map(hide_in_line))),
-            ),
-            (keys::THRESHOLD.name, json!(self.truncate_threshold)),
-            (keys::IDLE.name, json!(self.shell_idle_secs)),
-            (keys::SANDBOX.name, joined(&sandbox)),
-            (keys::HOST_SANDBOX.name, joined(&of_host)),
-            (keys::SANDBOX_NETWORK.name, json!(self.sandbox.network)),
-            (keys::SANDBOX_PATHS.name, paths(&self.sandbox.allowed_paths)),
-            (keys::FETCH_HOSTS.name, json!(self.fetch_hosts)),
-            (keys::NO_CORRECTION.name, json!(self.disable_llm_correction)),
-            (keys::UNDO.name, json!(self.undo.enabled)),
-            (keys::UNDO_AGE.name, json!(self.undo.max_age_days)),
-            (keys::UNDO_SIZE.name, json!(self.undo.max_megabytes)),
-            (keys::UNDO_EXCLUDE.name, json!(self.undo.exclude)),
-            (keys::DIRECTORIES.name, paths(&self.include_directories)),
-            (keys::FILE_NAME.name, json!(self.context_file_names)),
-            (keys::MODEL.name, json!(self.model)),
-            (keys::TURNS.name, json!(self.max_turns)),
-            (keys::POLICIES.name, paths(&self.policy_paths)),
-            (keys::ADMIN_POLICIES.name, paths(&self.admin_policy_paths)),
-            (keys::NO_YOLO.name, json!(self.disable_yolo)),
-            (keys::NO_ALWAYS.name, json!(self.disable_always_allow)),
-            (keys::MCP_ALLOWED.name, json!(self.mcp.allowed)),
-            (keys::MCP_EXCLUDED.name, json!(self.mcp.excluded)),
-            (
-                keys::MCP_SERVER_COMMAND.name,
-                json!(self.mcp.server_command.as_deref().map(hide_in_line)),
-            ),
-            (keys::MCP_PIN.name, json!(self.mcp.pin)),
-        ]
+    /// Returns the value of a key, which each of some files sets.
+    fn value_in_force<'v>(&self, key: &str, mut values: impl Iterator<Item = &'v Value>) -> Value {
+        // Of these not all that is written counts.
+        if key == keys::MCP_ALLOWED.name {
+            return json!(self.mcp.allowed);
+        }
+        if key == keys::FILE_NAME.name {
+            return json!(self.context_file_names);
+        }
+        let joined = values.next().cloned().unwrap_or_default();
+        let joined = values.fold(joined, |joined, value| match (joined, value) {
+            (joined, value) if joined == *value => joined,
+            (Value::Array(mut joined), Value::Array(more)) => {
+                joined.extend(more.iter().cloned());
+                Value::Array(joined)
+            }
+            (joined, value) => json!([joined, value]),
+        });
+        match joined {
+            Value::String(line) if keys::COMMANDS.contains(&key) => hide_in_line(&line).into(),
+            joined => joined,
+        }
     }
 }
 
@@ -158,7 +115,7 @@ impl McpServer {
     }
 }
 
-/// A secret without its content; which variables it is made of is what a person has to know.
+/// Returns a secret without its content; which variables it is made of is what a person has to know.
 fn hide(secret: &str) -> String {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let names: Vec<String> = secret
@@ -175,7 +132,7 @@ fn hide(secret: &str) -> String {
     format!("(hidden, with {})", names.join(", "))
 }
 
-/// An address without a password and without the values of its query.
+/// Returns an address without a password and without the values of its query.
 pub(crate) fn hide_in_address(address: &str) -> String {
     let Ok(mut url) = url::Url::parse(address) else {
         return HIDDEN.to_owned();
@@ -221,7 +178,7 @@ fn hide_arguments(args: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// [`hide_arguments`] in a line of words.
+/// Hides what [`hide_arguments`] hides in a line of words.
 fn hide_in_line(line: &str) -> String {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     hide_arguments(&words).join(" ")

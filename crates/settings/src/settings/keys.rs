@@ -55,6 +55,9 @@ keys! {
     MCP_PIN = "mcp.pin", Rule::Switch;
 }
 
+/// The keys whose values are commands, which may hold secrets.
+pub(super) const COMMANDS: [&str; 3] = [DISCOVERY.name, CALL.name, MCP_SERVER_COMMAND.name];
+
 /// Keys that Gemini CLI takes from a trusted project's file, and that are never taken from there
 /// here: they move credentials and conversations, or run programs.
 const NEVER_FROM_PROJECTS: [&str; 7] = [
@@ -67,7 +70,7 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
     "baseUrl",
 ];
 
-/// The name of a key in the older, flat generation of settings.
+/// Returns the name of a key in the older, flat generation of settings.
 pub(super) fn old_name(key: &str) -> Option<&'static str> {
     match ALL.iter().find(|known| known.name == key) {
         Some(known) => known.old,
@@ -111,10 +114,8 @@ impl Reader<'_> {
                 self.leave_out(UNTRUSTED, CORE.name, what);
             }
         }
-        if let Some(exclude) = self.restrictions(EXCLUDE) {
-            self.into.exclude.extend(exclude);
-            self.adds(EXCLUDE);
-        }
+        let exclude = self.restrictions(EXCLUDE);
+        self.extend(EXCLUDE, exclude, |settings| &mut settings.exclude);
         if let Some(allowed) = self.list(ALLOWED) {
             *self.into.allowed.of(self.scope) = allowed;
             self.adds(ALLOWED);
@@ -150,10 +151,9 @@ impl Reader<'_> {
             self.into.max_turns = u32::try_from(turns).ok();
             self.replaces(TURNS);
         }
-        if self.flag(NO_CORRECTION) == Some(true) {
-            self.into.disable_llm_correction = true;
-            self.adds(NO_CORRECTION);
-        }
+        self.switch_on(NO_CORRECTION, |settings| {
+            &mut settings.disable_llm_correction
+        });
         if let Some(name) = self.text(MODEL) {
             self.into.model = Some(name.to_owned());
             self.replaces(MODEL);
@@ -161,11 +161,10 @@ impl Reader<'_> {
     }
 
     fn read_context(&mut self, home: Option<&Path>) {
-        if let Some(dirs) = self.list(DIRECTORIES) {
-            let dirs = dirs.into_iter().map(|dir| in_home(dir, home));
-            self.into.include_directories.extend(dirs);
-            self.adds(DIRECTORIES);
-        }
+        let directories = self.list(DIRECTORIES).map(|list| in_home(list, home));
+        self.extend(DIRECTORIES, directories, |settings| {
+            &mut settings.include_directories
+        });
         let Some(value) = self.value(FILE_NAME) else {
             return;
         };
@@ -194,86 +193,69 @@ impl Reader<'_> {
     }
 
     fn read_sandbox(&mut self, home: Option<&Path>) {
-        if let Some(sandbox) = self.value(SANDBOX).cloned() {
-            if self.is_project() {
-                self.into.sandbox.projects = Some(sandbox);
+        let is_project = self.is_project();
+        if let Some(mode) = self.value(SANDBOX).cloned() {
+            let sandbox = &mut self.into.sandbox;
+            let field = if is_project {
+                &mut sandbox.projects
             } else {
-                self.into.sandbox.users = Some(sandbox);
-            }
+                &mut sandbox.users
+            };
+            *field = Some(mode);
             self.adds(SANDBOX);
         }
-        if let Some(sandbox) = self.value(HOST_SANDBOX).cloned() {
-            if self.is_project() {
-                self.into.sandbox.hosts_projects = Some(sandbox);
+        if let Some(container) = self.value(HOST_SANDBOX).cloned() {
+            let sandbox = &mut self.into.sandbox;
+            let field = if is_project {
+                &mut sandbox.hosts_projects
             } else {
-                self.into.sandbox.hosts_users = Some(sandbox);
-            }
+                &mut sandbox.hosts_users
+            };
+            *field = Some(container);
             self.adds(HOST_SANDBOX);
         }
-        if let Some(network) = self.flag(SANDBOX_NETWORK) {
-            self.into.sandbox.network = network;
-            self.replaces(SANDBOX_NETWORK);
-        }
-        if let Some(paths) = self.list(SANDBOX_PATHS) {
-            let paths = paths.into_iter().map(|path| in_home(path, home));
-            self.into.sandbox.allowed_paths = paths.collect();
-            self.replaces(SANDBOX_PATHS);
-        }
-        if let Some(hosts) = self.list(FETCH_HOSTS) {
-            self.into.fetch_hosts = hosts;
-            self.replaces(FETCH_HOSTS);
-        }
+        let network = self.flag(SANDBOX_NETWORK);
+        self.set(SANDBOX_NETWORK, network, |settings| {
+            &mut settings.sandbox.network
+        });
+        let paths = self.list(SANDBOX_PATHS).map(|list| in_home(list, home));
+        self.set(SANDBOX_PATHS, paths, |settings| {
+            &mut settings.sandbox.allowed_paths
+        });
+        let hosts = self.list(FETCH_HOSTS);
+        self.set(FETCH_HOSTS, hosts, |settings| &mut settings.fetch_hosts);
     }
 
     fn read_undo(&mut self) {
-        if let Some(enabled) = self.flag(UNDO) {
-            self.into.undo.enabled = enabled;
-            self.replaces(UNDO);
-        }
-        if let Some(days) = self.count(UNDO_AGE) {
-            self.into.undo.max_age_days = days;
-            self.replaces(UNDO_AGE);
-        }
-        if let Some(megabytes) = self.count(UNDO_SIZE) {
-            self.into.undo.max_megabytes = megabytes;
-            self.replaces(UNDO_SIZE);
-        }
-        if let Some(exclude) = self.restrictions(UNDO_EXCLUDE) {
-            self.into.undo.exclude.extend(exclude);
-            self.adds(UNDO_EXCLUDE);
-        }
+        let enabled = self.flag(UNDO);
+        self.set(UNDO, enabled, |settings| &mut settings.undo.enabled);
+        let days = self.count(UNDO_AGE);
+        self.set(UNDO_AGE, days, |settings| &mut settings.undo.max_age_days);
+        let size = self.count(UNDO_SIZE);
+        self.set(UNDO_SIZE, size, |settings| &mut settings.undo.max_megabytes);
+        let exclude = self.restrictions(UNDO_EXCLUDE);
+        self.extend(UNDO_EXCLUDE, exclude, |settings| &mut settings.undo.exclude);
     }
 
     fn read_policy(&mut self, home: Option<&Path>) {
-        if let Some(names) = self.restrictions(CONFIRMATION_REQUIRED) {
-            self.into.confirmation_required.extend(names);
-            self.adds(CONFIRMATION_REQUIRED);
-        }
-        if self.flag(NO_YOLO) == Some(true) {
-            self.into.disable_yolo = true;
-            self.adds(NO_YOLO);
-        }
-        if self.flag(NO_ALWAYS) == Some(true) {
-            self.into.disable_always_allow = true;
-            self.adds(NO_ALWAYS);
-        }
-        let paths = self.paths(POLICIES, home);
-        self.into.policy_paths.extend(paths);
-        let paths = self.paths(ADMIN_POLICIES, home);
-        self.into.admin_policy_paths.extend(paths);
-    }
-
-    /// The paths of a list to which each file adds.
-    fn paths(&mut self, key: Key, home: Option<&Path>) -> Vec<PathBuf> {
-        let Some(paths) = self.restrictions(key) else {
-            return Vec::new();
-        };
-        self.adds(key);
-        paths.into_iter().map(|path| in_home(path, home)).collect()
+        let names = self.restrictions(CONFIRMATION_REQUIRED);
+        self.extend(CONFIRMATION_REQUIRED, names, |settings| {
+            &mut settings.confirmation_required
+        });
+        self.switch_on(NO_YOLO, |settings| &mut settings.disable_yolo);
+        self.switch_on(NO_ALWAYS, |settings| &mut settings.disable_always_allow);
+        let paths = self.restrictions(POLICIES);
+        let paths = paths.map(|list| in_home(list, home));
+        self.extend(POLICIES, paths, |settings| &mut settings.policy_paths);
+        let paths = self.restrictions(ADMIN_POLICIES);
+        let paths = paths.map(|list| in_home(list, home));
+        self.extend(ADMIN_POLICIES, paths, |settings| {
+            &mut settings.admin_policy_paths
+        });
     }
 }
 
-/// A whole number, also one that is written with a point.
+/// Returns a whole number, also one that is written with a point.
 fn whole(value: &Value) -> Option<i64> {
     let float = || value.as_f64().filter(|n| n.fract() == 0.0);
     value.as_i64().or_else(|| float().map(|n| n as i64))
@@ -283,14 +265,16 @@ fn saturated(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn in_home(path: String, home: Option<&Path>) -> PathBuf {
-    match (path.strip_prefix("~/"), home) {
+/// Returns paths, of which those that begin with `~/` are in the home directory.
+fn in_home(paths: Vec<String>, home: Option<&Path>) -> Vec<PathBuf> {
+    let in_home = |path: String| match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
-    }
+    };
+    paths.into_iter().map(in_home).collect()
 }
 
-/// The name in a string or at the front of a list. A blank string says nothing.
+/// Returns the name in a string or at the front of a list. A blank string says nothing.
 fn first_name(value: &Value) -> Option<&str> {
     match value {
         Value::Array(names) => names.first()?.as_str().map(str::trim),
@@ -301,7 +285,7 @@ fn first_name(value: &Value) -> Option<&str> {
     }
 }
 
-/// The names in a string or a list that are not blank.
+/// Returns the names in a string or a list that are not blank.
 fn all_names(value: &Value) -> Vec<&str> {
     let names = match value {
         Value::Array(names) => names.as_slice(),

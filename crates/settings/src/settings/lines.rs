@@ -18,7 +18,7 @@ pub struct SettingsLines {
 }
 
 impl SettingsLines {
-    /// For the project in `root`; `home` is the user's home directory.
+    /// Takes the project in `root`; `home` is the user's home directory.
     pub fn new(home: Option<&Path>, root: &Path) -> Self {
         Self {
             home: home.map(Path::to_owned),
@@ -27,7 +27,7 @@ impl SettingsLines {
         }
     }
 
-    /// The line of a key with dots, counted from 1; of its nearest part that is there, where it
+    /// Returns the line of a key with dots, counted from 1; of its nearest part that is there, where it
     /// is itself not.
     pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
         let place = self.position_of(path, key)?;

@@ -69,7 +69,7 @@ impl McpSettings {
 }
 
 impl McpServer {
-    /// The words that start it, or its address.
+    /// Returns the words that start it, or its address.
     pub fn shown(&self) -> String {
         let address = self.http_url.as_ref().or(self.url.as_ref());
         match (&self.command, address) {
@@ -100,18 +100,17 @@ impl Reader<'_> {
             });
             self.adds(MCP_ALLOWED);
         }
-        if let Some(excluded) = self.names(MCP_EXCLUDED) {
-            self.into.mcp.excluded.extend(excluded);
-            self.adds(MCP_EXCLUDED);
-        }
-        if self.flag(MCP_PIN) == Some(true) {
-            self.into.mcp.pin = true;
-            self.adds(MCP_PIN);
-        }
-        if let Some(line) = self.text(MCP_SERVER_COMMAND) {
-            self.into.mcp.server_command = Some(line.to_owned());
-            self.replaces(MCP_SERVER_COMMAND);
-        }
+        let excluded = self.names(MCP_EXCLUDED);
+        self.extend(MCP_EXCLUDED, excluded, |settings| {
+            &mut settings.mcp.excluded
+        });
+        self.switch_on(MCP_PIN, |settings| &mut settings.mcp.pin);
+        let command = self
+            .text(MCP_SERVER_COMMAND)
+            .map(|line| Some(line.to_owned()));
+        self.set(MCP_SERVER_COMMAND, command, |settings| {
+            &mut settings.mcp.server_command
+        });
         let Some(servers) = self.value(MCP_SERVERS) else {
             return;
         };

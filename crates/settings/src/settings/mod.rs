@@ -34,9 +34,10 @@ pub use undo::UndoSettings;
 pub use gemini_tools_core::variables::home;
 
 use crate::trust::ProjectTrust;
-use file::{Parsed, expand_all};
+use file::{SettingsFile, expand_all};
 use gemini_tools_core::diagnostic::Diagnostic;
 use reader::Reader;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The answer's limit where the settings say nothing, in characters.
@@ -107,8 +108,17 @@ pub struct Settings {
     pub notes: Vec<Diagnostic>,
     /// The files that were read, in the order in which they count.
     pub files: Vec<(Scope, PathBuf)>,
-    /// Keys in force, each by its name with dots, with their files.
-    origins: Vec<(&'static str, Scope)>,
+    /// The keys in force, each with its file and the value there.
+    origins: Vec<Origin>,
+}
+
+/// A value of a file that is in force.
+#[derive(Debug, Clone)]
+struct Origin {
+    /// The key's name, with dots.
+    key: &'static str,
+    scope: Scope,
+    value: Value,
 }
 
 /// The code of a note on what counts once the project is trusted.
@@ -137,7 +147,7 @@ impl Settings {
     pub fn is_said_by(&self, key: &str, scope: Scope) -> bool {
         self.origins
             .iter()
-            .any(|(name, from)| *name == key && *from == scope)
+            .any(|origin| origin.key == key && origin.scope == scope)
     }
 
     /// Reads all files; `home` is the user's home directory, `root` the project's.
@@ -145,12 +155,12 @@ impl Settings {
         Self::load_trusting(home, root, ProjectTrust::new(home, root))
     }
 
-    /// [`Settings::load`], where a caller knows whether the project is trusted.
+    /// Loads all files, where a caller knows whether the project is trusted.
     pub fn load_trusting(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
         Self::read(home, root, trust, true)
     }
 
-    /// [`Settings::load_trusting`], with variables as they are written, for showing: their
+    /// Loads all files, with variables as they are written, for showing: their
     /// values may be secret.
     pub fn load_unexpanded(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
         Self::read(home, root, trust, false)
@@ -191,7 +201,7 @@ impl Settings {
         &mut self,
         scope: Scope,
         path: PathBuf,
-        mut parsed: Parsed,
+        mut parsed: SettingsFile,
         home: Option<&Path>,
         shows: bool,
     ) {
@@ -214,7 +224,7 @@ impl Settings {
             .any(|note| note.code == UNTRUSTED && note.place.key == key)
     }
 
-    /// The most characters of an answer; `None` where the settings switch the limit off.
+    /// Returns the most characters of an answer; `None` where the settings switch the limit off.
     pub fn limit_chars(&self) -> Option<usize> {
         match self.truncate_threshold {
             None => Some(DEFAULT_LIMIT_CHARS),

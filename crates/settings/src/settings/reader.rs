@@ -1,6 +1,6 @@
 //! Values of one settings file, by key and type.
 
-use super::{Scope, Settings, UNTRUSTED};
+use super::{Origin, Scope, Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value, where there is one that this file may give; what it may not is noted.
+    /// Returns the value, where there is one that this file may give; what it may not is noted.
     pub(super) fn value(&mut self, key: Key) -> Option<&'a Value> {
         let value = self.written(key)?;
         match key.rule {
@@ -143,13 +143,52 @@ impl<'a> Reader<'a> {
 
     /// Notes that this file's value has taken the place of all others.
     pub(super) fn replaces(&mut self, key: Key) {
-        self.into.origins.retain(|(name, _)| *name != key.name);
+        self.into.origins.retain(|origin| origin.key != key.name);
         self.adds(key);
     }
 
     /// Notes that this file's value counts beside others.
     pub(super) fn adds(&mut self, key: Key) {
-        self.into.origins.push((key.name, self.scope));
+        let value = self.written(key).cloned().unwrap_or_default();
+        self.into.origins.push(Origin {
+            key: key.name,
+            scope: self.scope,
+            value,
+        });
+    }
+
+    /// Puts a value, if there is one, in the place of all others.
+    pub(super) fn set<T>(
+        &mut self,
+        key: Key,
+        value: Option<T>,
+        field: fn(&mut Settings) -> &mut T,
+    ) {
+        if let Some(value) = value {
+            *field(self.into) = value;
+            self.replaces(key);
+        }
+    }
+
+    /// Adds a list, if there is one, to those of other files.
+    pub(super) fn extend<T>(
+        &mut self,
+        key: Key,
+        list: Option<Vec<T>>,
+        field: fn(&mut Settings) -> &mut Vec<T>,
+    ) {
+        if let Some(list) = list {
+            field(self.into).extend(list);
+            self.adds(key);
+        }
+    }
+
+    /// Switches something on that no other file switches off.
+    pub(super) fn switch_on(&mut self, key: Key, field: fn(&mut Settings) -> &mut bool) {
+        if self.flag(key) == Some(true) {
+            *field(self.into) = true;
+            self.adds(key);
+        }
     }
 
     /// Notes a value of the wrong type.
@@ -180,13 +219,13 @@ impl<'a> Reader<'a> {
         self.typed(key, "true or false", Value::as_bool)
     }
 
-    /// A number of things, from nothing on.
+    /// Returns a number of things, from nothing on.
     pub(super) fn count(&mut self, key: Key) -> Option<u32> {
         let count = |value: &Value| u32::try_from(value.as_u64()?).ok();
         self.typed(key, "a whole number, not negative", count)
     }
 
-    /// A limit that counts: `now` is the one of the files before.
+    /// Returns a limit that counts: `now` is the one of the files before.
     pub(super) fn limit(
         &mut self,
         key: Key,
@@ -207,7 +246,7 @@ impl<'a> Reader<'a> {
         self.list_in(key.name, value)
     }
 
-    /// [`Reader::list`] of what restricts. What can't be understood there is a problem: not
+    /// Returns the list of what restricts. What can't be understood there is a problem: not
     /// everything may go on as if nothing had been said.
     pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
         let value = self.value(key)?;
@@ -221,7 +260,7 @@ impl<'a> Reader<'a> {
         list
     }
 
-    /// [`Reader::list`], or the one name in its place: so does Gemini CLI where it joins lists.
+    /// Returns the list, or the one name in its place: so does Gemini CLI where it joins lists.
     pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
         let value = self.value(key)?;
         self.names_in(key, value)
@@ -234,7 +273,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The texts of a list; other things in it are noted and left out.
+    /// Returns the texts of a list; other things in it are noted and left out.
     pub(super) fn list_in(&mut self, key: &str, value: &Value) -> Option<Vec<String>> {
         let Some(list) = value.as_array() else {
             self.wrong(key, "a list of strings", value);
@@ -250,7 +289,7 @@ impl<'a> Reader<'a> {
         Some(texts)
     }
 
-    /// The texts of an object; other things in it are noted and left out.
+    /// Returns the texts of an object; other things in it are noted and left out.
     pub(super) fn table_in(&mut self, key: &str, value: &Value) -> BTreeMap<String, String> {
         let mut table = BTreeMap::new();
         let Some(map) = value.as_object() else {

@@ -1,11 +1,10 @@
 //! `tools.commandSandbox`: what commands may do.
 
-use super::{Scope, Settings};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_core::variables::Variable;
 use gemini_tools_process::sandbox::Mode;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The sandbox of commands in the settings.
 ///
@@ -32,7 +31,7 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
-    /// The mode that an agent sets which `otherwise` would take another than the files' own:
+    /// Returns the mode that an agent sets which `otherwise` would take another than the files' own:
     /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
     /// project's can only make it stricter.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
@@ -76,23 +75,6 @@ impl SandboxSettings {
             strictest = strictest.max(mode_of_host(value, is_contained)?);
         }
         Ok(strictest)
-    }
-}
-
-impl Settings {
-    /// Returns the file in which `tools.sandbox` is one of our modes, and the mode's name. No call may run then: the
-    /// writer expects a sandbox that the key does not give.
-    pub fn misplaced_sandbox(&self) -> Option<(&Path, &str)> {
-        let sandbox = &self.sandbox;
-        self.files.iter().find_map(|(scope, file)| {
-            let value = match scope {
-                Scope::Project => sandbox.hosts_projects.as_ref()?,
-                _ => sandbox.hosts_users.as_ref()?,
-            };
-            let name = value.get("command").unwrap_or(value).as_str()?;
-            let is_here = self.is_said_by(super::keys::HOST_SANDBOX.name, *scope);
-            (is_here && Mode::from_name(name).is_some()).then_some((&**file, name))
-        })
     }
 }
 
@@ -144,7 +126,7 @@ impl SandboxSettings {
         self.users.iter().chain(&self.projects)
     }
 
-    /// The values of `tools.sandbox`.
+    /// Returns the values of `tools.sandbox`.
     pub(super) fn host_values(&self) -> impl Iterator<Item = &Value> {
         self.hosts_users.iter().chain(&self.hosts_projects)
     }

@@ -26,7 +26,7 @@ impl Scope {
         Self::System,
     ];
 
-    /// For people and programs.
+    /// Returns the name for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::SystemDefaults => "system-defaults",

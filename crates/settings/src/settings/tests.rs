@@ -1,8 +1,8 @@
 //! Tests of settings files that are read together.
 
-use super::file::Parsed;
+use super::file::SettingsFile;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
-use crate::trust::{ProjectTrust, Trust, TrustedBy, Untrusted};
+use crate::trust::{Distrust, ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::variables::Variable;
 use gemini_tools_process::sandbox::Mode;
 use proptest::prelude::*;
@@ -232,11 +232,11 @@ fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_not
 /// Loads the files of a project that is not trusted.
 fn said(files: &[(Scope, &Value)]) -> Settings {
     let mut settings = Settings {
-        trust: ProjectTrust::known(Trust::Untrusted(Untrusted::Unknown)),
+        trust: ProjectTrust::known(Trust::Untrusted(Distrust::Unknown)),
         ..Settings::default()
     };
     for (scope, value) in files {
-        let parsed = Parsed {
+        let parsed = SettingsFile {
             value: (*value).clone(),
             has_variables: false,
             id: (0, 0),
@@ -260,151 +260,156 @@ fn is_part<T: PartialEq>(of: &[T], all: &[T]) -> bool {
     of.iter().all(|one| all.contains(one))
 }
 
-/// The fields by which settings allow more than others. Every field is named, so that none can
-/// come in without a word of how it is compared.
-#[expect(clippy::too_many_lines, reason = "every field is named")]
-fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
+/// Names every field, so that none can come in without a word of how it is compared.
+fn name_every_field(settings: &Settings) {
     let Settings {
-        core,
-        exclude,
+        core: _,
+        exclude: _,
         truncate_threshold: _,
-        include_directories,
-        shell_idle_secs,
-        context_file_name,
-        context_file_names,
+        include_directories: _,
+        shell_idle_secs: _,
+        context_file_name: _,
+        context_file_names: _,
         sandbox,
-        undo,
-        fetch_hosts,
-        disable_llm_correction,
-        commands,
-        allowed,
-        model,
-        max_turns,
-        confirmation_required,
-        policy_paths,
-        admin_policy_paths,
-        disable_yolo,
-        disable_always_allow,
+        undo: _,
+        fetch_hosts: _,
+        disable_llm_correction: _,
+        commands: _,
+        allowed: _,
+        model: _,
+        max_turns: _,
+        confirmation_required: _,
+        policy_paths: _,
+        admin_policy_paths: _,
+        disable_yolo: _,
+        disable_always_allow: _,
         mcp,
         trust: _,
-        problems,
+        problems: _,
         notes: _,
         files: _,
         origins: _,
-    } = after;
+    } = settings;
     let SandboxSettings {
-        users,
+        users: _,
         projects: _,
-        hosts_users,
+        hosts_users: _,
         hosts_projects: _,
-        allowed_paths,
-        network,
+        allowed_paths: _,
+        network: _,
     } = sandbox;
     let McpSettings {
-        servers,
-        allowed: mcp_allowed,
-        excluded,
-        server_command,
-        pin,
+        servers: _,
+        allowed: _,
+        excluded: _,
+        server_command: _,
+        pin: _,
     } = mcp;
-    let secs = |secs: Option<u64>| secs.filter(|secs| *secs > 0).unwrap_or(u64::MAX);
+}
+
+/// Returns the fields by which settings allow more than others.
+fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
+    name_every_field(after);
+    let all = [
+        wider_lists(after, before),
+        wider_values(after, before),
+        wider_sandbox(&after.sandbox, &before.sandbox),
+    ];
+    let named = all.into_iter().flatten();
+    named
+        .filter_map(|(name, is_within)| (!is_within).then_some(name))
+        .collect()
+}
+
+fn wider_lists(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)> {
+    let (core, mcp) = (after.core.as_ref(), &after.mcp);
+    let allowed = mcp.allowed.as_ref();
     let is_plain = |name: &String| !name.contains('/') && name.to_lowercase().ends_with(".md");
     let is_bounded = |name: &String| {
         before.context_file_names.contains(name)
             || before.context_file_name.as_ref() == Some(name)
             || is_plain(name)
     };
+    vec![
+        ("core", leaves_no_more(core, before.core.as_ref())),
+        ("exclude", is_part(&before.exclude, &after.exclude)),
+        (
+            "context_file_name",
+            after.context_file_name.iter().all(is_bounded),
+        ),
+        (
+            "context_file_names",
+            after.context_file_names.iter().all(is_bounded),
+        ),
+        (
+            "confirmation_required",
+            is_part(&before.confirmation_required, &after.confirmation_required),
+        ),
+        (
+            "mcp.allowed",
+            leaves_no_more(allowed, before.mcp.allowed.as_ref()),
+        ),
+        ("mcp.excluded", is_part(&before.mcp.excluded, &mcp.excluded)),
+        ("problems", is_part(&before.problems, &after.problems)),
+    ]
+}
+
+fn wider_values(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)> {
+    let secs = |of: &Settings| of.shell_idle_secs.filter(|s| *s > 0).unwrap_or(u64::MAX);
+    let chars = |of: &Settings| of.limit_chars().unwrap_or(usize::MAX);
+    let turns = |of: &Settings| of.max_turns.unwrap_or(u32::MAX);
+    let switches = |of: &Settings| {
+        [
+            of.disable_llm_correction,
+            of.disable_yolo,
+            of.disable_always_allow,
+            of.mcp.pin,
+        ]
+    };
+    let mut is_on = switches(after).into_iter().zip(switches(before));
+    let is_same = [
+        after.include_directories == before.include_directories,
+        after.undo == before.undo,
+        after.fetch_hosts == before.fetch_hosts,
+        after.commands == before.commands,
+        after.allowed == before.allowed,
+        after.model == before.model,
+        after.policy_paths == before.policy_paths,
+        after.admin_policy_paths == before.admin_policy_paths,
+        after.mcp.servers == before.mcp.servers,
+        after.mcp.server_command == before.mcp.server_command,
+    ];
+    vec![
+        ("limit_chars", chars(after) <= chars(before)),
+        ("shell_idle_secs", secs(after) <= secs(before)),
+        ("max_turns", turns(after) <= turns(before)),
+        ("a switch", is_on.all(|(after, before)| after >= before)),
+        ("the user's own values", !is_same.contains(&false)),
+    ]
+}
+
+fn wider_sandbox(after: &SandboxSettings, before: &SandboxSettings) -> Vec<(&'static str, bool)> {
     // An error keeps commands from running: the strictest mode of all.
     let mode = |of: &SandboxSettings, contained| of.mode(&[], contained).map_or(9, |m| m as u8);
     let agents = |of: &SandboxSettings| match of.default_for_agents("workspace-write", false) {
         Some(name) => Mode::from_name(&name).map_or(9, |m| m as u8),
         None => mode(of, false),
     };
-    [
-        ("core", leaves_no_more(core.as_ref(), before.core.as_ref())),
-        ("exclude", is_part(&before.exclude, exclude)),
-        (
-            "limit_chars",
-            after.limit_chars().unwrap_or(usize::MAX) <= before.limit_chars().unwrap_or(usize::MAX),
-        ),
-        (
-            "include_directories",
-            *include_directories == before.include_directories,
-        ),
-        (
-            "shell_idle_secs",
-            secs(*shell_idle_secs) <= secs(before.shell_idle_secs),
-        ),
-        (
-            "context_file_name",
-            context_file_name.iter().all(is_bounded),
-        ),
-        (
-            "context_file_names",
-            context_file_names.iter().all(is_bounded),
-        ),
-        ("sandbox.users", *users == before.sandbox.users),
+    vec![
+        ("sandbox.users", after.users == before.users),
         (
             "sandbox.hosts_users",
-            *hosts_users == before.sandbox.hosts_users,
+            after.hosts_users == before.hosts_users,
         ),
-        (
-            "sandbox.mode",
-            mode(sandbox, false) >= mode(&before.sandbox, false),
-        ),
-        (
-            "sandbox.contained",
-            mode(sandbox, true) >= mode(&before.sandbox, true),
-        ),
-        ("sandbox.agents", agents(sandbox) >= agents(&before.sandbox)),
+        ("sandbox.mode", mode(after, false) >= mode(before, false)),
+        ("sandbox.contained", mode(after, true) >= mode(before, true)),
+        ("sandbox.agents", agents(after) >= agents(before)),
         (
             "sandbox.allowed_paths",
-            *allowed_paths == before.sandbox.allowed_paths,
+            after.allowed_paths == before.allowed_paths,
         ),
-        ("sandbox.network", *network == before.sandbox.network),
-        ("undo", *undo == before.undo),
-        ("fetch_hosts", *fetch_hosts == before.fetch_hosts),
-        (
-            "disable_llm_correction",
-            *disable_llm_correction >= before.disable_llm_correction,
-        ),
-        ("commands", *commands == before.commands),
-        ("allowed", *allowed == before.allowed),
-        ("model", *model == before.model),
-        (
-            "max_turns",
-            max_turns.unwrap_or(u32::MAX) <= before.max_turns.unwrap_or(u32::MAX),
-        ),
-        (
-            "confirmation_required",
-            is_part(&before.confirmation_required, confirmation_required),
-        ),
-        ("policy_paths", *policy_paths == before.policy_paths),
-        (
-            "admin_policy_paths",
-            *admin_policy_paths == before.admin_policy_paths,
-        ),
-        ("disable_yolo", *disable_yolo >= before.disable_yolo),
-        (
-            "disable_always_allow",
-            *disable_always_allow >= before.disable_always_allow,
-        ),
-        ("mcp.servers", *servers == before.mcp.servers),
-        (
-            "mcp.allowed",
-            leaves_no_more(mcp_allowed.as_ref(), before.mcp.allowed.as_ref()),
-        ),
-        ("mcp.excluded", is_part(&before.mcp.excluded, excluded)),
-        (
-            "mcp.server_command",
-            *server_command == before.mcp.server_command,
-        ),
-        ("mcp.pin", *pin >= before.mcp.pin),
-        ("problems", is_part(&before.problems, problems)),
+        ("sandbox.network", after.network == before.network),
     ]
-    .into_iter()
-    .filter_map(|(name, is_within)| (!is_within).then_some(name))
-    .collect()
 }
 
 /// Values of all types, among them those that some key understands.
@@ -443,7 +448,7 @@ fn values() -> Vec<Value> {
     ]
 }
 
-/// A file with one key, by its name of now or of old.
+/// Returns a file with one key, by its name of now or of old.
 fn with_key(file: &mut Value, key: usize, is_old: bool, value: &Value) {
     let key = keys::ALL[key];
     let name = key.old.filter(|_| is_old).unwrap_or(key.name);

@@ -5,7 +5,7 @@
 //! written into its files.
 
 use super::record::TrustRecordError;
-use gemini_tools_core::text::hex;
+use gemini_tools_core::text::{hex, show_name};
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::files::mode;
 use gemini_tools_workspace::resolve::ResolveError;
@@ -13,7 +13,7 @@ use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -28,42 +28,16 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 const MAX_DEPTH: usize = 8;
 
-/// The hashes of a project's files that can run something.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Fingerprint(Vec<Entry>);
+/// The state of each of a project's files that can run something, by path: `file 644 HASH`,
+/// `directory 755`, `link TARGET -> file 644 HASH`. What is not there has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint(BTreeMap<String, String>);
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Entry {
-    path: String,
-    is: EntryKind,
-    /// The hash of a file, the target of a link.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    what: String,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    mode: u32,
+/// Returns the word that says what a state is of, behind links.
+fn kind(state: &str) -> &str {
+    let last = state.rsplit("-> ").next().unwrap_or_default();
+    last.split(' ').next().unwrap_or_default()
 }
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_zero(mode: &u32) -> bool {
-    *mode == 0
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum EntryKind {
-    File,
-    Dir,
-    /// The link itself; where it leads is another entry.
-    Link,
-    Absent,
-    Special,
-    /// A link on the way to it leads out of the project, so that it is not opened.
-    Outside,
-}
-
-/// A project at which is looked.
-#[derive(Clone, Copy)]
-struct Project<'a>(&'a Path);
 
 impl Fingerprint {
     /// Reads all that counts of the project in `root`.
@@ -75,7 +49,7 @@ impl Fingerprint {
     pub fn look(root: &Path) -> Result<Self, TrustRecordError> {
         let mut scan = Scan::new(root);
         match scan.walk_all() {
-            Ok(()) => Ok(Self(scan.entries)),
+            Ok(()) => Ok(Self(scan.states)),
             Err((path, reason)) => Err(TrustRecordError::new(&root.join(path), &reason)),
         }
     }
@@ -85,47 +59,38 @@ impl Fingerprint {
     pub fn state(root: &Path) -> String {
         let mut scan = Scan::new(root);
         let failure = scan.walk_all().err();
-        format!("{} {failure:?}", Self(scan.entries).digest())
+        format!("{} {failure:?}", Self(scan.states).digest())
     }
 
     /// Returns true if there is nothing to trust.
     pub fn is_empty(&self) -> bool {
-        self.0
-            .iter()
-            .all(|entry| matches!(entry.is, EntryKind::Absent | EntryKind::Dir))
+        let mut states = self.0.values();
+        states.all(|state| matches!(kind(state), "absent" | "directory"))
     }
 
-    /// The files, without directories and what is missing.
+    /// Returns the files, without directories and what is missing.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(|entry| {
-                matches!(
-                    entry.is,
-                    EntryKind::File | EntryKind::Special | EntryKind::Outside
-                )
-            })
-            .map(|entry| entry.path.as_str())
+        let is_file = |state: &str| !matches!(kind(state), "absent" | "directory" | "link");
+        let files = self.0.iter().filter(move |(_, state)| is_file(state));
+        files.map(|(path, _)| path.as_str())
     }
 
-    /// A hash of all that was seen.
+    /// Returns a hash of all that was seen.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
-        for entry in &self.0 {
-            let Entry { path, is, .. } = entry;
-            let (what, mode) = (&entry.what, entry.mode);
-            hash.update(format!("{path:?} {is:?} {what:?} {mode:o}\n"));
+        for (path, state) in &self.0 {
+            hash.update(format!("{path:?} {state:?}\n"));
         }
         hex(&hash.finalize())
     }
 
-    /// At most `limit` bytes of the beginning of one of the files.
+    /// Reads at most `limit` bytes of the beginning of one of the files.
     ///
     /// # Errors
     ///
-    /// Why it is not read.
+    /// Returns the operating system's error if the file can't be read.
     pub fn beginning(root: &Path, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
-        let found = Project(root).whose().beginning(&root.join(file), limit)?;
+        let found = owner(root).beginning(&root.join(file), limit)?;
         found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
@@ -135,70 +100,31 @@ impl Fingerprint {
             Ok(now) => now,
             Err(e) => return vec![e.to_string()],
         };
-        let entries = |seen: &Self| seen.0.iter().cloned().collect::<BTreeSet<_>>();
-        let (before, now) = (entries(self), entries(&now));
-        let paths = before.symmetric_difference(&now).map(|entry| &entry.path);
-        paths
-            .cloned()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect()
+        let paths: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
+        let is_changed = |path: &&String| self.0.get(*path) != now.0.get(*path);
+        paths.into_iter().filter(is_changed).cloned().collect()
     }
 }
 
-impl Entry {
-    /// Looks at `path` in the project, and takes the size of a file from `bytes`.
-    fn of(project: Project<'_>, path: &str, is_link: bool, bytes: &mut u64) -> Result<Self, Errno> {
-        let entry = |is, what, stat: Option<&Stat>| Self {
-            path: path.to_owned(),
-            is,
-            what,
-            mode: stat.map_or(0, mode),
-        };
-        let outside = || entry(EntryKind::Outside, LEADS_OUT.to_owned(), None);
-        if is_link {
-            return match project.entry(path) {
-                Ok((stat, Some(target))) => {
-                    let target = gemini_tools_core::text::show_name(&target).into_owned();
-                    Ok(entry(EntryKind::Link, target, Some(&stat)))
-                }
-                Ok(_) => Err(Errno::INVAL),
-                Err(ResolveError::Escapes) => Ok(outside()),
-                Err(ResolveError::System(errno)) => Err(errno),
-            };
-        }
-        let stat = match project.stat(path) {
-            Err(ResolveError::Escapes) => return Ok(outside()),
-            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
-                return Ok(entry(EntryKind::Absent, String::new(), None));
-            }
-            Err(ResolveError::System(errno)) => return Err(errno),
-            Ok(stat) => stat,
-        };
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => {
-                let (hash, stat) = project.hash(path, bytes)?;
-                Ok(entry(EntryKind::File, hash, Some(&stat)))
-            }
-            FileType::Directory => Ok(entry(EntryKind::Dir, String::new(), Some(&stat))),
-            kind => Ok(entry(EntryKind::Special, format!("{kind:?}"), Some(&stat))),
-        }
-    }
+/// Returns the owner of a project's files. The user's home directory needs no record, so that it
+/// is never looked at here.
+fn owner(root: &Path) -> FileOwner<'_> {
+    FileOwner::Projects { root, home: None }
 }
 
 /// A walk over all that counts.
 struct Scan<'a> {
-    project: Project<'a>,
-    entries: Vec<Entry>,
-    /// Number of bytes that may still be read.
+    root: &'a Path,
+    states: BTreeMap<String, String>,
+    /// The number of bytes that may still be read.
     bytes: u64,
 }
 
 impl<'a> Scan<'a> {
     fn new(root: &'a Path) -> Self {
         Self {
-            project: Project(root),
-            entries: Vec::new(),
+            root,
+            states: BTreeMap::new(),
             bytes: MAX_BYTES,
         }
     }
@@ -206,113 +132,103 @@ impl<'a> Scan<'a> {
     /// Looks at everything. An error has the path, and the reason.
     fn walk_all(&mut self) -> Result<(), (String, String)> {
         let failed = |failure| (String::new(), errno_of(failure).to_string());
-        let root = self.project.stat("").map_err(failed)?;
+        let root = owner(self.root).stat(self.root).map_err(failed)?;
         if FileType::from_raw_mode(root.st_mode) != FileType::Directory {
             return Err((String::new(), Errno::NOTDIR.to_string()));
         }
-        if self.project.is_link(".gemini") {
-            self.add(".gemini", true)?;
-        }
+        let link = self.link(".gemini");
+        self.states
+            .extend(link.map(|link| (".gemini".to_owned(), link)));
         WATCHED.iter().try_for_each(|path| self.walk(path, 0))
     }
 
-    fn add(&mut self, path: &str, is_link: bool) -> Result<(), (String, String)> {
-        if self.entries.len() >= MAX_ENTRIES {
-            let reason = format!("there are more than {MAX_ENTRIES} files");
-            return Err((path.to_owned(), reason));
-        }
-        let reason = |e: Errno| match e {
-            Errno::FBIG => format!("the files have more than {MAX_BYTES} bytes together"),
-            e => e.to_string(),
-        };
-        let entry = Entry::of(self.project, path, is_link, &mut self.bytes)
-            .map_err(|e| (path.to_owned(), reason(e)))?;
-        self.entries.push(entry);
-        Ok(())
-    }
-
     fn walk(&mut self, path: &str, depth: usize) -> Result<(), (String, String)> {
+        let failed = |reason: String| (path.to_owned(), reason);
         if depth > MAX_DEPTH {
-            let reason = format!("directories are more than {MAX_DEPTH} deep");
-            return Err((path.to_owned(), reason));
+            return Err(failed(format!(
+                "directories are more than {MAX_DEPTH} deep"
+            )));
         }
-        if self.project.is_link(path) {
-            self.add(path, true)?;
+        if self.states.len() >= MAX_ENTRIES {
+            return Err(failed(format!("there are more than {MAX_ENTRIES} files")));
         }
-        self.add(path, false)?;
-        if self
-            .entries
-            .last()
-            .is_some_and(|entry| entry.is == EntryKind::Dir)
-        {
-            let names = self
-                .project
-                .names(path)
-                .map_err(|e| (path.to_owned(), e.to_string()))?;
-            for name in names {
+        let state = self.state_of(path).map_err(|errno| match errno {
+            Errno::FBIG => failed(format!(
+                "the files have more than {MAX_BYTES} bytes together"
+            )),
+            errno => failed(errno.to_string()),
+        })?;
+        let Some(state) = state else {
+            return Ok(());
+        };
+        let is_directory = kind(&state) == "directory";
+        self.states.insert(path.to_owned(), state);
+        if is_directory {
+            for name in self.names(path).map_err(|e| failed(e.to_string()))? {
                 self.walk(&format!("{path}/{name}"), depth + 1)?;
             }
         }
         Ok(())
     }
-}
 
-impl<'a> Project<'a> {
-    /// The user's home directory needs no record, so that it is never looked at here.
-    fn whose(self) -> FileOwner<'a> {
-        FileOwner::Projects {
-            root: self.0,
-            home: None,
-        }
+    /// Returns the state of a link itself; `None` where there is none.
+    fn link(&self, path: &str) -> Option<String> {
+        let entry = owner(self.root).entry(&self.root.join(path));
+        let (_, target) = entry.ok()?;
+        target.map(|target| format!("link {}", show_name(&target)))
     }
 
-    fn stat(self, path: &str) -> Result<Stat, ResolveError> {
-        self.whose().stat(&self.0.join(path))
+    /// Returns the state of a path; `None` where nothing is there.
+    fn state_of(&mut self, path: &str) -> Result<Option<String>, Errno> {
+        let link = self.link(path).map(|link| format!("{link} -> "));
+        let is_link = link.is_some();
+        let state = match owner(self.root).stat(&self.root.join(path)) {
+            // It is not opened.
+            Err(ResolveError::Escapes) => format!("outside {LEADS_OUT}"),
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) if is_link => {
+                "absent".to_owned()
+            }
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
+            Err(ResolveError::System(errno)) => return Err(errno),
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => {
+                    let (hash, stat) = self.hash(path)?;
+                    format!("file {:o} {hash}", mode(&stat))
+                }
+                FileType::Directory => format!("directory {:o}", mode(&stat)),
+                kind => format!("{kind:?} {:o}", mode(&stat)),
+            },
+        };
+        Ok(Some(link.unwrap_or_default() + &state))
     }
 
-    fn entry(self, path: &str) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
-        self.whose().entry(&self.0.join(path))
-    }
-
-    fn is_link(self, path: &str) -> bool {
-        self.entry(path).is_ok_and(|(_, target)| target.is_some())
-    }
-
-    /// The names in a directory. One that is not UTF-8 could not be written down.
-    fn names(self, path: &str) -> Result<BTreeSet<String>, Errno> {
-        let names = self.whose().names(&self.0.join(path)).map_err(errno_of)?;
-        let texts = names.into_iter().map(std::ffi::OsString::into_string);
+    /// Returns the names in a directory. One that is not UTF-8 could not be written down.
+    fn names(&self, path: &str) -> Result<BTreeSet<String>, Errno> {
+        let names = owner(self.root).names(&self.root.join(path));
+        let texts = names.map_err(errno_of)?.into_iter();
+        let texts = texts.map(std::ffi::OsString::into_string);
         texts.collect::<Result<_, _>>().map_err(|_| Errno::ILSEQ)
     }
 
-    /// The hash of a file, and what `stat` says of the file that was read. Takes its size from
-    /// `bytes`.
-    fn hash(self, path: &str, bytes: &mut u64) -> Result<(String, Stat), Errno> {
+    /// Returns the hash of a file, and what `stat` says of the file that was read.
+    fn hash(&mut self, path: &str) -> Result<(String, Stat), Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = self.whose().open(&self.0.join(path), flags);
+        let opened = owner(self.root).open(&self.root.join(path), flags);
         let opened = opened.map_err(errno_of)?;
         let stat = rustix::fs::fstat(&opened)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        let mut file = std::fs::File::from(opened);
-        let mut hash = Sha256::new();
-        let mut buffer = [0; 16 * 1024];
-        loop {
-            let count = match file.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
-            };
-            *bytes = bytes.checked_sub(count as u64).ok_or(Errno::FBIG)?;
-            hash.update(&buffer[..count]);
-        }
-        Ok((hex(&hash.finalize()), stat))
+        let mut text = Vec::new();
+        let mut file = std::fs::File::from(opened).take(self.bytes + 1);
+        let count = file.read_to_end(&mut text);
+        let count = count.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        self.bytes = self.bytes.checked_sub(count as u64).ok_or(Errno::FBIG)?;
+        Ok((hex(&Sha256::digest(&text)), stat))
     }
 }
 
-/// A link that has come in between is not a file any more.
+/// Returns the error number of a failure: a link that has come in between is not a file any more.
 fn errno_of(failure: ResolveError) -> Errno {
     match failure {
         ResolveError::Escapes => Errno::LOOP,

@@ -76,7 +76,7 @@ impl Folders {
         Ok(Self(rules))
     }
 
-    /// The rule for `root`, which is without links. Of several the one with the longest path
+    /// Returns the rule for `root`, which is without links. Of several the one with the longest path
     /// counts, as it is written, and with it for `TRUST_PARENT`: so does Gemini CLI 0.61.
     pub(super) fn rule_for(&self, root: &Path) -> Option<Rule> {
         let covers = |(rule, level): &&(PathBuf, Level)| {

@@ -1,6 +1,6 @@
 //! Obstacles to `get_tools trust`, and how a person removes them.
 
-use super::{Trust, Untrusted, folders_path};
+use super::{Distrust, Trust, folders_path};
 use gemini_tools_core::text::show_path;
 use std::path::Path;
 
@@ -13,11 +13,11 @@ impl Trust {
             return None;
         };
         match why {
-            Untrusted::Unknown | Untrusted::Changed(_) => None,
-            Untrusted::Environment(name) => Some(format!(
+            Distrust::Unknown | Distrust::Changed(_) => None,
+            Distrust::Environment(name) => Some(format!(
                 "Unset {name} in the environment; get_tools trust can do nothing while it is there"
             )),
-            Untrusted::Folder(rule) => {
+            Distrust::Folder(rule) => {
                 let file = folders_path(home).ok().flatten();
                 let file = file.map_or_else(
                     || "trustedFolders.json".to_owned(),
@@ -29,7 +29,7 @@ impl Trust {
                     show_path(rule)
                 ))
             }
-            Untrusted::Unreadable(reason) => Some(format!(
+            Distrust::Unreadable(reason) => Some(format!(
                 "Fix what can't be read ({reason}); get_tools trust can do nothing before that"
             )),
         }
@@ -38,21 +38,21 @@ impl Trust {
 
 #[cfg(test)]
 mod tests {
-    use super::{Trust, Untrusted};
+    use super::{Distrust, Trust};
     use std::path::{Path, PathBuf};
 
     #[test]
     fn what_get_tools_trust_can_not_change_is_named() {
         let home = Some(Path::new("/home/you"));
         let of = |why| Trust::Untrusted(why).obstacle(home);
-        assert_eq!(of(Untrusted::Unknown), None);
-        assert_eq!(of(Untrusted::Changed(vec!["a".to_owned()])), None);
-        let variable = of(Untrusted::Environment("GEMINI_RESTRICTED_MODE"));
+        assert_eq!(of(Distrust::Unknown), None);
+        assert_eq!(of(Distrust::Changed(vec!["a".to_owned()])), None);
+        let variable = of(Distrust::Environment("GEMINI_RESTRICTED_MODE"));
         assert!(variable.is_some_and(|text| text.starts_with("Unset GEMINI_RESTRICTED_MODE")));
-        let folder = of(Untrusted::Folder(PathBuf::from("/work"))).expect("an obstacle");
+        let folder = of(Distrust::Folder(PathBuf::from("/work"))).expect("an obstacle");
         let named = ["\"/work\"", "/home/you/.gemini/", "DO_NOT_TRUST"];
         assert!(named.iter().all(|word| folder.contains(word)), "{folder}");
-        let broken = of(Untrusted::Unreadable("x.json: broken".to_owned()));
+        let broken = of(Distrust::Unreadable("x.json: broken".to_owned()));
         assert!(broken.is_some_and(|text| text.contains("x.json: broken")));
     }
 }

@@ -4,7 +4,7 @@ use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remed
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_settings::settings::{Scope, jsonc, strict_jsonc};
-use gemini_tools_settings::trust::{Trust, TrustedBy, Untrusted, gemini_cli_trusts};
+use gemini_tools_settings::trust::{Distrust, Trust, TrustedBy, gemini_cli_trusts};
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -302,7 +302,7 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
         Trust::Trusted(by) => {
             format!("Here the folder is trusted ({by}), by Gemini CLI it is not.")
         }
-        Trust::Untrusted(Untrusted::Unknown) => {
+        Trust::Untrusted(Distrust::Unknown) => {
             "Gemini CLI does not trust the folder yet.".to_owned()
         }
         Trust::Untrusted(why) => format!("Gemini CLI does not trust the folder: {why}."),
