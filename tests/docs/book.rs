@@ -1,6 +1,6 @@
 //! The book in `docs/`: its examples are run, its links lead somewhere, and what it says of files, crates, tests and
 //! errors is so. How it looks is told by `book_in_browser`; the pages of tools are held against the code by
-//! `crates/builtin-tools/src/builtin/pages.rs`.
+//! `crates/builtin-tools/src/builtin/pages_tests.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -52,7 +52,7 @@ fn it_is_short() {
     }
 }
 
-/// A page of the book has the parameters of each; `crates/builtin-tools/src/builtin/pages.rs` writes them.
+/// A page of the book has the parameters of each; `crates/builtin-tools/src/builtin/pages_tests.rs` writes them.
 #[test]
 fn table_has_every_tool_and_no_other() {
     let readme = readme();

@@ -48,11 +48,11 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
     let flat = "for a in b:\nfor c in a:\ngo(c)\ndone(a)";
     let more = flat.replace("go(c)", "go(c)\nlog(c)");
     let message = refuses(text, flat, &more, "edit_no_occurrence_found");
-    assert!(message.contains("how deep"), "{message}");
+    assert!(message.contains("indentation of its new lines"), "{message}");
     // Literally there, but behind the line's indentation.
     let message = refuses(text, "go(c)", "go(c)\nlog(c)", "edit_no_occurrence_found");
     assert!(
-        message.contains("line 3") && message.contains("how deep"),
+        message.contains("line 3") && message.contains("indentation of its new lines"),
         "{message}"
     );
     let after = text.replace("go(c)", "go(c)\n        log(c)");
@@ -74,7 +74,7 @@ fn a_line_that_stands_for_code_left_out_is_not_written() {
 }
 
 #[test]
-fn the_answer_names_the_rung_and_shows_what_changed() {
+fn the_answer_names_the_tier_and_shows_what_changed() {
     let before = "fn f() {\n\tif x {\n\t\ty();\n\t}\n}\n";
     let after = "fn f() {\n\tif x {\n\t\tz();\n\t}\n}\n";
     let output = becomes(
@@ -86,17 +86,18 @@ fn the_answer_names_the_rung_and_shows_what_changed() {
     for piece in [
         "at line 2",
         "not there literally",
-        "indentation is shifted",
+        "indentation, blanks",
         "-\t\ty();",
         "+\t\tz();",
     ] {
         assert!(output.contains(piece), "{piece}: {output}");
     }
+    let before = "fn total() {\n\tif wanted(x) {\n\t\tprint(x);\n\t}\n}\n";
     let ws = Workspace::new().file("a.txt", before);
     let call = ws.tool("smart_edit").arguments(&arguments(
         &ws,
-        "fn f(){\n  if x{\n  y();",
-        "fn f(){\n  if x{\n  z();",
+        "fn totl() {\n\tif wanted(x) {\n\t\tprint(x);",
+        "fn totl() {\n\tif wanted(x) {\n\t\tprint(y);",
     ));
     let result = call
         .flags(&["--output", "result"])

@@ -3,13 +3,12 @@
 
 use super::nearest::{NearMatch, nearest};
 use super::{BuiltinTool, placeholder};
-use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
     Location, ToolError, ToolResult,
 };
 use gemini_tools_workspace::edit::{
-    Match, Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
+    Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
 };
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::read_at;
@@ -61,14 +60,6 @@ pub(super) struct Subject<'a> {
     pub(super) encoding: Encoding,
 }
 
-/// The file before the edit.
-pub(super) enum Before<'a> {
-    /// The file is not there, and is to be made.
-    Nothing,
-    /// The file is there, and is text, or is taken for it.
-    File(Subject<'a>),
-}
-
 impl Edit {
     pub(super) fn path(&self) -> String {
         show_path(self.place.path()).into_owned()
@@ -78,12 +69,13 @@ impl Edit {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
-    /// Checks what can be checked before anything is looked for.
-    pub(super) fn before<'t>(&self, target: &'t Target) -> Result<Before<'t>, ToolError> {
+    /// Checks what can be checked before anything is looked for. Returns `None` if the file is not
+    /// there, and is to be made.
+    pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
                 placeholder::check("new_string", &self.new, [])?;
-                Ok(Before::Nothing)
+                Ok(None)
             } else {
                 Err(ToolError::new(
                     ErrorKind::FileNotFound,
@@ -116,7 +108,7 @@ impl Edit {
         let encoding = self.encoding(current)?;
         let subject = Subject { current, encoding };
         self.check_new(&self.new, subject)?;
-        Ok(Before::File(subject))
+        Ok(Some(subject))
     }
 
     /// Checks that a new text has no placeholders that the file does not have.
@@ -154,7 +146,7 @@ impl Edit {
         })
     }
 
-    /// The plan to put the new text into literal places.
+    /// Plans to put the new text into literal places.
     pub(super) fn literal_plan(
         &self,
         subject: Subject<'_>,
@@ -173,7 +165,7 @@ impl Edit {
         self.plan(subject, replacement, notes, None)
     }
 
-    /// The plan to write a replacement.
+    /// Plans to write a replacement.
     pub(super) fn plan(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -267,7 +259,7 @@ impl Edit {
         current.size() <= NEAREST_BYTES && text.len() <= NEAREST_TEXT_BYTES
     }
 
-    /// A miss that teaches: what in the file is nearest, and how it differs.
+    /// Returns the error of a miss, which says what in the file is nearest, and how it differs.
     pub(super) fn not_found(&self, Subject { current, encoding }: Subject<'_>) -> ToolError {
         let mut message = format!(
             "old_string was not found in {}; nothing was changed.",
@@ -354,10 +346,7 @@ impl Edit {
     }
 
     pub(super) fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        super::location(&self.place)
     }
 
     pub(super) fn confirmation(
@@ -384,76 +373,27 @@ impl Edit {
         tool: &BuiltinTool,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let tier = match &plan {
-            Plan::Replace { tier, .. } => *tier,
-            Plan::Create => None,
-        };
-        let diff = if cx.wants_display || tier.is_some() {
+        let is_inexact = matches!(plan, Plan::Replace { tier: Some(_), .. });
+        let diff = if cx.wants_display || is_inexact {
             Some(self.file_diff(&plan, &target)?)
         } else {
             None
         };
         cx.cancel.check()?;
-        let origin = super::origin(tool, cx);
-        let target = target.kept(&self.workspace, &self.place, origin);
+        let other_names = super::other_names(&target);
+        let target = target.kept(&self.workspace, &self.place, super::origin(tool, cx));
         let result = match plan {
-            Plan::Create => {
-                let not_kept =
-                    target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
-                let mut text = NamedText::default();
-                text.push_str("Successfully created and wrote to new file: ");
-                text.push_path(self.place.path());
-                let size = gemini_tools_core::text::counted(self.new.len(), "byte");
-                text.push_str(&format!(". It has {size}."));
-                if let Some(note) = super::not_kept(not_kept) {
-                    text.push_str(" ");
-                    text.push_str(&note);
-                }
-                ToolResult::named(text).with_data("created", true)
-            }
+            Plan::Create => self.create(target)?,
             Plan::Replace {
                 replacement,
                 mut notes,
+                tier,
                 ..
             } => {
-                notes.extend(super::other_names(&target));
-                // A second handle on the same open file: the lock stays with the target.
-                let source = target.reopened().map_err(|e| self.fail(&e))?;
-                let written = &replacement;
-                let not_kept =
-                    target.commit(&self.place, move |file| written.write(&source, file))?;
-                notes.extend(super::not_kept(not_kept));
-                let count = replacement.matches.len();
-                // Gemini CLI's sentence, which has no singular.
-                let mut text = NamedText::default();
-                text.push_str("Successfully modified file: ");
-                text.push_path(self.place.path());
-                text.push_str(&format!(
-                    " ({count} replacements). The text was at {}.",
-                    line_list(&replacement.matches)
-                ));
-                for note in notes {
-                    text.push_str(" ");
-                    text.push_str(&note);
-                }
+                notes.extend(other_names);
                 // What was not asked for literally is shown.
-                if let (Some(_), Some(diff)) = (tier, &diff) {
-                    text.push_str("\nWhat changed:\n");
-                    text.push_str(&diff.file_diff);
-                }
-                let lines: Vec<u64> = replacement
-                    .matches
-                    .iter()
-                    .take(1000)
-                    .map(|m| m.line)
-                    .collect();
-                let result = ToolResult::named(text)
-                    .with_data("replacements", count)
-                    .with_data("lines", lines);
-                match tier {
-                    Some(tier) => result.with_data("found_by", tier),
-                    None => result,
-                }
+                let inexact = tier.zip(diff.as_ref());
+                self.replace(target, &replacement, notes, inexact)?
             }
         };
         Ok(match diff.filter(|_| cx.wants_display) {
@@ -461,20 +401,69 @@ impl Edit {
             None => result,
         })
     }
+
+    fn create(&self, target: Target) -> Result<ToolResult, ToolError> {
+        let not_kept = target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
+        let size = gemini_tools_core::text::counted(self.new.len(), "byte");
+        let mut after = format!(". It has {size}.");
+        super::push_notes(&mut after, super::not_kept(not_kept));
+        let before = "Successfully created and wrote to new file: ";
+        let text = super::about_path(before, self.place.path(), &after);
+        Ok(ToolResult::named(text).with_data("created", true))
+    }
+
+    /// Writes a replacement. `inexact` is the tier that has found the place, and the difference.
+    fn replace(
+        &self,
+        target: Target,
+        replacement: &Replacement,
+        notes: Vec<String>,
+        inexact: Option<(&'static str, &FileDiff)>,
+    ) -> Result<ToolResult, ToolError> {
+        // A second handle on the same open file: the lock stays with the target.
+        let source = target.reopened().map_err(|e| self.fail(&e))?;
+        let not_kept = target.commit(&self.place, move |file| replacement.write(&source, file))?;
+        let count = replacement.matches.len();
+        // Gemini CLI's sentence, which has no singular.
+        let mut after = format!(
+            " ({count} replacements). The text was at {}.",
+            line_list(replacement.matches.iter().map(|place| place.line))
+        );
+        super::push_notes(
+            &mut after,
+            notes.into_iter().chain(super::not_kept(not_kept)),
+        );
+        if let Some((_, diff)) = inexact {
+            after.push_str("\nWhat changed:\n");
+            after.push_str(&diff.file_diff);
+        }
+        let before = "Successfully modified file: ";
+        let text = super::about_path(before, self.place.path(), &after);
+        let lines = replacement.matches.iter().map(|place| place.line);
+        let result = ToolResult::named(text)
+            .with_data("replacements", count)
+            .with_data("lines", lines.take(1000).collect::<Vec<u64>>());
+        Ok(match inexact {
+            Some((tier, _)) => result.with_data("found_by", tier),
+            None => result,
+        })
+    }
 }
 
-pub(super) fn line_list(matches: &[Match]) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for found in matches.iter().take(LISTED_LINES) {
-        lines.push(format!("line {}", found.line));
+/// Lists line numbers, the first of them if there are many.
+pub(super) fn line_list(lines: impl ExactSizeIterator<Item = u64>) -> String {
+    let more = lines.len().saturating_sub(LISTED_LINES);
+    let mut list: Vec<String> = lines
+        .take(LISTED_LINES)
+        .map(|line| format!("line {line}"))
+        .collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
     }
-    if matches.len() > LISTED_LINES {
-        lines.push(format!("and {} more", matches.len() - LISTED_LINES));
-    }
-    lines.join(", ")
+    list.join(", ")
 }
 
-/// A text as one line for a description.
+/// Shortens a text to one line for a description.
 fn brief(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
     let short: String = line.chars().take(40).collect();

@@ -17,7 +17,7 @@ mod memory_hosts;
 mod nearest;
 mod needle;
 #[cfg(all(test, feature = "full"))]
-mod pages;
+mod pages_tests;
 mod placeholder;
 mod query;
 mod search;
@@ -34,7 +34,7 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Context, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
+    Args, Context, Location, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
 };
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
@@ -42,11 +42,12 @@ use gemini_tools_process::kept_answers;
 use gemini_tools_process::network::{Helper, Network};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
-use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
+use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde_json::{Value, json};
+use std::path::Path;
 #[cfg(feature = "full")]
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -164,7 +165,7 @@ impl ToolEnv {
     }
 }
 
-type Build = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
+type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
 /// Everything that is fixed about a built-in tool.
 #[derive(Debug)]
@@ -179,7 +180,7 @@ pub struct BuiltinTool {
     pub info: ToolInfo<'static>,
     /// The arguments besides the declared ones, and the help.
     pub usage: Usage<'static>,
-    build: Build,
+    build: BuildFn,
 }
 
 impl BuiltinTool {
@@ -265,7 +266,7 @@ fn register_tool(
     tool: &'static BuiltinTool,
     tool_env: &ToolEnv,
 ) -> Result<(), ToolError> {
-    registry.register(Registered {
+    registry.register(BoundTool {
         tool,
         schema: Schema::from_static(tool.schema()),
         tool_env: tool_env.clone(),
@@ -273,13 +274,13 @@ fn register_tool(
 }
 
 /// A built-in tool in its environment.
-struct Registered {
+struct BoundTool {
     tool: &'static BuiltinTool,
     schema: Schema,
     tool_env: ToolEnv,
 }
 
-impl Tool for Registered {
+impl Tool for BoundTool {
     fn name(&self) -> &str {
         self.tool.name
     }
@@ -328,6 +329,31 @@ fn node_modules_note(reports: &[WalkReport]) -> Option<String> {
         "directories"
     };
     (count > 0).then(|| format!("{count} node_modules {directories} left out"))
+}
+
+/// Returns the location of a call that is about one file or directory.
+fn location(place: &WorkspacePath) -> Vec<Location> {
+    vec![Location {
+        path: place.path().to_owned(),
+        line: None,
+    }]
+}
+
+/// Returns an answer with a path in it.
+fn about_path(before: &str, path: &Path, after: &str) -> NamedText {
+    let mut text = NamedText::default();
+    text.push_str(before);
+    text.push_path(path);
+    text.push_str(after);
+    text
+}
+
+/// Appends notes to an answer, each as a sentence of its own.
+fn push_notes(answer: &mut String, notes: impl IntoIterator<Item = String>) {
+    for note in notes {
+        answer.push(' ');
+        answer.push_str(&note);
+    }
 }
 
 /// Returns the origin of a tool's change, for the journal.

@@ -88,7 +88,7 @@ fn same_but_for(
         .collect()
 }
 
-/// The places whose lines are most alike.
+/// Returns the places whose lines are most alike.
 fn alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
     let wanted: Vec<&str> = old.lines().collect();
     let Some((anchor, longest)) = wanted

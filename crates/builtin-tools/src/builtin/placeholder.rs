@@ -1,69 +1,13 @@
-//! Lines of a new text that stand for code which was left out, such as `(rest of methods ...)`:
-//! written to a file, they take the place of that code.
-//!
-//! A line counts only if it says nothing else: without the marks of a comment and brackets around
-//! it, it is a short phrase such as `rest of the code`, and dots are behind that, or on both
-//! sides. Dots alone are ordinary text, and so is a comment without dots.
+//! The check of a new text for placeholders such as `(rest of methods ...)`: written to a file,
+//! they would take the place of the code that they stand for.
 
+use crate::edit_match::omission;
 use gemini_tools_core::tool::ToolError;
 use std::collections::HashSet;
 
-/// Marks that begin or end a comment.
-const MARKS: [&str; 12] = [
-    "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
-];
-
-/// Words for text that is left out; also in the plural.
-const THINGS: [&str; 9] = [
-    "code",
-    "method",
-    "function",
-    "class",
-    "file",
-    "implementation",
-    "import",
-    "test",
-    "content",
-];
-
-/// A placeholder in a form in which two that say the same are the same; `None` for any other
-/// line.
+/// Returns the phrase of a placeholder. Dots alone are ordinary text.
 fn placeholder(line: &str) -> Option<String> {
-    let line = line.trim();
-    let mut bare = line;
-    while let Some(inner) = MARKS.iter().find_map(|mark| {
-        bare.strip_prefix(mark)
-            .or_else(|| bare.strip_suffix(mark))
-            .map(str::trim)
-    }) {
-        bare = inner;
-    }
-    for (open, close) in [('(', ')'), ('[', ']'), ('<', '>')] {
-        let inner = bare.strip_prefix(open).and_then(|b| b.strip_suffix(close));
-        bare = inner.map_or(bare, str::trim);
-    }
-    let dots = ['.', '…'];
-    if !bare.ends_with("...") && !bare.ends_with('…') {
-        return None;
-    }
-    let before = &bare[..bare.len() - bare.trim_start_matches(dots).len()];
-    if !before.is_empty() && !before.starts_with("...") && !before.starts_with('…') {
-        return None;
-    }
-    let phrase = bare.trim_matches(dots).to_lowercase();
-    let words: Vec<&str> = phrase.split_whitespace().collect();
-    let is_thing = |word: &str| {
-        let one = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
-        THINGS.iter().any(|thing| one.contains(&Some(thing)))
-    };
-    let is_one = match words.strip_prefix(&["the"]).unwrap_or(&words) {
-        ["rest", "of"] | ["rest", "of", "the"] => true,
-        ["rest", "of", "the", thing]
-        | ["rest", "of", thing]
-        | ["existing" | "unchanged", thing] => is_thing(thing),
-        _ => false,
-    };
-    is_one.then(|| words.join(" "))
+    omission(line).filter(|phrase| !phrase.is_empty())
 }
 
 /// Refuses a new text with a placeholder that is in none of the texts it takes the place of.
@@ -100,58 +44,7 @@ pub(super) fn check<'t>(
 
 #[cfg(test)]
 mod tests {
-    use super::{check, placeholder};
-
-    #[test]
-    fn what_stands_for_code_is_told_from_ordinary_text() {
-        for line in [
-            "(rest of methods ...)",
-            "  // ... existing code ...",
-            "// rest of ...",
-            "    # ... rest of the function ...",
-            "// rest of methods...",
-            "/* ... Rest of the implementation ... */",
-            "<!-- ... rest of the file ... -->",
-            "{/* … existing code … */}",
-            "... unchanged code ...",
-            "unchanged methods ...",
-            "// The rest of the class…",
-        ] {
-            assert!(placeholder(line).is_some(), "{line}");
-        }
-        for line in [
-            "...",
-            "// ...",
-            "    ...",
-            "fn f(...args) {}",
-            "const [first, ...rest] = list;",
-            "f(existing, ...other);",
-            "return { ...previous, code };",
-            "The rest of the day was sunny...",
-            "// Remaining time in seconds",
-            "# Loads the rest of the file",
-            "// the rest of the code reads this flag before it starts, so it is set here...",
-            "# existing code is kept",
-            "// Other methods are in base.rs",
-            "print('Loading code...')",
-            "println!(\"rest of the code ...\");",
-            "rest of the code unchanged",
-            "## Unchanged",
-            "same...",
-            "# rest of the code unchanged",
-            "// Other fields remain unchanged",
-            "# Existing tests unchanged",
-            "* Existing files remain unchanged.",
-            " * Existing fields stay the same.",
-            "## Other Sections ...",
-            "Remaining test cases...",
-            "The rest of the code is in lib.rs ...",
-            "... rest of the code",
-            "existing code.",
-        ] {
-            assert_eq!(placeholder(line), None, "{line}");
-        }
-    }
+    use super::check;
 
     #[test]
     fn only_a_placeholder_that_is_new_is_refused() {

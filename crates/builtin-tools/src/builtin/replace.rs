@@ -1,6 +1,6 @@
 //! `replace`: an exact text in one file, for another.
 
-use super::edit::{Before, Edit, Plan, line_list};
+use super::edit::{Edit, Plan, line_list};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
@@ -129,9 +129,8 @@ fn build(
 impl Call {
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         let edit = &self.edit;
-        let subject = match edit.before(target)? {
-            Before::Nothing => return Ok(Plan::Create),
-            Before::File(subject) => subject,
+        let Some(subject) = edit.subject(target)? else {
+            return Ok(Plan::Create);
         };
         let found = edit.find(subject, &edit.old, &cx.cancel)?;
         if found.matches.is_empty() {
@@ -150,7 +149,7 @@ impl Call {
                 format!(
                     "old_string occurs {times} in {}, not {expected}: at {}; nothing was changed.",
                     self.edit.path(),
-                    line_list(&found.matches)
+                    line_list(found.matches.iter().map(|place| place.line))
                 ),
             )
             .with_hint(if (count as f64) > expected {

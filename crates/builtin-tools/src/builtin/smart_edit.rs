@@ -6,7 +6,7 @@
 #[cfg(feature = "full")]
 mod correction;
 
-use super::edit::{Before, Edit, Plan, Subject, line_list};
+use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, ToolEnv};
 use crate::edit_match::{EditMatch, MatchTier, NoMatch, behind, find_place, unit_of};
 #[cfg(feature = "full")]
@@ -24,9 +24,6 @@ use std::sync::Arc;
 
 /// No further than this is looked for the beginning of a place's line.
 const FAR_BYTES: u64 = 4096;
-
-/// Lines that a message lists.
-const LISTED_LINES: usize = 20;
 
 /// Larger files are not sent to a model.
 const MODEL_CHARS: usize = 400_000;
@@ -132,11 +129,11 @@ fn build(
 }
 
 impl Call {
-    /// The plan, by edit matching alone.
+    /// Plans the edit by edit matching alone.
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
-        match self.edit.before(target)? {
-            Before::Nothing => Ok(Plan::Create),
-            Before::File(subject) => self.matched(subject, &self.edit.old, &self.edit.new, cx),
+        match self.edit.subject(target)? {
+            None => Ok(Plan::Create),
+            Some(subject) => self.matched(subject, &self.edit.old, &self.edit.new, cx),
         }
     }
 
@@ -160,14 +157,25 @@ impl Call {
                 return Err(ambiguous(format!(
                     "old_string occurs {times} in {}: at {}; nothing was changed.",
                     self.edit.path(),
-                    line_list(several)
+                    line_list(several.iter().map(|place| place.line))
                 )));
             }
         }
-        let is_comparable = [old, new]
+        self.inexact_plan(subject, old, new, cx)
+    }
+
+    /// Finds a text that is not there literally.
+    fn inexact_plan(
+        &self,
+        subject: Subject<'_>,
+        old: &str,
+        new: &str,
+        cx: &Context,
+    ) -> Result<Plan, ToolError> {
+        let are_comparable = [old, new]
             .iter()
             .all(|text| Edit::is_comparable(subject.current, text));
-        let text = if is_comparable {
+        let text = if are_comparable {
             self.text(subject)?
         } else {
             None
@@ -179,31 +187,30 @@ impl Call {
             Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
             Err(NoMatch::Nothing) => Err(self.edit.not_found(subject)),
             Err(NoMatch::Several(tier, lines)) => {
-                let shown: Vec<String> = lines
-                    .iter()
-                    .take(LISTED_LINES)
-                    .map(|line| format!("line {line}"))
-                    .collect();
+                let places = gemini_tools_core::text::counted(lines.len(), "place");
                 Err(ambiguous(format!(
-                    "old_string is not in {} literally; it fits {} if one looks past this: {} \
-                     (at {}). Nothing was changed.",
+                    "old_string is not in {} literally; it fits {places} if one looks past this: \
+                     {} (at {}). Nothing was changed.",
                     self.edit.path(),
-                    gemini_tools_core::text::counted(lines.len(), "place"),
                     tier.describe(),
-                    shown.join(", ")
+                    line_list(lines.iter().map(|line| *line as u64))
                 )))
             }
-            Err(NoMatch::Unclear(tier, line, why)) => Err(ToolError::new(
-                ErrorKind::EditNoOccurrenceFound,
-                format!(
-                    "old_string is not in {} literally. It resembles line {line} and after ({}), \
-                     but {why}; nothing was changed.",
-                    self.edit.path(),
-                    tier.describe()
-                ),
-            )
-            .with_hint("Copy the text exactly as the file has it, with all whitespace.")),
+            Err(NoMatch::Unclear(tier, line, why)) => Err(self.unclear(tier, line, why)),
         }
+    }
+
+    fn unclear(&self, tier: MatchTier, line: usize, why: &str) -> ToolError {
+        ToolError::new(
+            ErrorKind::EditNoOccurrenceFound,
+            format!(
+                "old_string is not in {} literally. It resembles line {line} and after ({}), but \
+                 {why}; nothing was changed.",
+                self.edit.path(),
+                tier.describe()
+            ),
+        )
+        .with_hint("Copy the text exactly as the file has it, with all whitespace.")
     }
 
     /// Returns the whole file as text, if it is not too large and would come back to the byte.
@@ -246,7 +253,7 @@ impl Call {
             .plan(subject, replacement, vec![note], Some(hit.tier.name()))
     }
 
-    /// The new text for a literal place, with its lines as deep as they belong.
+    /// Returns the new text for a literal place, with its lines as deep as they belong.
     fn placed<'t>(
         &self,
         subject: Subject<'_>,

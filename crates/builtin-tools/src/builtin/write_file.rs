@@ -1,7 +1,6 @@
 //! `write_file`: the whole content of one file.
 
 use super::{BuiltinTool, ToolEnv, placeholder};
-use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Limit,
     Location, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
@@ -196,10 +195,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        super::location(&self.place)
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
@@ -234,15 +230,12 @@ impl ToolInvocation for Call {
         } else {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
-        let mut text = NamedText::default();
-        text.push_str(&format!("Successfully {done}: "));
-        text.push_path(self.place.path());
         let size = super::counted(plan.bytes.len(), "byte");
-        text.push_str(&format!(". It has {size}{kept}."));
-        for note in others.into_iter().chain(super::not_kept(not_kept)) {
-            text.push_str(" ");
-            text.push_str(&note);
-        }
+        let mut after = format!(". It has {size}{kept}.");
+        let notes = others.into_iter().chain(super::not_kept(not_kept));
+        super::push_notes(&mut after, notes);
+        let before = format!("Successfully {done}: ");
+        let text = super::about_path(&before, self.place.path(), &after);
         let mut result = ToolResult::named(text)
             .with_data("created", is_new)
             .with_data("bytes", plan.bytes.len());

@@ -1,192 +1,132 @@
-//! The lines of a text, with where they are.
+//! Texts by lines: that of the file, and those of a model.
 
 use std::ops::Range;
 
-/// A text by lines.
+/// The text of a file by lines.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(super) struct FileLines<'a> {
     /// Whole text.
     pub(super) text: &'a str,
-    /// Range of each line's content, without its end and without blanks before that.
-    pub(super) content: Vec<Range<usize>>,
-    /// End of each line, its line end included.
-    pub(super) ends: Vec<usize>,
+    /// Range of each line, without its line end.
+    lines: Vec<Range<usize>>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let (mut content, mut ends) = (Vec::new(), Vec::new());
+impl<'a> FileLines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut lines = Vec::new();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            let trimmed = line.trim_end_matches(['\n', '\r', ' ', '\t']);
-            content.push(start..start + trimmed.len());
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            let content = content.strip_suffix('\r').unwrap_or(content);
+            lines.push(start..start + content.len());
             start += line.len();
-            ends.push(start);
         }
-        Self {
-            text,
-            content,
-            ends,
-        }
+        Self { text, lines }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.content.len()
+        self.lines.len()
     }
 
-    /// A line's content.
-    pub(super) fn line(&self, i: usize) -> &'a str {
-        &self.text[self.content[i].clone()]
+    /// Returns the number of the line that a byte is in.
+    pub(super) fn line_of(&self, byte: usize) -> usize {
+        self.lines.partition_point(|line| line.start <= byte) - 1
+    }
+
+    /// Returns the range of a line without its line end.
+    pub(super) fn range(&self, line: usize) -> Range<usize> {
+        self.lines[line].clone()
+    }
+
+    /// Returns a line without its line end.
+    pub(super) fn whole(&self, line: usize) -> &'a str {
+        &self.text[self.range(line)]
+    }
+
+    /// Returns a line without the blanks at its end.
+    pub(super) fn line(&self, line: usize) -> &'a str {
+        trim_end(self.whole(line))
+    }
+
+    /// Returns the byte after a line's end.
+    pub(super) fn end(&self, line: usize) -> usize {
+        let next = self.lines.get(line + 1);
+        next.map_or(self.text.len(), |next| next.start)
+    }
+
+    /// Counts the blank lines directly before a line.
+    pub(super) fn blank_before(&self, line: usize) -> usize {
+        let is_blank = |line: &usize| self.line(*line).is_empty();
+        (0..line).rev().take_while(is_blank).count()
+    }
+
+    /// Counts the blank lines directly after a line.
+    pub(super) fn blank_after(&self, line: usize) -> usize {
+        let is_blank = |line: &usize| self.line(*line).is_empty();
+        (line + 1..self.len()).take_while(is_blank).count()
     }
 
     /// Returns the unit of the lines' indentation.
     pub(super) fn unit(&self) -> String {
-        let lines = (0..self.len()).map(|i| self.line(i));
-        super::depth::unit_of(lines).unwrap_or_else(|| "    ".to_owned())
-    }
-
-    /// From the first byte of line `first` to the end of line `last`'s content, with the blanks
-    /// before its line end.
-    pub(super) fn region(&self, first: usize, last: usize) -> Range<usize> {
-        self.content[first].start..self.visible_end(last)
-    }
-
-    /// The end of a line without its line end.
-    pub(super) fn visible_end(&self, i: usize) -> usize {
-        let whole = &self.text[..self.ends[i]];
-        let whole = whole.strip_suffix('\n').unwrap_or(whole);
-        whole.strip_suffix('\r').unwrap_or(whole).len()
-    }
-
-    /// A line with the blanks at its end, without its line end.
-    pub(super) fn whole(&self, i: usize) -> &'a str {
-        &self.text[self.content[i].start..self.visible_end(i)]
+        super::depth::unit_of(self.text.lines()).unwrap_or_else(|| "    ".to_owned())
     }
 }
 
-/// Returns the line end around a place: that of the place itself, else the commonest of the text.
-pub(super) fn line_end(text: &str, place: Range<usize>) -> &'static str {
-    let count = |part: &str| {
-        let crlf = part.matches("\r\n").count();
-        (crlf, part.matches('\n').count() - crlf)
-    };
-    let (mut crlf, mut lf) = count(&text[place]);
-    if crlf + lf == 0 {
-        (crlf, lf) = count(text);
-    }
-    if crlf > lf { "\r\n" } else { "\n" }
-}
-
-/// A line's indentation.
-pub(super) fn indentation(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-}
-
-/// A text of a model as lines, without carriage returns and without its last line feed.
-#[derive(Debug, Clone)]
-pub(super) struct ModelLines<'a> {
-    /// As they are written.
-    raw: Vec<&'a str>,
-    /// From the first line that is not blank to the last.
-    core: Range<usize>,
-}
-
-/// The lines of both texts that count at a place, without blanks at their ends.
+/// A text of a model by lines, without carriage returns.
 #[derive(Debug)]
-pub(super) struct Fitted<'a> {
-    pub(super) old: Vec<&'a str>,
-    pub(super) new: Vec<&'a str>,
-    raw_old: Vec<&'a str>,
-    raw_new: Vec<&'a str>,
-    /// Blank lines of the old text before and behind its core that are in the file too.
-    pub(super) before: usize,
-    pub(super) after: usize,
-}
-
-fn trimmed(line: &str) -> &str {
-    line.trim_end_matches([' ', '\t'])
+pub(super) struct ModelLines<'a> {
+    /// Number of blank lines at the beginning.
+    pub(super) blank_before: usize,
+    /// The lines from the first that is not blank to the last.
+    pub(super) lines: Vec<&'a str>,
+    /// Number of blank lines at the end.
+    pub(super) blank_after: usize,
 }
 
 impl<'a> ModelLines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let raw: Vec<&str> = if text.is_empty() {
-            Vec::new()
-        } else {
-            text.split('\n')
-                .map(|line| line.strip_suffix('\r').unwrap_or(line))
-                .collect()
-        };
-        let is_content = |line: &&str| !trimmed(line).is_empty();
-        let first = raw.iter().position(is_content).unwrap_or(raw.len());
-        let end = raw.iter().rposition(is_content).map_or(first, |i| i + 1);
+    /// Takes apart the old and the new text. A line end behind the old one ends its last line, and
+    /// so does one behind the new one then, or if `is_new_ended`.
+    pub(super) fn pair(old: &'a str, new: &'a str, is_new_ended: bool) -> (Self, Self) {
+        let is_new_ended = is_new_ended || old.ends_with('\n');
+        let end = |text: &'a str| text.strip_suffix('\n').unwrap_or(text);
+        (
+            Self::new(end(old)),
+            Self::new(if is_new_ended { end(new) } else { new }),
+        )
+    }
+
+    fn new(text: &'a str) -> Self {
+        let mut lines: Vec<&str> = text
+            .split('\n')
+            .map(|line| line.strip_suffix('\r').unwrap_or(line))
+            .collect();
+        if text.is_empty() {
+            lines.clear();
+        }
+        let is_blank = |line: &&&str| trim_end(line).is_empty();
+        let blank_after = lines.iter().rev().take_while(is_blank).count();
+        lines.truncate(lines.len() - blank_after);
+        let blank_before = lines.iter().take_while(is_blank).count();
+        lines.drain(..blank_before);
         Self {
-            raw,
-            core: first..end,
+            blank_before,
+            lines,
+            blank_after,
         }
     }
 
-    /// The lines from the first that is not blank to the last, without blanks at their ends.
-    pub(super) fn core(&self) -> Vec<&'a str> {
-        self.raw[self.core.clone()]
-            .iter()
-            .map(|line| trimmed(line))
-            .collect()
-    }
-
-    /// The old text, whose core is on lines `first` to `last` of the file, and the new one:
-    /// blank lines at either end that are too many are taken off both.
-    pub(super) fn fit(
-        &self,
-        new: &Self,
-        file: &Lines<'_>,
-        first: usize,
-        last: usize,
-    ) -> Fitted<'a> {
-        let is_blank = |i: &usize| file.content[*i].is_empty();
-        let blank_before = (0..first).rev().take_while(is_blank).count();
-        let blank_after = (last + 1..file.len()).take_while(is_blank).count();
-        let (own_before, own_after) = (self.core.start, self.raw.len() - self.core.end);
-        let (before, after) = (own_before.min(blank_before), own_after.min(blank_after));
-        let raw_old = &self.raw[self.core.start - before..self.core.end + after];
-        let (new_before, new_after) = if new.core.is_empty() {
-            (0, 0)
-        } else {
-            (new.core.start, new.raw.len() - new.core.end)
-        };
-        // What stays in the old text stays in the new one.
-        let skipped = (own_before - before).min(new_before.saturating_sub(before));
-        let dropped = (own_after - after).min(new_after.saturating_sub(after));
-        let raw_new = &new.raw[skipped..new.raw.len() - dropped];
-        let trim = |lines: &[&'a str]| lines.iter().map(|line| trimmed(line)).collect();
-        Fitted {
-            old: trim(raw_old),
-            new: trim(raw_new),
-            raw_old: raw_old.to_vec(),
-            raw_new: raw_new.to_vec(),
-            before,
-            after,
-        }
+    /// Returns the lines without the blanks at their ends.
+    pub(super) fn trimmed(&self) -> Vec<&'a str> {
+        self.lines.iter().map(|line| trim_end(line)).collect()
     }
 }
 
-impl<'a> Fitted<'a> {
-    /// The text of a line that both texts have: the file's, unless the edit is about the
-    /// blanks at its end.
-    pub(super) fn kept(&self, old: usize, new: usize, file: &str) -> String {
-        let blanks_behind = |line: &'_ str| line.len() - trimmed(line).len();
-        let before = &self.raw_old[old][self.old[old].len()..];
-        let after = self.blanks_behind(new);
-        let (content, behind) = file.split_at(file.len() - blanks_behind(file));
-        if before != after && before == behind {
-            format!("{content}{after}")
-        } else {
-            file.to_owned()
-        }
-    }
+/// Returns a line without the blanks at its end.
+pub(super) fn trim_end(line: &str) -> &str {
+    line.trim_end_matches(['\r', ' ', '\t'])
+}
 
-    /// Returns the blanks behind the content of a line of the new text.
-    pub(super) fn blanks_behind(&self, new: usize) -> &'a str {
-        &self.raw_new[new][self.new[new].len()..]
-    }
+/// Returns a line's indentation.
+pub(super) fn indentation(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }

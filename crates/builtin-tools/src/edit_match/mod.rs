@@ -3,53 +3,48 @@
 //!
 //! # How it works
 //!
-//! `find_place` tries the tiers of `MatchTier`, from strict to lenient:
+//! [`find_place`] tries the tiers of [`MatchTier`], from strict to lenient:
 //!
-//! 1. `mapped` compares the texts in a form without the differences between line ends and without
-//!    blanks at the end of lines.
-//! 2. `indent` compares lines without their indentation, which must differ in the same way for all.
-//! 3. Both again, with characters that look alike taken for the same.
-//! 4. All of this again, once without line numbers before the lines, and once with one level of
-//!    backslashes taken off.
-//! 5. `anchored` compares line by line; lines that the edit only quotes may differ a little, and
+//! 1. `exact` compares the texts in a form without blanks and with one of the characters that look
+//!    alike. A place that is not whole lines must have the old text's blanks.
+//! 2. The same without line numbers before the lines, and with one level of backslashes taken off.
+//! 3. `anchored` compares line by line; lines that the edit only quotes may differ a little, and
 //!    what it changes or takes away must be in the file as the old text has it.
 //!
 //! The first tier that finds something decides. One place is the result; with two the search ends,
 //! because a more lenient tier can't know better, and no edit is better than a wrong one.
 //!
-//! A place is not overwritten by the new text as it is. What the old and the new text have in
-//! common stays as it is in the file, to the byte, so a wrong blank in a line that the model only
+//! A place is not overwritten by the new text as it is. `merge` keeps what the old and the new text
+//! have in common as it is in the file, to the byte, so a wrong blank in a line that the model only
 //! quoted does no harm. Only what differs between them is put in, with the line ends of the lines
-//! around it, and as deep as `depth` finds out. If `depth` can read the new indentation in more than
-//! one way, the edit is refused as unclear.
+//! around it, and as deep as `depth` finds out. If `depth` can't tell, the edit is refused as
+//! unclear.
 //!
 //! This module works on text and knows no files and no tools. Finding a text literally is not here,
 //! but in [`gemini_tools_workspace::edit`], which is asked before.
 
 mod anchored;
 mod depth;
-mod indent;
+mod exact;
+mod form;
 mod lines;
-mod mapped;
-mod normal;
+mod merge;
+mod omission;
 #[cfg(test)]
-mod tiers;
+mod tiers_tests;
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::line_endings::fitted;
-use std::cell::OnceCell;
+use std::ops::Range;
 
 pub(crate) use depth::behind;
-pub(crate) use normal::{plain, unescape};
+pub(crate) use form::{plain, unescape};
+pub(crate) use omission::omission;
 
-/// The distance of a text from that in the file, from strict to lenient. From strict to lenient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The distance of a text from that in the file, from strict to lenient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchTier {
-    /// Line ends, blanks at the end of lines, line feeds at either end of the text.
-    LineEnds,
-    /// Every line is indented by more or less, or by tabs for blanks.
-    Indentation,
-    /// Quotes, dashes, blanks and other characters that look alike.
+    /// Blanks, line ends, quotes, dashes and other characters that look alike.
     LookAlikes,
     /// Numbers before the lines.
     LineNumbers,
@@ -61,9 +56,7 @@ pub(crate) enum MatchTier {
 
 impl MatchTier {
     /// Every tier, from strict to lenient.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::LineEnds,
-        Self::Indentation,
+    pub(crate) const ALL: [Self; 4] = [
         Self::LookAlikes,
         Self::LineNumbers,
         Self::Escapes,
@@ -73,24 +66,22 @@ impl MatchTier {
     /// Describes the difference, for people and models.
     pub(crate) fn describe(self) -> &'static str {
         match self {
-            MatchTier::LineEnds => "line ends or blanks at the end of lines differ",
-            MatchTier::Indentation => "the indentation is shifted",
-            MatchTier::LookAlikes => "quotes, dashes or other characters look alike",
-            MatchTier::LineNumbers => "line numbers are before the lines",
-            MatchTier::Escapes => "the text is escaped once too often",
-            MatchTier::Anchored => "lines that stay differ a little",
+            Self::LookAlikes => {
+                "indentation, blanks, line ends or characters that look alike differ"
+            }
+            Self::LineNumbers => "line numbers are before the lines",
+            Self::Escapes => "the text is escaped once too often",
+            Self::Anchored => "lines that stay differ a little",
         }
     }
 
-    /// A short name for programs.
+    /// Returns a short name for programs.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            MatchTier::LineEnds => "line_ends",
-            MatchTier::Indentation => "indentation",
-            MatchTier::LookAlikes => "look_alikes",
-            MatchTier::LineNumbers => "line_numbers",
-            MatchTier::Escapes => "escapes",
-            MatchTier::Anchored => "anchored",
+            Self::LookAlikes => "look_alikes",
+            Self::LineNumbers => "line_numbers",
+            Self::Escapes => "escapes",
+            Self::Anchored => "anchored",
         }
     }
 }
@@ -120,11 +111,13 @@ pub(crate) enum NoMatch {
 }
 
 /// The result of a tier.
-pub(super) enum Found {
+enum Outcome {
     Nothing,
-    One(EditMatch),
-    /// First bytes.
+    /// A place, and what is to be there, with line feeds for line ends.
+    One(Range<usize>, String),
+    /// The first bytes of several places.
     Several(Vec<usize>),
+    /// The first byte of a place, and why its new content is not clear.
     Unclear(usize, &'static str),
 }
 
@@ -133,10 +126,7 @@ pub(crate) fn unit_of(text: &str) -> Option<String> {
     depth::unit_of(text.lines())
 }
 
-/// A function that changes both texts of an edit, if there is something to change.
-type Change = fn(&str, &str) -> Option<(String, String)>;
-
-/// Tries the given tiers from strict to lenient until one holds.
+/// Tries the given tiers from strict to lenient until one finds something.
 ///
 /// # Errors
 ///
@@ -148,73 +138,46 @@ pub(crate) fn find_place(
     tiers: &[MatchTier],
     cancel: &Cancellation,
 ) -> Result<Result<EditMatch, NoMatch>, ToolError> {
-    let find = |old: &str, new: &str, by| find_literally(text, old, new, by, tiers);
-    if let Some(outcome) = find(old, new, None) {
-        return Ok(outcome);
-    }
-    cancel.check()?;
-    let changes: [(MatchTier, Change); 2] = [
-        (MatchTier::LineNumbers, normal::without_line_numbers),
-        (MatchTier::Escapes, normal::unescaped),
+    let file = lines::FileLines::new(text);
+    let variants = [
+        (
+            MatchTier::LookAlikes,
+            Some((old.to_owned(), new.to_owned())),
+        ),
+        (MatchTier::LineNumbers, form::without_line_numbers(old, new)),
+        (MatchTier::Escapes, form::without_escapes(old, new)),
     ];
-    for (tier, change) in changes {
-        if tiers.contains(&tier)
-            && let Some((old, new)) = change(old, new)
-            && let Some(outcome) = find(&old, &new, Some(tier))
+    let haystack = exact::Haystack::new(&file);
+    for (tier, variant) in variants {
+        cancel.check()?;
+        if let Some((old, new)) = variant.filter(|_| tiers.contains(&tier))
+            && let Some(result) = result(text, tier, haystack.find(&old, &new))
         {
-            return Ok(outcome);
+            return Ok(result);
         }
     }
+    drop(haystack);
     if !tiers.contains(&MatchTier::Anchored) {
         return Ok(Err(NoMatch::Nothing));
     }
-    let file = lines::Lines::of(text);
-    let found = anchored::find(&file, old, new, cancel)?;
-    Ok(outcome(text, MatchTier::Anchored, found).unwrap_or(Err(NoMatch::Nothing)))
-}
-
-/// Tries the tiers on which every character of the old text counts. `by` is the tier that has
-/// changed the texts before.
-fn find_literally(
-    text: &str,
-    old: &str,
-    new: &str,
-    by: Option<MatchTier>,
-    tiers: &[MatchTier],
-) -> Option<Result<EditMatch, NoMatch>> {
-    // Made when they are needed: together with the first attempt they could take too much memory.
-    let file = OnceCell::new();
-    let mapped = |level| mapped::find(text, old, new, level);
-    let indent = |level| {
-        let file = file.get_or_init(|| lines::Lines::of(text));
-        indent::find(file, old, new, level)
-    };
-    let attempts: [(MatchTier, &dyn Fn() -> Found); 4] = [
-        (MatchTier::LineEnds, &|| mapped(normal::Level::Plain)),
-        (MatchTier::Indentation, &|| indent(normal::Level::Plain)),
-        (MatchTier::LookAlikes, &|| mapped(normal::Level::LookAlike)),
-        (MatchTier::LookAlikes, &|| indent(normal::Level::LookAlike)),
-    ];
-    let mut attempts = attempts.iter().filter(|(own, _)| tiers.contains(own));
-    attempts.find_map(|(own, find)| outcome(text, by.map_or(*own, |by| by.max(*own)), find()))
+    let outcome = anchored::find(&file, old, new, cancel)?;
+    Ok(result(text, MatchTier::Anchored, outcome).unwrap_or(Err(NoMatch::Nothing)))
 }
 
 /// Returns the result of a tier; `None` to go on with the next one.
-fn outcome(text: &str, tier: MatchTier, found: Found) -> Option<Result<EditMatch, NoMatch>> {
+fn result(text: &str, tier: MatchTier, outcome: Outcome) -> Option<Result<EditMatch, NoMatch>> {
     let line = |at: &usize| text[..*at].matches('\n').count() + 1;
-    match found {
-        Found::Nothing => None,
-        Found::One(mut hit) => {
-            hit.tier = tier;
-            hit.replacement = fitted(text, hit.start..hit.end, &hit.replacement);
-            Some(Ok(hit))
-        }
-        Found::Several(starts) => Some(Err(NoMatch::Several(
+    Some(match outcome {
+        Outcome::Nothing => return None,
+        Outcome::One(range, new) => Ok(EditMatch {
+            start: range.start,
+            end: range.end,
+            replacement: fitted(text, range, &new),
             tier,
-            starts.iter().map(line).collect(),
-        ))),
-        Found::Unclear(at, why) => Some(Err(NoMatch::Unclear(tier, line(&at), why))),
-    }
+        }),
+        Outcome::Several(starts) => Err(NoMatch::Several(tier, starts.iter().map(line).collect())),
+        Outcome::Unclear(at, why) => Err(NoMatch::Unclear(tier, line(&at), why)),
+    })
 }
 
 #[cfg(test)]
@@ -243,29 +206,29 @@ mod tests {
     fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
         let text = "a  \r\nb\r\nc\t\r\nd";
         gives(
-            MatchTier::LineEnds,
+            MatchTier::LookAlikes,
             text,
             "a\nb \nc",
             "a\nB\nB2\nc",
             "a  \r\nB\r\nB2\r\nc\t\r\nd",
         );
         gives(
-            MatchTier::LineEnds,
+            MatchTier::LookAlikes,
             "a\nb",
             "\n\na\nb\n\n",
             "\n\na\nx\n\n",
             "a\nx",
         );
         gives(
-            MatchTier::LineEnds,
+            MatchTier::LookAlikes,
             "a \nb\r\nc\nd",
             "a\nb\nc",
             "a\nb\nx\nC",
             "a \nb\r\nx\nC\nd",
         );
-        gives(MatchTier::LineEnds, "a \nb\nc\n", "a\nb\n", "", "c\n");
+        gives(MatchTier::LookAlikes, "a \nb\nc\n", "a\nb\n", "", "c\n");
         gives(
-            MatchTier::LineEnds,
+            MatchTier::LookAlikes,
             "a \nb\nc\n",
             "a\r\nb\r\n",
             "a\r\nx\r\ny\r\n",
@@ -277,14 +240,14 @@ mod tests {
     fn a_shifted_text_is_shifted_back() {
         let text = "def f():\n    if x:\n        y()\n    z()\n";
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             text,
             "if x:\n    y()\n",
             "if x:\n    y()\n    w()\n",
             "def f():\n    if x:\n        y()\n        w()\n    z()\n",
         );
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             "\tif (x) {\n\t\ty();\n\t}\n",
             "    if (x) {\n        y();\n    }",
             "    if (x) {\n        if (z) {\n            y();\n        }\n    }",
@@ -295,21 +258,21 @@ mod tests {
     #[test]
     fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    c()\n",
             "    log()\n    stop()\nstop()\nc()",
             "        log()\n        stop()\n    stop()\n    d()\n    c()",
             "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    d()\n    c()\n",
         );
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        z()\n",
             "    if b:\n        x()\n    else:\n        y()\nelse:\n    z()",
             "        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()",
             "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()\n",
         );
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    c();\n}\n",
             "    if (a) {\n        x();\n    }\n}\nc();",
             "        if (a) {\n            x();\n        }\n    }\n    d();\n    c();",
@@ -320,7 +283,7 @@ mod tests {
     #[test]
     fn lines_that_stay_keep_their_ends_where_those_differ() {
         gives(
-            MatchTier::Indentation,
+            MatchTier::LookAlikes,
             "    if (x) {\n        y();\r\n        z();\n    }\n",
             "if (x) {\n    y();\n    z();\n}",
             "if (x) {\n    y();\n    w();\n}",
@@ -396,7 +359,7 @@ mod tests {
         let twice = "a  \nb\n\na \nb\n";
         assert_eq!(
             edit(twice, "a\nb", "c"),
-            Err(NoMatch::Several(MatchTier::LineEnds, vec![1, 4]))
+            Err(NoMatch::Several(MatchTier::LookAlikes, vec![1, 4]))
         );
         assert_eq!(edit("x\ny\n", "something else", "z"), Err(NoMatch::Nothing));
     }

@@ -1,7 +1,7 @@
 //! The correction of an edit by a model, which `serve_tools --connect` asks.
 
 use super::super::ToolEnv;
-use super::super::edit::{Before, Plan};
+use super::super::edit::Plan;
 use super::Call;
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::network::Network;
@@ -38,33 +38,24 @@ impl Corrector {
 }
 
 impl Call {
-    /// The plan, with a correction by a model where edit matching does not reach.
+    /// Returns the plan, with a correction by a model where edit matching does not reach.
     pub(super) fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         let miss = match self.plan(target, cx) {
-            Err(e) if is_miss(e.kind) => e,
+            Err(e) if is_miss(e.kind) && self.may_correct(cx) => e,
             other => return other,
         };
-        if !self.may_correct(cx) {
-            return Err(miss);
-        }
-        let Ok(Before::File(subject)) = self.edit.before(target) else {
+        let Ok(Some(subject)) = self.edit.subject(target) else {
             return Err(miss);
         };
-        let Some(text) = self
-            .text(subject)?
-            .filter(|t| t.len() <= super::MODEL_CHARS)
-        else {
+        let text = self.text(subject)?;
+        let Some(text) = text.filter(|text| text.len() <= super::MODEL_CHARS) else {
             return Err(miss);
         };
         let correction = match self.correction(&text, &miss, cx) {
             Ok(correction) => correction,
             Err(e) => {
                 cx.cancel.check()?;
-                let message = format!(
-                    "{}\nA model was asked to correct it, without success: {e}",
-                    miss.message
-                );
-                return Err(ToolError { message, ..miss });
+                return Err(uncorrected(miss, &format!("without success: {e}")));
             }
         };
         if correction.no_changes_required {
@@ -78,33 +69,16 @@ impl Call {
         if old.trim().is_empty() || old == new {
             return Err(miss);
         }
-        let Ok(Plan::Replace {
-            replacement,
-            encoding,
-            mut notes,
-            ..
-        }) = self.matched(subject, old, new, cx)
-        else {
-            let message = format!(
-                "{}\nA model was asked to correct it, but what it gave is not found exactly once \
-                 either.",
-                miss.message
-            );
-            return Err(ToolError { message, ..miss });
-        };
-        notes.insert(
-            0,
-            format!(
+        let mut plan = self.matched(subject, old, new, cx);
+        if let Ok(Plan::Replace { notes, tier, .. }) = &mut plan {
+            let note = format!(
                 "A model has corrected the texts, because old_string was not found: {}",
                 correction.explanation
-            ),
-        );
-        Ok(Plan::Replace {
-            replacement,
-            encoding,
-            notes,
-            tier: Some("model"),
-        })
+            );
+            notes.insert(0, note);
+            *tier = Some("model");
+        }
+        plan.map_err(|_| uncorrected(miss, "but what it gave is not found exactly once either."))
     }
 
     /// Returns true if a model may correct: there is a credential and the settings let it. What
@@ -170,6 +144,12 @@ impl Call {
             })),
         }
     }
+}
+
+/// Returns the error of an edit that a model could not correct.
+fn uncorrected(miss: ToolError, why: &str) -> ToolError {
+    let message = format!("{}\nA model was asked to correct it, {why}", miss.message);
+    ToolError { message, ..miss }
 }
 
 /// A model's correction of an edit.

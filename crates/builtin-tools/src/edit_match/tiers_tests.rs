@@ -58,13 +58,6 @@ fn table(cases: &[Value]) -> String {
         let lost = all - without(&[tier]);
         writeln!(table, "| `{name}` | {difference} | {lost} |").expect("a row");
     }
-    let strict = [
-        MatchTier::LineEnds,
-        MatchTier::Indentation,
-        MatchTier::LookAlikes,
-    ];
-    let lost = all - without(&strict);
-    writeln!(table, "| the first three together | | {lost} |").expect("a row");
     table
 }
 

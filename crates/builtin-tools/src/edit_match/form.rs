@@ -1,0 +1,221 @@
+//! The form in which texts are compared, and the texts behind line numbers and escapes.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A character of the form, with the bytes of the text that it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FormChar {
+    pub(super) c: char,
+    start: u32,
+    end: u32,
+}
+
+impl FormChar {
+    /// Returns the first byte in the text.
+    pub(super) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    /// Returns the byte after the last one in the text.
+    pub(super) fn end(self) -> usize {
+        self.end as usize
+    }
+}
+
+/// Treatment of the blanks within lines. Those at the end of a line never count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blanks {
+    Kept,
+    Dropped,
+}
+
+/// Returns the form of a text: one kind of line end, and one of the characters that look alike.
+pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
+    let mut out: Vec<FormChar> = Vec::with_capacity(text.len());
+    let mut chars = text.char_indices().peekable();
+    while let Some((start, c)) = chars.next() {
+        let mut end = start + c.len_utf8();
+        let mut push = |c: char, end: usize| {
+            if blanks == Blanks::Kept || c == '\n' || !c.is_whitespace() {
+                let (start, end) = (start as u32, end as u32);
+                out.push(FormChar { c, start, end });
+            }
+        };
+        if c == '\n' || c == '\r' && matches!(chars.peek(), Some((_, '\n'))) {
+            if c == '\r' {
+                chars.next();
+                end += 1;
+            }
+            drop_blanks_at_end(&mut out);
+            let (start, end) = (start as u32, end as u32);
+            out.push(FormChar {
+                c: '\n',
+                start,
+                end,
+            });
+            continue;
+        }
+        if c.is_ascii() && !matches!(chars.peek(), Some((_, next)) if is_combining_mark(*next)) {
+            push(c, end);
+            continue;
+        }
+        let mut cluster = String::from(c);
+        while let Some((at, mark)) = chars.next_if(|(_, next)| is_combining_mark(*next)) {
+            cluster.push(mark);
+            end = at + mark.len_utf8();
+        }
+        for c in cluster.nfkc().filter_map(plain) {
+            push(c, end);
+        }
+    }
+    drop_blanks_at_end(&mut out);
+    out
+}
+
+fn drop_blanks_at_end(form: &mut Vec<FormChar>) {
+    while matches!(form.last(), Some(last) if last.c == ' ' || last.c == '\t') {
+        form.pop();
+    }
+}
+
+/// Returns the form of a text as a text.
+pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
+    form(text, blanks).into_iter().map(|char| char.c).collect()
+}
+
+/// Returns the plain character that a character looks like; `None` if it is not visible.
+pub(crate) fn plain(c: char) -> Option<char> {
+    Some(match c {
+        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => return None,
+        '‘' | '’' | '‚' | '‛' | '′' | '`' | '´' | 'ʼ' => '\'',
+        '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' | '﹘' => '-',
+        c if c.is_whitespace() && !matches!(c, '\t' | '\n') => ' ',
+        c => c,
+    })
+}
+
+/// Takes one level of backslash escapes off both texts; `None` if the old one has none.
+pub(super) fn without_escapes(old: &str, new: &str) -> Option<(String, String)> {
+    let plain_old = unescape(old);
+    if plain_old == old {
+        return None;
+    }
+    // A model escapes both texts or none: a new text that has its line feeds while the old one
+    // had none was not escaped.
+    let is_new_plain = !old.contains('\n') && new.contains('\n');
+    let plain_new = if is_new_plain {
+        new.to_owned()
+    } else {
+        unescape(new)
+    };
+    Some((plain_old, plain_new))
+}
+
+/// Takes one level of backslash escapes off.
+pub(crate) fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let escaped = match chars.clone().next() {
+            // A line feed may itself follow a backslash, at the end of a line.
+            Some('n' | '\n') => Some('\n'),
+            Some('t') => Some('\t'),
+            Some('r') => Some('\r'),
+            Some(q @ ('"' | '\'' | '`' | '\\' | '/' | '$')) => Some(q),
+            _ => None,
+        };
+        match escaped.filter(|_| c == '\\') {
+            Some(escaped) => {
+                chars.next();
+                out.push(escaped);
+            }
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// Takes line numbers off both texts; `None` unless every line of the old one that is not blank has
+/// one and they count up by one each.
+pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, String)> {
+    let mut numbers = Vec::new();
+    for (at, line) in old.split('\n').enumerate() {
+        if !line.trim().is_empty() {
+            numbers.push(split_line_number(line)?.0.checked_sub(at)?);
+        }
+    }
+    let first = numbers.first()?;
+    if numbers.iter().any(|number| number != first) {
+        return None;
+    }
+    let strip = |text: &str| {
+        let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
+        text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    };
+    let first_new = new.split('\n').find(|line| !line.trim().is_empty());
+    let is_new_numbered = first_new.is_some_and(|line| split_line_number(line).is_some());
+    let plain_new = if is_new_numbered {
+        strip(new)
+    } else {
+        new.to_owned()
+    };
+    Some((strip(old), plain_new))
+}
+
+/// Splits a line behind its number, as tools and editors print it: `12: x`, `12\tx`, `L12: x`,
+/// `  12 | x`, `12→x`.
+fn split_line_number(line: &str) -> Option<(usize, &str)> {
+    let start = line.trim_start_matches([' ', '\t']);
+    let start = start.strip_prefix('L').unwrap_or(start);
+    let digits = start.bytes().take_while(u8::is_ascii_digit).count();
+    let number = start[..digits].parse().ok()?;
+    let rest = &start[digits..];
+    if let Some(rest) = rest.strip_prefix(['\t', '→']) {
+        return Some((number, rest));
+    }
+    let rest = rest.strip_prefix([':', '|']).or(rest.strip_prefix(" |"))?;
+    Some((number, rest.strip_prefix(' ').unwrap_or(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blanks, form_text, without_escapes, without_line_numbers};
+
+    #[test]
+    fn what_looks_alike_becomes_the_same() {
+        assert_eq!(form_text("a \t\r\nb  ", Blanks::Kept), "a\nb");
+        assert_eq!(
+            form_text("“a”\u{a0}–\u{200b} e\u{301} ﬁ…", Blanks::Kept),
+            "\"a\" - é fi..."
+        );
+        assert_eq!(form_text(" a ( b,“c” )\t", Blanks::Dropped), "a(b,\"c\")");
+    }
+
+    #[test]
+    fn escapes_come_off_both_texts_or_off_the_one_that_has_them() {
+        let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        assert_eq!(without_escapes("a\\nb", "a\\nc"), pair("a\nb", "a\nc"));
+        assert_eq!(
+            without_escapes("a\\nb", "a\n\"\\n\""),
+            pair("a\nb", "a\n\"\\n\"")
+        );
+        assert_eq!(
+            without_escapes("a\\\\nb\nc", "\\\\n"),
+            pair("a\\nb\nc", "\\n")
+        );
+        assert_eq!(without_escapes("ab", "\\n"), None);
+    }
+
+    #[test]
+    fn only_numbers_that_count_up_are_line_numbers() {
+        let plain = |old| without_line_numbers(old, "x").map(|(old, _)| old);
+        assert_eq!(plain("1: a\n\n3:   b").as_deref(), Some("a\n\n  b"));
+        assert_eq!(plain("L9\ta\nL10\tb").as_deref(), Some("a\nb"));
+        assert_eq!(plain("  9 | a\n 10 | b").as_deref(), Some("a\nb"));
+        assert_eq!(plain("80: 1\n443: 2"), None);
+        assert_eq!(plain("1: a\nb"), None);
+        assert_eq!(plain("\n0: a"), None);
+    }
+}
