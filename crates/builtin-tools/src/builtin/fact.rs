@@ -33,7 +33,7 @@ impl Fact {
         })
     }
 
-    /// As the file holds it, without the item's bullet.
+    /// Returns the fact as the file holds it, without the item's bullet.
     pub(super) fn stored(&self) -> &str {
         &self.stored
     }

@@ -6,7 +6,7 @@ use super::stop_background_process::{find, process_id};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
@@ -33,11 +33,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ReadBackgroundOutputTool"]),
     usage: Usage {
         renamed: &[("limit", "lines")],
-        undeclared: &[Undeclared::new(
-            "delay_ms",
-            "number",
-            "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.",
-        )],
         limits: &[
             (
                 "lines, where `lines` is missing",
@@ -94,8 +89,6 @@ pub(super) struct Params {
     wait: Option<f64>,
     /// Regular expression: wait until a line matches it.
     pattern: Option<String>,
-    #[cfg_attr(test, schemars(skip))]
-    delay_ms: Option<f64>,
 }
 
 struct Call {
@@ -120,8 +113,7 @@ fn build(
             Some((text, matcher))
         }
     };
-    let seconds = params.wait.or(params.delay_ms.map(|ms| ms / 1000.0));
-    let wait = match seconds {
+    let wait = match params.wait {
         Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or_default(),
         None if pattern.is_some() => DEFAULT_WAIT,
         None => Duration::ZERO,
@@ -339,7 +331,7 @@ impl<'a> Window<'a> {
         self.first = self.total - self.shown.len() as u64;
     }
 
-    /// A prompt has no line feed and is a line all the same.
+    /// Returns the last line if it has no line feed yet, as a prompt has none.
     fn unfinished(&self) -> String {
         format!("{}{}", self.partial, self.terminal.unfinished())
     }

@@ -148,7 +148,7 @@ fn build(
     }))
 }
 
-/// The first line, from 0, and how many.
+/// Returns the first line, from 0, and how many.
 fn window(params: &Params) -> Result<(u64, u64), ToolError> {
     // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
     let whole = |n: f64| n.max(0.0) as u64;
@@ -276,28 +276,16 @@ impl Call {
             ))
             .with_hint("Use a smaller offset; it counts from 0."));
         }
-        let mut text = String::new();
-        if !encoding.is_utf8() {
-            text.push_str(&format!("[Decoded from {}.]\n", encoding.name()));
-        }
-        text.push_str(&range_note(self.offset, &window, open.size()));
-        if !text.is_empty() {
-            text.push('\n');
-        }
         let last = self.offset + window.lines;
-        let shown = format!(
+        let summary = format!(
             "Read lines {}-{last}{} of {}",
             self.offset + 1,
             window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
             show_path(self.workspace.display(self.place.path()))
         );
-        if text.is_empty() {
-            text = window.text;
-        } else {
-            text.push_str(&window.text);
-        }
+        let text = window_text(self.offset, &window, encoding, open.size());
         let mut result = ToolResult::text(text)
-            .with_display(shown)
+            .with_display(summary)
             .with_data("encoding", encoding.name())
             .with_data("firstLine", self.offset + 1)
             .with_data("lastLine", last);
@@ -309,28 +297,35 @@ impl Call {
     }
 }
 
-/// Says which lines are shown and how to see the others; nothing where all are.
-pub(super) fn range_note(offset: u64, window: &Window, size: u64) -> String {
-    let mut note = String::new();
+/// Returns the text of a window, after notes that say from what it was decoded, which lines are
+/// there, and how to see the others.
+pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size: u64) -> String {
+    let mut text = String::new();
+    if !encoding.is_utf8() {
+        text.push_str(&format!("[Decoded from {}.]\n", encoding.name()));
+    }
     let last = offset + window.lines;
     if offset > 0 || window.more || window.first_cut_line.is_some() {
         let total = match window.total {
             Some(total) => format!("of {total}"),
             None => format!("of a file of {size} bytes whose lines were not counted"),
         };
-        note.push_str(&format!("[Showing lines {}-{last} {total}.", offset + 1));
+        text.push_str(&format!("[Showing lines {}-{last} {total}.", offset + 1));
         if window.more {
-            note.push_str(&format!(" To read on, call read_file with offset {last}."));
+            text.push_str(&format!(" To read on, call read_file with offset {last}."));
         }
-        note.push_str("]\n");
+        text.push_str("]\n");
     }
     if let Some(line) = window.first_cut_line {
-        note.push_str(&format!(
+        text.push_str(&format!(
             "[Lines over {LINE_CHARS} characters are truncated, the first of them line {line}; \
              search_file_content shows the text around a match in them.]\n"
         ));
     }
-    note
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text + &window.text
 }
 
 fn empty() -> ToolResult {
@@ -425,7 +420,7 @@ pub(super) fn read_content(
     }
 }
 
-/// A file in base64, without all of it in memory besides.
+/// Encodes a file in base64, without all of it in memory besides.
 fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
     let mut data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
     let mut piece = vec![0; 3 * 16 * 1024];

@@ -3,7 +3,7 @@
 use super::glob::NEVER;
 use super::list_directory::FilteringOptions;
 use super::read_file::{
-    DEFAULT_LINES, FileContent, LINE_CHARS, range_note, read_content, read_decoded,
+    DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
 };
 use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use gemini_tools_core::text::counted;
@@ -38,9 +38,6 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 
 /// Files that one call looks at, the first in the order of their paths.
 const MAX_FILES: usize = 20_000;
-
-/// Skipped files that data list.
-const LISTED_SKIPS: usize = 1_000;
 
 /// Skipped files that an answer names.
 const NAMED_SKIPS: usize = 50;
@@ -155,13 +152,11 @@ fn build(
     }))
 }
 
-/// The files to read, in the order of their paths' bytes, and those left out, with the reason.
+/// The files to read, in the order of their paths' bytes, and those left out.
 #[derive(Default)]
 struct Selection {
     files: BTreeMap<OsString, WorkspacePath>,
-    /// Number of files beyond those.
-    beyond: usize,
-    skipped: Skipped,
+    skipped: SkipList,
 }
 
 impl Selection {
@@ -170,38 +165,52 @@ impl Selection {
             .insert(place.path().as_os_str().to_owned(), place);
         if self.files.len() > MAX_FILES {
             self.files.pop_last();
-            self.beyond += 1;
+            self.skipped.count += 1;
         }
     }
 }
 
 /// Files that are left out, the first of them with the reason.
 #[derive(Default)]
-struct Skipped {
-    listed: BTreeMap<String, &'static str>,
-    more: usize,
+struct SkipList {
+    named: BTreeMap<String, &'static str>,
+    /// Number of all files.
+    count: usize,
 }
 
-impl Skipped {
+impl SkipList {
     fn insert(&mut self, path: String, reason: &'static str) {
-        self.listed.insert(path, reason);
-        if self.listed.len() > LISTED_SKIPS {
-            self.listed.pop_last();
-            self.more += 1;
+        if self.named.insert(path, reason).is_none() {
+            self.count += 1;
+        }
+        if self.named.len() > NAMED_SKIPS {
+            self.named.pop_last();
         }
     }
 
-    fn len(&self) -> usize {
-        self.listed.len() + self.more
+    /// Returns the lines about them; empty if there are none.
+    fn note(&self) -> String {
+        let mut note = String::new();
+        if self.count > 0 {
+            note.push_str(&format!("[Skipped {}:\n", counted(self.count, "file")));
+            for (path, reason) in &self.named {
+                note.push_str(&format!("{}: {reason}\n", visible(path)));
+            }
+            if self.count > self.named.len() {
+                note.push_str(&format!("and {} more\n", self.count - self.named.len()));
+            }
+            note.push_str("]\n");
+        }
+        note
     }
 }
 
-/// The files that all workers have found below a directory.
+/// The files below a directory, as several threads add to them.
 #[derive(Default)]
-struct Gathered {
+struct WalkState {
     selection: Selection,
     has_file: bool,
-    /// Reason why a file that was found is not read.
+    /// Reason why a file is not read.
     excluded: Option<&'static str>,
 }
 
@@ -209,7 +218,7 @@ struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
     set: &'a PatternSet,
-    gathered: &'a Mutex<Gathered>,
+    state: &'a Mutex<WalkState>,
 }
 
 impl Visitor for Finder<'_> {
@@ -222,23 +231,22 @@ impl Visitor for Finder<'_> {
         let is_file = match found.file_type {
             FileType::RegularFile => true,
             // A link counts where it leads to a file of the workspace.
-            FileType::Symlink => self
-                .call
-                .workspace
-                .file_type(&place)
-                .is_ok_and(|t| t == FileType::RegularFile),
+            FileType::Symlink => {
+                let target = self.call.workspace.file_type(&place);
+                target.is_ok_and(|t| t == FileType::RegularFile)
+            }
             _ => false,
         };
         if !is_file {
             return;
         }
         let excluded = self.call.excluded(&place);
-        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if excluded.is_some() {
-            gathered.excluded = excluded;
+            state.excluded = excluded;
         } else {
-            gathered.has_file = true;
-            gathered.selection.add(place);
+            state.has_file = true;
+            state.selection.add(place);
         }
     }
 }
@@ -248,38 +256,39 @@ impl Call {
         let mut selection = Selection::default();
         let mut globs = PatternSet::default();
         for wanted in &self.wanted {
-            match self.workspace.locate(wanted.trim_end_matches('/')) {
+            let place = match self.workspace.locate(wanted.trim_end_matches('/')) {
+                Ok(place) => place,
+                Err(_) if wanted.trim().is_empty() || wanted == "/" => continue,
                 Err(e) => {
-                    let reason = match e.kind {
-                        ErrorKind::PathNotInWorkspace => "not in the workspace",
-                        _ => "not a valid path",
+                    let is_outside = e.kind == ErrorKind::PathNotInWorkspace;
+                    let reason = if is_outside {
+                        "not in the workspace"
+                    } else {
+                        "not a valid path"
                     };
-                    if !wanted.trim().is_empty() && wanted != "/" {
-                        selection.skipped.insert(wanted.clone(), reason);
-                    }
+                    selection.skipped.insert(wanted.clone(), reason);
+                    continue;
                 }
-                Ok(place) => match self.workspace.file_type(&place) {
-                    Ok(FileType::RegularFile) => self.add_named(&mut selection, place)?,
-                    Ok(FileType::Directory) => self.add_directory(&mut selection, &place, cx)?,
-                    Ok(_) => {
-                        selection
-                            .skipped
-                            .insert(wanted.clone(), "not a regular file");
-                    }
-                    Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
-                        selection
-                            .skipped
-                            .insert(wanted.clone(), "leads out of the workspace");
-                    }
-                    Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                        let pattern = place.rel().to_string_lossy().into_owned();
-                        globs.extend(PatternSet::for_paths(&pattern, true)?);
-                    }
-                    Err(_) => {
-                        selection.skipped.insert(wanted.clone(), "does not exist");
-                    }
-                },
-            }
+            };
+            let reason = match self.workspace.file_type(&place) {
+                Ok(FileType::RegularFile) => {
+                    self.add_named(&mut selection, place)?;
+                    continue;
+                }
+                Ok(FileType::Directory) => {
+                    self.add_directory(&mut selection, &place, cx)?;
+                    continue;
+                }
+                Ok(_) => "not a regular file",
+                Err(e) if e.kind == ErrorKind::PathNotInWorkspace => "leads out of the workspace",
+                Err(_) if wanted.contains(['*', '?', '[', '{']) => {
+                    let pattern = place.rel().to_string_lossy().into_owned();
+                    globs.extend(PatternSet::for_paths(&pattern, true)?);
+                    continue;
+                }
+                Err(_) => "does not exist",
+            };
+            selection.skipped.insert(wanted.clone(), reason);
         }
         if !globs.is_empty() {
             for place in self.workspace.root_places() {
@@ -289,13 +298,17 @@ impl Call {
         Ok(selection)
     }
 
+    fn display(&self, place: &WorkspacePath) -> String {
+        show_path(self.workspace.display(place.path())).into_owned()
+    }
+
     /// Adds a file that was asked for by its own path.
     fn add_named(&self, selection: &mut Selection, place: WorkspacePath) -> Result<(), ToolError> {
-        let shown = show_path(self.workspace.display(place.path())).into_owned();
         if let Some(reason) = self.excluded(&place) {
-            selection.skipped.insert(shown, reason);
+            selection.skipped.insert(self.display(&place), reason);
         } else if self.workspace.ignored(&place, self.respect)?.is_some() {
-            selection.skipped.insert(shown, "ignored by an ignore file");
+            let reason = "ignored by an ignore file";
+            selection.skipped.insert(self.display(&place), reason);
         } else {
             selection.add(place);
         }
@@ -310,13 +323,12 @@ impl Call {
     ) -> Result<(), ToolError> {
         let all = PatternSet::for_paths("**", false)?;
         if let Some(reason) = self.add_matching(selection, place, &all, self.recursive, cx)? {
-            let shown = show_path(self.workspace.display(place.path())).into_owned();
-            selection.skipped.insert(shown, reason);
+            selection.skipped.insert(self.display(place), reason);
         }
         Ok(())
     }
 
-    /// Gives the reason where no file is to be read.
+    /// Adds the files of a directory that match. Returns the reason if there are none.
     fn add_matching(
         &self,
         selection: &mut Selection,
@@ -338,26 +350,23 @@ impl Call {
             enter: Some(&enter),
             recursive,
         };
-        let gathered = Mutex::new(Gathered {
+        let state = Mutex::new(WalkState {
             selection: std::mem::take(selection),
-            ..Gathered::default()
+            ..WalkState::default()
         });
         let (_, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
             call: self,
             place,
             set,
-            gathered: &gathered,
+            state: &state,
         })?;
-        let gathered = gathered
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        *selection = gathered.selection;
-        if let Some(example) = report.unreadable_example.clone() {
-            let reason = "nothing there was read";
-            selection.skipped.insert(example, reason);
+        let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *selection = state.selection;
+        if let Some(example) = report.unreadable_example {
+            selection.skipped.insert(example, "nothing there was read");
         }
         let none = "holds no file, or none that is not ignored";
-        Ok((!gathered.has_file).then(|| gathered.excluded.unwrap_or(none)))
+        Ok((!state.has_file).then(|| state.excluded.unwrap_or(none)))
     }
 
     fn excluded(&self, place: &WorkspacePath) -> Option<&'static str> {
@@ -389,66 +398,72 @@ impl Call {
         })
     }
 
+    /// Reads a file into the parts of an answer, or returns the reason why it is skipped.
     fn read(
         &self,
         place: &WorkspacePath,
-        room: usize,
-        media_room: u64,
+        room: &Room,
         cx: &Context,
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
-        if is_media_name(place.path()) && !self.asks_for(place.path()) {
-            return Ok(Err("media that was not asked for by name or extension"));
+        const NOT_ASKED_FOR: &str = "media that was not asked for by name or extension";
+        let is_asked_for = self.asks_for(place.path());
+        if is_media_name(place.path()) && !is_asked_for {
+            return Ok(Err(NOT_ASKED_FOR));
         }
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
-        let heading = format!(
-            "--- {} ---\n\n",
-            line_name(place.path().as_os_str().as_bytes())
-        );
-        let text = match read_content(&open, place, media_room) {
+        let text = match read_content(&open, place, room.media_bytes) {
             Err(e) if e.kind == ErrorKind::FileTooLarge => {
                 return Ok(Err("too large: all media of an answer may have 20 MB"));
             }
             Err(_) => return Ok(Err("can't be read")),
             Ok(FileContent::Binary) => return Ok(Err("binary")),
-            Ok(FileContent::Media(part)) if self.asks_for(place.path()) => {
-                let shown = show_path(self.workspace.display(place.path())).into_owned();
-                let mime = part
-                    .inline_data
-                    .as_ref()
-                    .map(|d| d.mime_type.clone())
-                    .unwrap_or_default();
+            Ok(FileContent::Media(_)) if !is_asked_for => return Ok(Err(NOT_ASKED_FOR)),
+            Ok(FileContent::Media(part)) => {
+                let data = part.inline_data.as_ref();
+                let mime = data.map(|d| d.mime_type.clone()).unwrap_or_default();
+                let name = self.display(place);
                 return Ok(Ok(vec![
-                    PartOrText::Text(format!("[The following data is {shown}, {mime}.]\n")),
+                    PartOrText::Text(format!("[The following data is {name}, {mime}.]\n")),
                     PartOrText::Part(part),
                 ]));
             }
-            Ok(FileContent::Media(_)) => {
-                return Ok(Err("media that was not asked for by name or extension"));
-            }
-            Ok(FileContent::Empty) => format!("{heading}[The file is empty.]\n\n"),
+            Ok(FileContent::Empty) => "[The file is empty.]".to_owned(),
             Ok(FileContent::Text { encoding, start }) => {
                 let request = WindowRequest {
                     offset: 0,
                     limit: DEFAULT_LINES,
                     line_chars: LINE_CHARS,
-                    total_chars: room,
+                    total_chars: room.chars,
                     count: open.size() <= 64 * 1024 * 1024,
                 };
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
-                let mut note = range_note(0, &window, open.size());
-                if !encoding.is_utf8() {
-                    note.insert_str(0, &format!("[Decoded from {}.]\n", encoding.name()));
-                }
-                if !note.is_empty() {
-                    note.push('\n');
-                }
-                format!("{heading}{note}{}\n\n", window.text)
+                window_text(0, &window, encoding, open.size())
             }
         };
+        let name = line_name(place.path().as_os_str().as_bytes());
+        let text = format!("--- {name} ---\n\n{text}\n\n");
         Ok(Ok(vec![PartOrText::Text(text)]))
+    }
+}
+
+/// What an answer has room for.
+struct Room {
+    chars: usize,
+    media_bytes: u64,
+}
+
+impl Room {
+    fn take(&mut self, part: &PartOrText) {
+        match part {
+            PartOrText::Text(text) => self.chars = self.chars.saturating_sub(text.chars().count()),
+            PartOrText::Part(part) => {
+                let data = part.inline_data.as_ref().map_or(0, |d| d.data.len());
+                self.media_bytes = self.media_bytes.saturating_sub(data as u64 / 4 * 3);
+            }
+        }
     }
 }
 
@@ -474,105 +489,73 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let Selection {
-            files,
-            beyond,
-            mut skipped,
-        } = self.select(cx)?;
-        skipped.more += beyond;
+        let Selection { files, mut skipped } = self.select(cx)?;
         let mut parts: Vec<PartOrText> = Vec::new();
         let mut read = 0;
-        let mut room = READ_LIMIT_CHARS;
-        let mut media_room = MAX_MEDIA_BYTES;
+        let mut room = Room {
+            chars: READ_LIMIT_CHARS,
+            media_bytes: MAX_MEDIA_BYTES,
+        };
         for place in files.values() {
             cx.cancel.check()?;
-            let shown = show_path(self.workspace.display(place.path())).into_owned();
-            if room == 0 {
-                skipped.insert(shown, "the answer was long enough already");
-                continue;
-            }
-            match self.read(place, room, media_room, cx)? {
-                Err(reason) => {
-                    skipped.insert(shown, reason);
-                }
-                Ok(more) => {
+            let added = if room.chars == 0 {
+                Err("the answer was long enough already")
+            } else {
+                self.read(place, &room, cx)?
+            };
+            match added {
+                Err(reason) => skipped.insert(self.display(place), reason),
+                Ok(added) => {
                     read += 1;
-                    for part in more {
-                        match &part {
-                            PartOrText::Text(text) => {
-                                room = room.saturating_sub(text.chars().count());
-                            }
-                            PartOrText::Part(part) => {
-                                let data = part.inline_data.as_ref().map_or(0, |d| d.data.len());
-                                media_room = media_room.saturating_sub(data as u64 / 4 * 3);
-                            }
-                        }
+                    for part in added {
+                        room.take(&part);
                         parts.push(part);
                     }
                 }
             }
         }
-        Ok(answer(read, parts, &skipped, &self.wanted))
+        Ok(self.answer(read, parts, &skipped))
     }
 }
 
-fn answer(read: usize, parts: Vec<PartOrText>, skipped: &Skipped, wanted: &[String]) -> ToolResult {
-    let mut head = String::new();
-    if read == 0 {
-        head.push_str(&format!(
-            "No files that match {} were read.\n",
-            wanted.join(", ")
-        ));
-    }
-    if skipped.len() > 0 {
-        head.push_str(&format!("[Skipped {}:\n", counted(skipped.len(), "file")));
-        for (path, reason) in skipped.listed.iter().take(NAMED_SKIPS) {
-            head.push_str(&format!("{}: {reason}\n", visible(path)));
+impl Call {
+    fn answer(&self, read: usize, parts: Vec<PartOrText>, skipped: &SkipList) -> ToolResult {
+        let mut head = skipped.note();
+        if read == 0 {
+            let none = format!(
+                "No files that match {} were read.\n",
+                self.wanted.join(", ")
+            );
+            head.insert_str(0, &none);
         }
-        if skipped.len() > NAMED_SKIPS {
-            head.push_str(&format!("and {} more\n", skipped.len() - NAMED_SKIPS));
-        }
-        head.push_str("]\n");
-    }
-    let tail = if read > 0 {
-        "--- End of content ---"
-    } else {
-        ""
-    };
-    let has_media = parts.iter().any(|part| matches!(part, PartOrText::Part(_)));
-    let llm_content = if has_media {
         let mut list = Vec::new();
         if !head.is_empty() {
             list.push(PartOrText::Text(head));
         }
         list.extend(parts);
-        list.push(PartOrText::Text(tail.to_owned()));
-        LlmContent::List(list)
-    } else {
-        let mut text = head;
-        for part in parts {
-            if let PartOrText::Text(more) = part {
-                text.push_str(&more);
-            }
+        if read > 0 {
+            list.push(PartOrText::Text("--- End of content ---".to_owned()));
         }
-        text.push_str(tail);
-        LlmContent::Text(text)
-    };
-    let mut result = ToolResult {
-        llm_content,
-        is_limited: true,
-        ..ToolResult::default()
-    };
-    result = result
+        let texts = list.iter().map(|part| match part {
+            PartOrText::Text(text) => Some(text.as_str()),
+            PartOrText::Part(_) => None,
+        });
+        let llm_content = match texts.collect::<Option<String>>() {
+            Some(text) => LlmContent::Text(text),
+            None => LlmContent::List(list),
+        };
+        let mut result = ToolResult {
+            llm_content,
+            is_limited: true,
+            ..ToolResult::default()
+        }
         .with_display(format!("Read {}", counted(read, "file")))
         .with_data("files", read);
-    if skipped.len() > 0 {
-        let skipped: serde_json::Map<_, _> = skipped
-            .listed
-            .iter()
-            .map(|(k, v)| (k.clone(), (*v).into()))
-            .collect();
-        result = result.with_data("skipped", skipped);
+        if skipped.count > 0 {
+            let named = skipped.named.iter();
+            let named = named.map(|(path, reason)| (path.clone(), (*reason).into()));
+            result = result.with_data("skipped", named.collect::<serde_json::Map<_, _>>());
+        }
+        result
     }
-    result
 }

@@ -2,11 +2,9 @@
 
 use super::confinement::sandbox;
 use super::{BuiltinTool, ToolEnv};
-use gemini_tools_process::kept_answers;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, LiveOutput, Location,
-    ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
-    seconds_of,
+    ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage, seconds_of,
 };
 use gemini_tools_process::capture::{Capture, Captured};
 use gemini_tools_process::command::{
@@ -14,16 +12,17 @@ use gemini_tools_process::command::{
 };
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
+use gemini_tools_process::kept_answers;
 use gemini_tools_process::signal_name;
 use gemini_tools_process::supervisor::Supervised;
 use gemini_tools_process::tree;
 use gemini_tools_process::tree::Identity;
 use gemini_tools_shell::analyse;
-use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use gemini_tools_workspace::{WorkspacePath, show_path};
 use rustix::fd::AsFd;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// Everything that is fixed about the tool.
@@ -41,11 +40,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ShellTool"]),
     usage: Usage {
         renamed: &[("dir_path", "directory")],
-        undeclared: &[Undeclared::new(
-            "delay_ms",
-            "number",
-            "A time to watch or wait, in milliseconds, as Gemini CLI 0.61 says it.",
-        )],
         limits: &[
             (
                 "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
@@ -74,7 +68,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             (ErrorKind::PathNotInWorkspace, "`directory` is outside"),
             (
                 ErrorKind::InvalidToolParams,
-                "`command` is blank, `timeout` out of range, or `directory` the name of several roots",
+                "`command` is blank, or `timeout` out of range",
             ),
         ],
         ..Usage::NONE
@@ -92,9 +86,6 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 /// see that it could not even start.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
-/// The longest such time that a call may ask for.
-const MAX_BACKGROUND_DELAY: Duration = Duration::from_secs(10);
-
 /// The most characters of output where the caller does not limit the answer.
 const UNLIMITED_CHARS: usize = 1_000_000;
 
@@ -105,15 +96,13 @@ pub(super) struct Params {
     command: String,
     /// What the command is for, in a few words for the user.
     description: Option<String>,
-    /// Directory to run in: absolute, relative to the project's root, or a root's name. Default: the project's root.
+    /// Directory to run in: absolute, or relative to the project's root. Default: the project's root.
     directory: Option<String>,
     /// Whether to leave the command running and answer at once. Default: false.
     is_background: Option<bool>,
     /// Seconds after which the command is ended, up to 3600. Default: 120.
     #[cfg_attr(test, schemars(range(max = 3600)), schemars(extend("exclusiveMinimum" = 0)))]
     timeout: Option<f64>,
-    #[cfg_attr(test, schemars(skip))]
-    delay_ms: Option<f64>,
 }
 
 struct Call {
@@ -145,7 +134,7 @@ fn build(
     }
     let workspace = &tool_env.workspace;
     let place = match &params.directory {
-        Some(directory) if !directory.trim().is_empty() => place_of(workspace, directory)?,
+        Some(directory) if !directory.trim().is_empty() => workspace.locate(directory)?,
         _ => workspace.root_place(),
     };
     let is_background = params.is_background.unwrap_or(false);
@@ -160,11 +149,6 @@ fn build(
             .filter(|limit| !limit.is_zero())
             .unwrap_or(DEFAULT_TIMEOUT),
     };
-    let delay = params
-        .delay_ms
-        .and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
-        .unwrap_or(BACKGROUND_DELAY)
-        .min(MAX_BACKGROUND_DELAY);
     Ok(Box::new(Call {
         tool_env: tool_env.clone(),
         command: params.command,
@@ -174,33 +158,11 @@ fn build(
         limits: CommandLimits {
             wall: wall.min(MAX_TIMEOUT),
             idle: idle.filter(|idle| !idle.is_zero()),
-            background_after: is_background.then_some(delay),
+            background_after: is_background.then_some(BACKGROUND_DELAY),
             hold: None,
         },
         overlooks_timeout: is_background && params.timeout.is_some(),
     }))
-}
-
-/// A directory by its path, or a root of the workspace by its name.
-fn place_of(workspace: &Workspace, directory: &str) -> Result<WorkspacePath, ToolError> {
-    let mut named: Vec<&Path> = workspace.roots().collect();
-    named.retain(|root| root.file_name().is_some_and(|name| name == directory));
-    let place = workspace.locate(directory);
-    let is_there = |place: &WorkspacePath| workspace.stat(place).is_ok();
-    if named.is_empty() || place.as_ref().is_ok_and(is_there) {
-        return place;
-    }
-    match named.as_slice() {
-        [root] => workspace.locate(&root.to_string_lossy()),
-        roots => {
-            let roots: Vec<_> = roots.iter().map(|root| show_path(root)).collect();
-            Err(ToolError::invalid(format!(
-                "{directory:?} is the name of several directories: {}.",
-                roots.join(", ")
-            ))
-            .with_hint("Give the path of one of them."))
-        }
-    }
 }
 
 impl ToolInvocation for Call {
@@ -224,10 +186,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        super::location(&self.place)
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -277,39 +236,8 @@ impl ToolInvocation for Call {
             error: None,
             background: Vec::new(),
             log: None,
-            stale_log: None,
         };
-        let mut kind = None;
-        match end {
-            CommandOutcome::Done {
-                ending,
-                has_survivors,
-                ..
-            } => {
-                report.ending = Some(ending);
-                if has_survivors {
-                    report.leave(&supervised, &mut capture, jobs());
-                }
-            }
-            CommandOutcome::Background => {
-                if !report.leave(&supervised, &mut capture, jobs()) {
-                    if report.error.is_some() {
-                        // What can't be found again must not stay.
-                        kind = Some(ErrorKind::ShellExecuteError);
-                    } else {
-                        report.ending = self.ended_meanwhile(&supervised, &mut capture, cx);
-                    }
-                }
-            }
-            CommandOutcome::Ended { why, left } => {
-                kind = Some(match why {
-                    StopReason::OutOfTime | StopReason::Idle => ErrorKind::Timeout,
-                    StopReason::Cancelled => ErrorKind::Cancelled,
-                    StopReason::Unwatched => ErrorKind::ShellExecuteError,
-                });
-                report.error = Some(self.why(why, left));
-            }
-        }
+        let kind = report.conclude(end, &supervised, &mut capture, jobs, cx);
         drop(supervised);
         Ok(report.finish(capture.finish(), kind))
     }
@@ -388,12 +316,54 @@ struct Report<'a> {
     error: Option<String>,
     background: Vec<Identity>,
     log: Option<PathBuf>,
-    /// A log of a job that there is not.
-    stale_log: Option<PathBuf>,
 }
 
 impl Report<'_> {
-    /// Lets what still runs go on without us. Whether anything does.
+    /// Notes how the command ended, and lets go what goes on without us. Returns the kind of a
+    /// failure.
+    fn conclude(
+        &mut self,
+        outcome: CommandOutcome,
+        supervised: &Supervised,
+        capture: &mut Capture<'_>,
+        jobs: impl FnOnce() -> Option<Jobs>,
+        cx: &Context,
+    ) -> Option<ErrorKind> {
+        match outcome {
+            CommandOutcome::Done {
+                ending,
+                has_survivors,
+                ..
+            } => {
+                self.ending = Some(ending);
+                if has_survivors {
+                    self.leave(supervised, capture, jobs());
+                }
+                None
+            }
+            CommandOutcome::Background => {
+                if self.leave(supervised, capture, jobs()) {
+                    return None;
+                }
+                if self.error.is_none() {
+                    self.ending = self.call.ended_meanwhile(supervised, capture, cx);
+                    return None;
+                }
+                // What can't be found again must not stay.
+                Some(ErrorKind::ShellExecuteError)
+            }
+            CommandOutcome::Ended { why, left } => {
+                self.error = Some(self.call.why(why, left));
+                Some(match why {
+                    StopReason::OutOfTime | StopReason::Idle => ErrorKind::Timeout,
+                    StopReason::Cancelled => ErrorKind::Cancelled,
+                    StopReason::Unwatched => ErrorKind::ShellExecuteError,
+                })
+            }
+        }
+    }
+
+    /// Lets what still runs go on without us. Returns true if anything does.
     fn leave(
         &mut self,
         supervised: &Supervised,
@@ -432,9 +402,9 @@ impl Report<'_> {
             (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
             (Ok(()), _) => {}
             (Err(e), files) => {
+                // Its log goes when old files are removed.
                 if let Some(Ok(files)) = files {
                     files.forget_job();
-                    self.stale_log = Some(files.log);
                 }
                 // Unless they have ended meanwhile, the supervisor could not do it.
                 if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
@@ -452,12 +422,6 @@ impl Report<'_> {
     }
 
     fn finish(self, captured: Captured, kind: Option<ErrorKind>) -> ToolResult {
-        if let Some(log) = &self.stale_log
-            && captured.file.as_ref() != Some(log)
-        {
-            // Old files are removed some time.
-            let _ = std::fs::remove_file(log);
-        }
         let text = self.lines(&captured.text);
         let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
         let start = self.before_output().len();
@@ -489,7 +453,7 @@ impl Report<'_> {
         result
     }
 
-    /// For a person, where there was no output.
+    /// Returns a line for a person if there was no output.
     fn summary(&self) -> String {
         match self.ending {
             Some(Ending::Code(0)) => String::new(),
@@ -508,7 +472,7 @@ impl Report<'_> {
         format!("Command: {command}\nDirectory: {directory}\nOutput: ")
     }
 
-    /// The lines that models know, in their order.
+    /// Returns the lines that models know, in their order.
     fn lines(&self, output: &str) -> String {
         let none = || "(none)".to_owned();
         let or_none = |list: Vec<String>| {

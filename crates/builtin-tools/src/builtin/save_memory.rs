@@ -155,7 +155,7 @@ fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
-/// A failure in the form of Gemini CLI's tool: the message is a JSON object.
+/// Brings an error into the form of Gemini CLI's tool: the message is a JSON object.
 fn failure(e: ToolError) -> ToolError {
     let kind = match e.kind {
         kept @ (ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::NoSpaceLeft) => kept,
@@ -223,8 +223,8 @@ impl Call {
         )
     }
 
-    /// Adds the fact, again and again while others are faster. Gives back whether it is new, and
-    /// what is to be said of the file.
+    /// Adds the fact, again and again while others are faster. Returns true if it is new, and the
+    /// notes about the file.
     fn save(&self, cx: &Context) -> Result<(bool, Option<String>), ToolError> {
         loop {
             cx.cancel.check()?;
@@ -253,8 +253,8 @@ impl Call {
     }
 }
 
-/// The file as Gemini CLI reads it.
-fn shown(file: &[u8]) -> Cow<'_, str> {
+/// Decodes the file as Gemini CLI does.
+fn decode(file: &[u8]) -> Cow<'_, str> {
     Encoding::Utf8 { bom: true }.decode(file)
 }
 
@@ -276,7 +276,7 @@ impl ToolInvocation for Call {
             return Ok(Confirmation::NotNeeded);
         };
         let name = plan.place.name().to_string_lossy().into_owned();
-        let (old, new) = (shown(&plan.old), shown(&new));
+        let (old, new) = (decode(&plan.old), decode(&new));
         let (file_diff, _) = diff_texts(&old, &new, &name);
         Ok(Confirmation::Ask(ConfirmationDetails::Edit {
             title: self.describe(),

@@ -59,7 +59,7 @@ fn build(
     }))
 }
 
-/// An id as the system has them.
+/// Converts an id to the system's type.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ fn unknown(pid: impl std::fmt::Display) -> ToolError {
     .with_hint("Use list_background_processes to see which there are.")
 }
 
-/// The job that a process belongs to.
+/// Finds the job that a process belongs to.
 ///
 /// # Errors
 ///
