@@ -54,7 +54,7 @@ _call_tool() {
                     return 0
                     ;;
                 --from)
-                    COMPREPLY=($(compgen -W "openai anthropic mcp" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "openai anthropic" -- "${cur}"))
                     return 0
                     ;;
                 --format)

@@ -18,8 +18,7 @@ yolo\t''
 plan\t''"
 complete -c call_tool -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c call_tool -l from -d 'Read the call in another API\'s form, and answer in it' -r -f -a "openai\t''
-anthropic\t''
-mcp\t''"
+anthropic\t''"
 complete -c call_tool -l format -d 'Print what a search finds for CI; github: annotations of GitHub Actions' -r -f -a "sarif\t''
 junit\t''
 github\t''"

@@ -26,11 +26,9 @@ function __fish_get_tools_using_subcommand
 end
 
 complete -c get_tools -n "__fish_get_tools_needs_command" -l format -d 'Form of the declarations [default: list on a terminal, else gemini]' -r -f -a "gemini\t''
-gemini-openapi\t''
 openai\t''
 openai-responses\t''
 anthropic\t''
-mcp\t''
 markdown\t''
 list\t''
 table\t''

@@ -194,43 +194,9 @@ fn an_empty_text_is_no_block_that_the_api_would_refuse() {
     assert!(text.as_str().is_some_and(|t| !t.is_empty()), "{text}");
 }
 
-#[test]
-fn an_mcp_request_becomes_a_response_and_bare_params_a_result() {
-    let ws = files();
-    let params = json!({"name": "search_file_content", "arguments": {"pattern": "todo"}});
-    let result = send(&ws, "mcp", &params).json();
-    assert_eq!(result["isError"], false);
-    assert_eq!(result["content"][0]["type"], "text");
-    assert_eq!(
-        result["structuredContent"],
-        json!({"matches": 1, "files": 1, "limited": false})
-    );
-    for id in [json!(7), json!("seven")] {
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": params});
-        assert_eq!(
-            send(&ws, "mcp", &request).json(),
-            json!({"jsonrpc": "2.0", "id": id, "result": result})
-        );
-    }
-    let read = |path: &str| json!({"name": "read_file", "arguments": {"absolute_path": path}});
-    let failed = send(&ws, "mcp", &read("none"));
-    assert_eq!(
-        (failed.status(), &failed.json()["isError"]),
-        (1, &json!(true))
-    );
-    assert_eq!(
-        send(&ws, "mcp", &read("i.png")).json()["content"],
-        json!([{"type": "image", "mimeType": "image/png", "data": base64(PNG)}])
-    );
-    let pdf = send(&ws, "mcp", &read("d.pdf")).json();
-    assert_eq!(pdf["content"][0]["resource"]["blob"], base64(PDF));
-    assert!(pdf["content"][0]["resource"]["uri"].is_string());
-}
-
-/// Sends what is not a call; gives the error's code, where it has one.
+/// Sends what is not a call, which is refused in the dialect.
 #[track_caller]
-fn refused(dialect: &str, input: &str, said: &str) -> Value {
+fn refused(dialect: &str, input: &str, said: &str) {
     let ws = files();
     let answer = send(&ws, dialect, input);
     assert_eq!(answer.status(), 2, "{input}");
@@ -238,11 +204,9 @@ fn refused(dialect: &str, input: &str, said: &str) -> Value {
     let message = error["error"]["message"].as_str().unwrap_or_default();
     answer.must_say(message, &[said]);
     match dialect {
-        "mcp" => assert_eq!(error["jsonrpc"], "2.0", "{input}"),
         "anthropic" => assert_eq!(error["type"], "error", "{input}"),
         _ => assert_eq!(error["error"]["type"], "invalid_request_error", "{input}"),
     }
-    error["error"]["code"].clone()
 }
 
 #[test]
@@ -303,46 +267,8 @@ fn malformed_calls_are_refused_in_their_own_dialect() {
             "no block \"tool_use\"",
         ),
     ] {
-        let _ = refused(dialect, input, said);
+        refused(dialect, input, said);
     }
-}
-
-#[test]
-fn malformed_requests_get_the_numbers_of_json_rpc() {
-    let ws = files();
-    let rpc = |more: Value| {
-        let mut request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"});
-        let Value::Object(more) = more else {
-            return request.to_string();
-        };
-        request.as_object_mut().expect("an object").extend(more);
-        request.to_string()
-    };
-    for (input, code, said) in [
-        ("nonsense".to_owned(), -32700, "not valid JSON"),
-        ("[]".to_owned(), -32600, "not a request"),
-        (rpc(json!({"jsonrpc": "1.0"})), -32600, "2.0"),
-        (rpc(json!({"id": null})), -32600, "\"id\""),
-        (rpc(json!({"method": "tools/list"})), -32601, "tools/list"),
-        (rpc(json!({})), -32602, "\"name\" is missing"),
-        (
-            rpc(json!({"params": {"name": "glob", "arguments": 1}})),
-            -32602,
-            "an object",
-        ),
-        (
-            rpc(json!({"params": {"name": "none"}})),
-            -32602,
-            "no tool named \"none\"",
-        ),
-    ] {
-        assert_eq!(refused("mcp", &input, said), code, "{input}");
-    }
-    let bare = send(&ws, "mcp", &r#"{"arguments":{}}"#);
-    assert_eq!((bare.status(), &bare.json()["isError"]), (2, &json!(true)));
-    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let silent = send(&ws, "mcp", &notification);
-    assert_eq!((silent.status(), silent.stdout.len()), (0, 0));
 }
 
 #[test]
@@ -372,6 +298,7 @@ fn options_that_say_another_form_are_refused() {
         &["--from", "openai", "--stream"],
         &["--from", "openai", "--explain"],
         &["--from", "gemini"],
+        &["--from", "mcp"],
     ] {
         let answer = ws.call_tool(args).run();
         let _ = answer.error("invalid_tool_params", 2);
@@ -401,15 +328,6 @@ fn a_batch_takes_lines_of_a_dialect() {
     assert!(all.iter().any(|v| v["error"]["message"].is_string()));
     let list = all.iter().find_map(Value::as_array).expect("two messages");
     assert_eq!((list.len(), &list[1]["tool_call_id"]), (2, &json!("c")));
-    let mcp = [
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}".to_owned(),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
-            {"name": "read_file", "arguments": {"absolute_path": "a.txt"}}})
-        .to_string(),
-    ];
-    let answer = ws.call_tool(&["--batch", "--from", "mcp"]);
-    let answer = answer.input(mcp.join("\n")).run();
-    assert_eq!((answer.status(), &answer.json()["id"]), (0, &json!(1)));
 }
 
 #[test]

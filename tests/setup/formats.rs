@@ -45,7 +45,6 @@ fn every_api_gets_its_own_shape_of_the_same_declarations() {
     let openai = list(&format(&ws, &["openai"]));
     let responses = list(&format(&ws, &["openai-responses"]));
     let anthropic = list(&format(&ws, &["anthropic"]));
-    let mcp = list(&format(&ws, &["mcp"]));
     for (i, own) in ours.iter().enumerate() {
         let (name, schema) = (&own["name"], &own["parametersJsonSchema"]);
         let function = &openai[i]["function"];
@@ -65,118 +64,11 @@ fn every_api_gets_its_own_shape_of_the_same_declarations() {
             (&anthropic[i]["name"], &anthropic[i]["input_schema"]),
             (name, schema)
         );
-        assert_eq!(
-            keys(&mcp[i]),
-            ["annotations", "description", "inputSchema", "name", "title"]
-        );
-        assert_eq!((&mcp[i]["name"], &mcp[i]["inputSchema"]), (name, schema));
     }
     let count = ours.len();
-    for other in [openai, responses, anthropic, mcp] {
+    for other in [openai, responses, anthropic] {
         assert_eq!(other.len(), count);
     }
-}
-
-/// The fields of the API's `Schema`.
-const SCHEMA_FIELDS: [&str; 22] = [
-    "type",
-    "format",
-    "title",
-    "description",
-    "nullable",
-    "enum",
-    "maxItems",
-    "minItems",
-    "properties",
-    "required",
-    "minProperties",
-    "maxProperties",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "example",
-    "anyOf",
-    "propertyOrdering",
-    "default",
-    "items",
-    "minimum",
-    "maximum",
-];
-
-/// Tells what the API's `Schema` does not take of a schema.
-fn not_native(schema: &Value, at: &str, bad: &mut Vec<String>) {
-    const TYPES: [&str; 7] = [
-        "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
-    ];
-    for key in keys(schema) {
-        if !SCHEMA_FIELDS.contains(&key) {
-            bad.push(format!("{at}: {key}"));
-        }
-    }
-    let branches = schema["anyOf"].as_array();
-    let is_typed = schema["type"].as_str().is_some_and(|t| TYPES.contains(&t));
-    let has_values = schema.get("enum").is_some();
-    if is_typed == branches.is_some()
-        || branches.is_some() && keys(schema).len() > 1
-        || has_values && schema["type"] != "STRING"
-        || schema["type"] == "ARRAY" && schema.get("items").is_none()
-    {
-        bad.push(format!("{at}: {schema}"));
-    }
-    let properties = schema["properties"].as_object();
-    for name in schema["required"].as_array().into_iter().flatten() {
-        let name = name.as_str().expect("a name");
-        if properties.is_none_or(|all| !all.contains_key(name)) {
-            bad.push(format!("{at}: {name} is required"));
-        }
-    }
-    let inner = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, s)| (name.clone(), s));
-    let items = schema.get("items").map(|items| ("items".to_owned(), items));
-    let branches = branches
-        .into_iter()
-        .flatten()
-        .map(|s| ("anyOf".to_owned(), s));
-    for (name, inner) in inner.chain(items).chain(branches) {
-        not_native(inner, &format!("{at}.{name}"), bad);
-    }
-}
-
-#[test]
-fn geminis_own_schema_has_only_the_fields_that_the_api_has() {
-    let odd = json!({"type": "object", "additionalProperties": false, "required": ["a", "z"],
-        "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
-        "properties": {
-            "a": {"type": ["string", "null"], "enum": ["x", null], "format": "uri"},
-            "b": {"type": "integer", "enum": [1, 2], "exclusiveMinimum": 0, "multipleOf": 1},
-            "any": {}, "list": {"type": "array", "uniqueItems": true},
-            "tuple": {"type": "array", "prefixItems": [{"type": "string"}, {}], "items": false},
-            "map": {"type": "object", "patternProperties": {"^x": {"const": 1}}, "additionalProperties": false},
-            "maybe": {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}], "default": null}},
-        "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}});
-    let declared = json!([{"name": "odd", "description": "d", "parametersJsonSchema": odd}]);
-    let ws = Workspace::new().home("list.json", declared.to_string()).home(
-        ".gemini/tools/odd.toml",
-        "discovery_command = [\"cat\", \"{@dir}/../../list.json\"]\ncall_command = [\"true\"]\n",
-    );
-    let call = ws.get_tools(&["--format", "gemini-openapi"]);
-    let answer = success(call.changing_at_home(&[".gemini/tmp"]).run());
-    let mut bad = Vec::new();
-    let all = list(&answer);
-    assert!(all.iter().any(|tool| tool["name"] == "odd"), "{all:?}");
-    for tool in &all {
-        let name = tool["name"].as_str().expect("a name");
-        match tool.get("parameters") {
-            Some(parameters) => not_native(parameters, name, &mut bad),
-            None => assert_eq!(keys(tool), ["description", "name"]),
-        }
-    }
-    assert_eq!(bad, Vec::<String>::new());
-    let call = ws.get_tools(&["--format", "gemini-openapi", "--wrap", "--only", "glob"]);
-    let wrapped = success(call.changing_at_home(&[".gemini/tmp"]).run()).json();
-    assert_eq!(wrapped[0]["functionDeclarations"][0]["name"], "glob");
 }
 
 #[test]
@@ -193,29 +85,9 @@ fn the_order_of_parameters_stays_for_the_model() {
 }
 
 #[test]
-fn annotations_say_what_a_tool_does_to_the_world() {
-    let ws = Workspace::new();
-    let all = list(&format(&ws, &["mcp", "--kinds"]));
-    let of = |name: &str| all.iter().find(|t| t["name"] == name).expect("listed");
-    assert_eq!(
-        of("read_file")["annotations"],
-        json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true,
-            "openWorldHint": false})
-    );
-    assert_eq!(
-        of("write_file")["annotations"],
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true,
-            "openWorldHint": false})
-    );
-    assert_eq!(of("save_memory")["annotations"]["destructiveHint"], false);
-    assert_eq!(of("web_fetch")["annotations"]["openWorldHint"], true);
-    assert_eq!(of("glob")["_meta"], json!({"gemini-tools/kind": "search"}));
-}
-
-#[test]
 fn wrap_gives_what_a_request_has_and_filters_count_in_every_format() {
     let ws = Workspace::new();
-    for dialect in ["openai", "openai-responses", "anthropic", "mcp"] {
+    for dialect in ["openai", "openai-responses", "anthropic"] {
         let whole = format(&ws, &[dialect, "--only", "read_*", "--exclude", "*_many_*"]);
         let wrapped = format(&ws, &[dialect, "--only", "read_file,read_b*", "--wrap"]).json();
         assert_eq!(keys(&wrapped), ["tools"]);
@@ -316,7 +188,6 @@ fn what_an_api_does_not_take_is_mapped_and_understood_on_the_way_back() {
         list(&answer).first().expect("the tool").clone()
     };
     assert_eq!(of("gemini")["name"], "my.db__rows.list");
-    assert_eq!(of("mcp")["name"], "my.db__rows.list");
     let openai = of("openai");
     let name = openai["function"]["name"].as_str().expect("a name");
     assert!(

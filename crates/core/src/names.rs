@@ -22,18 +22,15 @@ pub enum Dialect {
     OpenAiResponses,
     /// The `tools` of Anthropic's Messages.
     Anthropic,
-    /// The tools of a `tools/list` result of the Model Context Protocol.
-    Mcp,
 }
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: [Dialect; 5] = [
+    pub const ALL: [Dialect; 4] = [
         Dialect::Gemini,
         Dialect::OpenAi,
         Dialect::OpenAiResponses,
         Dialect::Anthropic,
-        Dialect::Mcp,
     ];
 
     /// The name by which it is chosen.
@@ -43,7 +40,6 @@ impl Dialect {
             Dialect::OpenAi => "openai",
             Dialect::OpenAiResponses => "openai-responses",
             Dialect::Anthropic => "anthropic",
-            Dialect::Mcp => "mcp",
         }
     }
 
@@ -57,7 +53,7 @@ impl Dialect {
         match self {
             Dialect::Gemini => 63,
             Dialect::OpenAi | Dialect::OpenAiResponses => 64,
-            Dialect::Anthropic | Dialect::Mcp => 128,
+            Dialect::Anthropic => 128,
         }
     }
 
@@ -65,13 +61,11 @@ impl Dialect {
     pub fn takes_name(self, name: &str) -> bool {
         match self {
             Dialect::Gemini => crate::registry::is_valid_name(name),
-            Dialect::OpenAi | Dialect::OpenAiResponses | Dialect::Anthropic | Dialect::Mcp => {
+            Dialect::OpenAi | Dialect::OpenAiResponses | Dialect::Anthropic => {
                 (1..=self.longest_name()).contains(&name.len())
-                    && name.bytes().all(|b| {
-                        b.is_ascii_alphanumeric()
-                            || matches!(b, b'_' | b'-')
-                            || b == b'.' && self == Dialect::Mcp
-                    })
+                    && name
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
             }
         }
     }
@@ -87,7 +81,7 @@ pub(crate) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
     if dialect.takes_name(name) {
         return Cow::Borrowed(name);
     }
-    let takes_dot = matches!(dialect, Dialect::Gemini | Dialect::Mcp);
+    let takes_dot = dialect == Dialect::Gemini;
     let mut plain = with_underscores(name, takes_dot);
     if dialect == Dialect::Gemini && !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
         plain.insert(0, '_');

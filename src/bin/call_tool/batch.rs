@@ -314,8 +314,7 @@ impl Batch {
         }
         let request = match self.opened.options.from {
             Some(dialect) => match DialectRequest::read(dialect, line) {
-                Ok(Some(request)) => Request::Foreign(request),
-                Ok(None) => return,
+                Ok(request) => Request::Foreign(request),
                 Err(refusal) => {
                     self.has_failed.store(true, Ordering::Relaxed);
                     return write(&to_line(&refusal.to_value()));

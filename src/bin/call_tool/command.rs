@@ -189,7 +189,7 @@ pub(crate) fn command() -> Command {
             Arg::new("from")
                 .long("from")
                 .value_name("DIALECT")
-                .value_parser(["openai", "anthropic", "mcp"])
+                .value_parser(["openai", "anthropic"])
                 .conflicts_with_all(["ARGUMENT", "id", "output", "text", "explain", "stream"])
                 .help("Read the call in another API's form, and answer in it"),
         );

@@ -23,8 +23,7 @@ pub(crate) fn run(
         .map_err(|e| DialectError::new(dialect, e.to_string()))
         .and_then(|input| DialectRequest::read(dialect, &input));
     let mut request = match request {
-        Ok(Some(request)) => request,
-        Ok(None) => return 0,
+        Ok(request) => request,
         Err(refusal) => return print_json(&to_line(&refusal.to_value()), 2),
     };
     if !options.name.is_empty() {

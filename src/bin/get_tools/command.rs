@@ -5,13 +5,11 @@ use gemini_tools::colours::ColourChoice;
 use std::path::PathBuf;
 
 /// Formats of declarations.
-pub(crate) const FORMATS: [&str; 10] = [
+pub(crate) const FORMATS: [&str; 8] = [
     "gemini",
-    "gemini-openapi",
     "openai",
     "openai-responses",
     "anthropic",
-    "mcp",
     "markdown",
     "list",
     "table",
@@ -20,19 +18,18 @@ pub(crate) const FORMATS: [&str; 10] = [
 
 const EXAMPLES: &str = "\
 Examples:
-  get_tools                          on a terminal: a list
-  get_tools | jq length              in a pipe: the JSON
-  get_tools --format table           with their parameters
-  get_tools --pretty                 the JSON, indented
-  get_tools --format names           the names only
-  get_tools --only 'read_*,glob'     some of the tools
-  get_tools --exclude write_file     all but one
-  get_tools --wrap                   in a Gemini API request
-  get_tools --format gemini-openapi  for the Gemini API
-  get_tools --format openai          for OpenAI's API
-  get_tools --mcp                    with MCP servers' tools
-  get_tools --refresh                asks servers again
-  get_tools show read_file           help for one tool
+  get_tools                       on a terminal: a list
+  get_tools | jq length           in a pipe: the JSON
+  get_tools --format table        with their parameters
+  get_tools --pretty              the JSON, indented
+  get_tools --format names        the names only
+  get_tools --only 'read_*,glob'  some of the tools
+  get_tools --exclude write_file  all but one
+  get_tools --wrap                in a Gemini API request
+  get_tools --format openai       for OpenAI's API
+  get_tools --mcp                 with MCP servers' tools
+  get_tools --refresh             asks servers again
+  get_tools show read_file        help for one tool
 
 Without options a file or a pipe gets what Gemini CLI's tools.discoveryCommand reads, and a terminal a list. Tools that .gemini/settings.json \
 excludes (tools.core, tools.exclude) are left out. Your own tools are in ~/.gemini/tools and, in a trusted project, \

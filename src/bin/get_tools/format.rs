@@ -18,8 +18,6 @@ const NARROWEST: usize = 24;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Dialect(Dialect),
-    /// For Gemini, in the words of its own `Schema`.
-    Native,
     Markdown,
     /// A line for each, as wide as the terminal.
     List,
@@ -46,7 +44,6 @@ impl Format {
     /// The format of a name that the command line takes.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
-            "gemini-openapi" => Format::Native,
             "markdown" => Format::Markdown,
             "list" => Format::List,
             "table" => Format::Table,
@@ -57,7 +54,7 @@ impl Format {
 
     /// Returns true if a program reads the format.
     pub(crate) fn is_json(self) -> bool {
-        matches!(self, Format::Dialect(_) | Format::Native)
+        matches!(self, Format::Dialect(_))
     }
 
     pub(crate) fn is_gemini(self) -> bool {
@@ -68,8 +65,7 @@ impl Format {
     /// keys that they don't know.
     pub(crate) fn has_kinds(self) -> bool {
         match self {
-            Format::Dialect(dialect) => matches!(dialect, Dialect::Gemini | Dialect::Mcp),
-            Format::Native => false,
+            Format::Dialect(dialect) => dialect == Dialect::Gemini,
             Format::Markdown | Format::List | Format::Table | Format::Names => true,
         }
     }
@@ -77,20 +73,12 @@ impl Format {
     /// Returns the text of all declarations, which come as `get_tools` prints them for Gemini.
     pub(crate) fn write(self, list: &[String], options: &ListOptions) -> String {
         let declared = || {
-            list.iter().filter_map(|text| {
-                let mut declared: GeminiDeclaration = serde_json::from_str(text).ok()?;
-                declared.title = builtin::find_exactly(&declared.name)
-                    .map(|tool| tool.info.display_name.to_owned());
-                Some(declared)
-            })
+            let read = |text: &String| serde_json::from_str::<GeminiDeclaration>(text).ok();
+            list.iter().filter_map(read)
         };
         match self {
             Format::Dialect(Dialect::Gemini) => {
                 json(list, "[{\"functionDeclarations\":", "}]", options)
-            }
-            Format::Native => {
-                let list: Vec<String> = declared().map(|d| d.to_native_json()).collect();
-                json(&list, "[{\"functionDeclarations\":", "}]", options)
             }
             Format::Dialect(dialect) => {
                 let list: Vec<String> = declared()

@@ -5,7 +5,7 @@ use super::reply;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::parse_json;
 use gemini_tools_core::registry::bare_name;
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::ToolError;
 use serde_json::{Value, json};
 
 /// A call of a message.
@@ -38,19 +38,12 @@ enum Shape {
     ToolResults { is_list: bool },
     /// A message of the user that holds such blocks.
     UserMessage,
-    /// The result of `tools/call`.
-    CallResult,
-    /// The result of `tools/call` in a JSON-RPC response to this id.
-    RpcResponse(Value),
 }
 
 /// The reason for which a message has no call, in its dialect.
 #[derive(Debug)]
 pub struct DialectError {
     dialect: Dialect,
-    /// The id of a JSON-RPC request, where it is one.
-    rpc: Option<Value>,
-    code: i32,
     message: String,
 }
 
@@ -59,50 +52,33 @@ impl DialectError {
     pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
         Self {
             dialect,
-            rpc: Some(Value::Null),
-            code: INVALID_REQUEST,
             message: message.into(),
         }
     }
 
     /// Returns the document to answer with.
     pub fn to_value(&self) -> Value {
-        let Self { message, code, .. } = self;
-        match (self.dialect, &self.rpc) {
-            (Dialect::Mcp, Some(id)) => json!({"jsonrpc": "2.0", "id": id,
-                "error": {"code": code, "message": message}}),
-            (Dialect::Mcp, None) => {
-                json!({"content": [{"type": "text", "text": message}], "isError": true})
-            }
-            (Dialect::Anthropic, _) => json!({"type": "error",
-                "error": {"type": "invalid_request_error", "message": message}}),
-            _ => json!({"error": {"message": message, "type": "invalid_request_error"}}),
+        let error = json!({"type": "invalid_request_error", "message": self.message});
+        match self.dialect {
+            Dialect::Anthropic => json!({"type": "error", "error": error}),
+            _ => json!({"error": error}),
         }
     }
 }
 
-/// JSON-RPC's numbers for what can be wrong.
-const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
-
 impl DialectRequest {
-    /// Reads a call, or a message with several; `None` is a message that wants no answer.
+    /// Reads a call, or a message with several.
     ///
     /// # Errors
     ///
     /// Returns an error for an answer in its dialect. A call whose arguments alone are faulty is
     /// not an error here.
-    pub fn read(dialect: Dialect, text: &[u8]) -> Result<Option<Self>, DialectError> {
+    pub fn read(dialect: Dialect, text: &[u8]) -> Result<Self, DialectError> {
         let text = text
             .strip_prefix(b"\xef\xbb\xbf")
             .unwrap_or(text)
             .trim_ascii();
-        let refuse = |message: String| DialectError {
-            code: PARSE_ERROR,
-            ..DialectError::new(dialect, message)
-        };
+        let refuse = |message: String| DialectError::new(dialect, message);
         if text.is_empty() {
             return Err(refuse(
                 "There is no call on standard input; give one as JSON.".to_owned(),
@@ -110,12 +86,11 @@ impl DialectRequest {
         }
         let value =
             parse_json(text).map_err(|e| refuse(format!("The call is not valid JSON: {e}.")))?;
-        let wrong = |message: String| DialectError::new(dialect, message);
         match dialect {
-            Dialect::Anthropic => anthropic(value).map(Some).map_err(wrong),
-            Dialect::Mcp => mcp(&value),
-            _ => openai(value).map(Some).map_err(wrong),
+            Dialect::Anthropic => anthropic(value),
+            _ => openai(value),
         }
+        .map_err(refuse)
     }
 
     /// Returns the answer to all calls, in their order.
@@ -153,15 +128,6 @@ impl DialectRequest {
                     .collect();
                 json!({"role": "user", "content": list})
             }
-            Shape::CallResult => answers.first().map_or(Value::Null, reply::call_result),
-            Shape::RpcResponse(id) => answers.first().map_or(Value::Null, |answer| {
-                match answer.failure() {
-                    // The protocol has an error of its own for that.
-                    Some((message, ErrorKind::ToolNotRegistered)) => json!({"jsonrpc": "2.0",
-                        "id": id, "error": {"code": INVALID_PARAMS, "message": message}}),
-                    _ => json!({"jsonrpc": "2.0", "id": id, "result": reply::call_result(answer)}),
-                }
-            }),
         }
     }
 }
@@ -318,63 +284,4 @@ fn anthropic(mut value: Value) -> Result<DialectRequest, String> {
         return Err(format!("There is no block \"tool_use\" in it. {SHAPES}"));
     }
     Ok(DialectRequest { calls, shape })
-}
-
-fn mcp(value: &Value) -> Result<Option<DialectRequest>, DialectError> {
-    let refuse = |rpc: Option<Value>, code: i32, message: &str| {
-        Err(DialectError {
-            dialect: Dialect::Mcp,
-            rpc,
-            code,
-            message: message.to_owned(),
-        })
-    };
-    if !value.is_object() {
-        let message = "That is not a request: give one object, with \"method\": \"tools/call\" or \
-            with \"name\" and \"arguments\" only.";
-        return refuse(Some(Value::Null), INVALID_REQUEST, message);
-    }
-    let is_rpc = value.get("jsonrpc").is_some() || value.get("method").is_some();
-    let id = value.get("id").cloned();
-    let rpc = is_rpc.then(|| id.clone().unwrap_or_default());
-    let params = if is_rpc { &value["params"] } else { value };
-    if is_rpc {
-        let method = value["method"].as_str().unwrap_or_default();
-        if value["jsonrpc"] != "2.0" || method.is_empty() {
-            let message = "A request needs \"jsonrpc\": \"2.0\" and a \"method\".";
-            return refuse(rpc, INVALID_REQUEST, message);
-        }
-        if method != "tools/call" {
-            // A notification is never answered.
-            if id.is_none() {
-                return Ok(None);
-            }
-            let message = format!("The method {method:?} is not known here, only tools/call.");
-            return refuse(rpc, METHOD_NOT_FOUND, &message);
-        }
-        if !matches!(id, Some(Value::String(_) | Value::Number(_))) {
-            let message = "\"id\" must be a text or a number: the answer could not be matched.";
-            return refuse(Some(Value::Null), INVALID_REQUEST, message);
-        }
-    }
-    let name = match text_at(params, "name") {
-        Ok(name) => name,
-        Err(message) => return refuse(rpc, INVALID_PARAMS, &message),
-    };
-    let args = match &params["arguments"] {
-        Value::Null => json!({}),
-        Value::Object(map) => map.clone().into(),
-        other => {
-            let message = format!("\"arguments\" must be an object, but it is {other}.");
-            return refuse(rpc, INVALID_PARAMS, &message);
-        }
-    };
-    Ok(Some(DialectRequest {
-        calls: vec![DialectCall {
-            id: String::new(),
-            name,
-            args: Ok(args),
-        }],
-        shape: rpc.map_or(Shape::CallResult, Shape::RpcResponse),
-    }))
 }

@@ -22,18 +22,15 @@
 //! );
 //!
 //! let call = br#"{"type": "tool_use", "id": "t1", "name": "shout", "input": {"text": "hi"}}"#;
-//! let request = DialectRequest::read(Dialect::Anthropic, call).expect("a call").expect("one");
+//! let request = DialectRequest::read(Dialect::Anthropic, call).expect("a call");
 //! assert_eq!(request.calls[0].name, "shout");
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod annotations;
 mod call;
-mod native;
 mod reply;
 mod schema;
 
-pub use annotations::Hints;
 pub use call::{DialectCall, DialectError, DialectRequest};
 pub use gemini_tools_core::names::Dialect;
 pub use schema::restore;
@@ -57,9 +54,6 @@ pub struct GeminiDeclaration {
     /// The kind of its effect, where that is declared.
     #[serde(default)]
     pub kind: Option<Kind>,
-    /// The tool's name for people, where it has one.
-    #[serde(skip)]
-    pub title: Option<String>,
 }
 
 impl GeminiDeclaration {
@@ -68,29 +62,16 @@ impl GeminiDeclaration {
         serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)
     }
 
-    /// Writes the declaration for Gemini with the parameters in the form of its own `Schema`, under
-    /// `parameters`, as compact JSON.
-    pub fn to_native_json(&self) -> String {
-        let mut value = json!({ "name": self.name, "description": self.description });
-        if let Some(parameters) = native::native(&self.schema()) {
-            value["parameters"] = parameters;
-        }
-        value.to_string()
-    }
-
     /// Writes the declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the
     /// dialect has a place for it.
     pub fn to_json(&self, dialect: Dialect, with_kind: bool) -> String {
         let name = json!(dialect.name_for(&self.name));
         let description = json!(self.description);
-        let value = self.schema();
-        let fitted = schema::fitted(dialect, &value);
-        let schema = match &fitted {
+        let schema = match schema::fitted(dialect, &self.schema()) {
             Some(fitted) => Cow::Owned(fitted.to_string()),
             None => Cow::Borrowed(self.parameters_json_schema.get()),
         };
         let kind = self.kind.filter(|_| with_kind).map(|kind| json!(kind));
-        let is_strict = || schema::fits_strict(fitted.as_ref().unwrap_or(&value));
         match dialect {
             Dialect::Gemini => {
                 let kind = kind.map_or(String::new(), |kind| format!(r#","kind":{kind}"#));
@@ -98,33 +79,15 @@ impl GeminiDeclaration {
                     r#"{{"name":{name},"description":{description},"parametersJsonSchema":{schema}{kind}}}"#
                 )
             }
-            Dialect::OpenAi => {
-                // Not strict is the default there.
-                let strict = if is_strict() { r#","strict":true"# } else { "" };
-                format!(
-                    r#"{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{schema}{strict}}}}}"#
-                )
-            }
+            Dialect::OpenAi => format!(
+                r#"{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{schema}}}}}"#
+            ),
             // Without a word about it, this API makes every parameter a required one.
             Dialect::OpenAiResponses => format!(
-                r#"{{"type":"function","name":{name},"description":{description},"parameters":{schema},"strict":{}}}"#,
-                is_strict()
+                r#"{{"type":"function","name":{name},"description":{description},"parameters":{schema},"strict":false}}"#
             ),
             Dialect::Anthropic => {
                 format!(r#"{{"name":{name},"description":{description},"input_schema":{schema}}}"#)
-            }
-            Dialect::Mcp => {
-                let title = self.title.as_ref().map_or(String::new(), |title| {
-                    format!(r#""title":{},"#, json!(title))
-                });
-                let meta = kind.map_or(String::new(), |kind| {
-                    format!(r#","_meta":{{"gemini-tools/kind":{kind}}}"#)
-                });
-                let hints = Hints::of_declared(&self.name, self.kind.unwrap_or(Kind::Other));
-                let hints = json!(hints);
-                format!(
-                    r#"{{"name":{name},{title}"description":{description},"inputSchema":{schema},"annotations":{hints}{meta}}}"#
-                )
             }
         }
     }
@@ -149,6 +112,5 @@ mod tests {
             Dialect::OpenAi.name_for("a.b"),
             Dialect::OpenAi.name_for("a/b")
         );
-        assert_eq!(Dialect::Mcp.name_for("a.b"), "a.b");
     }
 }

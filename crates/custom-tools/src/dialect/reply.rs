@@ -81,33 +81,6 @@ pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": blocks})
 }
 
-/// Returns the result of `tools/call`.
-pub(super) fn call_result(answer: &Answer<'_>) -> Value {
-    if let Some((message, _)) = answer.failure() {
-        return json!({"content": [{"type": "text", "text": message}], "isError": true});
-    }
-    let block = |(at, part): (usize, &Part)| match &part.inline_data {
-        Some(Blob { mime_type, data }) => match mime_type.split('/').next() {
-            Some(kind @ ("image" | "audio")) => {
-                json!({"type": kind, "mimeType": mime_type, "data": data})
-            }
-            _ => json!({"type": "resource", "resource": {
-                "uri": format!("urn:gemini-tools:content:{at}"),
-                "mimeType": mime_type, "blob": data}}),
-        },
-        None => json!({"type": "text", "text": part.text.as_deref().unwrap_or(NOTHING)}),
-    };
-    let contents = answer.contents();
-    let blocks: Vec<Value> = contents.iter().enumerate().map(block).collect();
-    let mut result = json!({"content": blocks, "isError": false});
-    if let Ok(outcome) = &answer.outcome
-        && let Some(data) = &outcome.data
-    {
-        result["structuredContent"] = data.clone().into();
-    }
-    result
-}
-
 /// Returns the text of a part, or a sentence about one that has no place.
 fn text_of(part: &Part, why: &str) -> String {
     match (&part.text, &part.inline_data) {

@@ -18,23 +18,11 @@ const NOT_AT_THE_TOP: [&str; 3] = ["enum", "const", "not"];
 /// The longest name of a property for Anthropic.
 const LONGEST_KEY: usize = 64;
 
-/// Keywords that strict mode of `OpenAI` does not know.
-const NOT_STRICT: [&str; 8] = [
-    "allOf",
-    "not",
-    "dependentRequired",
-    "dependentSchemas",
-    "if",
-    "then",
-    "else",
-    "oneOf",
-];
-
 /// Returns the schema as the API takes it; `None` if it does so as it is.
 pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     let mut fitted = schema.clone();
     match dialect {
-        Dialect::Gemini | Dialect::Mcp => return None,
+        Dialect::Gemini => return None,
         Dialect::OpenAi | Dialect::OpenAiResponses => {
             flatten(&mut fitted);
             if let Some(root) = fitted.as_object_mut() {
@@ -187,29 +175,9 @@ pub fn restore(schema: &Value, args: &mut Value) {
     }
 }
 
-/// Returns true if `OpenAI`'s strict mode takes a schema: it knows all keywords, every object is
-/// closed, and every property required.
-pub(super) fn fits_strict(schema: &Value) -> bool {
-    let mut schema = schema.clone();
-    let mut fits = schema["type"] == "object";
-    each_node(&mut schema, &mut |node| {
-        fits &= node.contains_key("type") && !NOT_STRICT.iter().any(|key| node.contains_key(*key));
-        if is_of(node, "object") {
-            let required = node.get("required").and_then(Value::as_array);
-            let is_required =
-                |key: &String| required.is_some_and(|list| list.iter().any(|k| k == key));
-            let properties = node.get("properties").and_then(Value::as_object);
-            let mut keys = properties.into_iter().flat_map(Map::keys);
-            fits &= node.get("additionalProperties") == Some(&Value::Bool(false))
-                && keys.all(is_required);
-        }
-    });
-    fits
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{fits_strict, fitted, restore};
+    use super::{fitted, restore};
     use crate::dialect::Dialect;
     use serde_json::json;
 
@@ -234,7 +202,7 @@ mod tests {
             flat["properties"]["b"],
             json!({"type": "array", "items": {}})
         );
-        assert_eq!(fitted(Dialect::Mcp, &schema), None);
+        assert_eq!(fitted(Dialect::Gemini, &schema), None);
     }
 
     #[test]
@@ -254,17 +222,5 @@ mod tests {
         let mut args = json!({top: 3, "list": [{inner: "x"}]});
         restore(&schema, &mut args);
         assert_eq!(args, json!({"$top": 3, "list": [{"a b": "x"}]}));
-    }
-
-    #[test]
-    fn strict_wants_every_object_closed_and_every_property_required() {
-        let strict = json!({"type": "object", "required": ["a"], "additionalProperties": false,
-            "properties": {"a": {"type": ["string", "null"]}}});
-        assert!(fits_strict(&strict));
-        for key in ["required", "additionalProperties"] {
-            let mut less = strict.clone();
-            less.as_object_mut().expect("an object").remove(key);
-            assert!(!fits_strict(&less), "{key}");
-        }
     }
 }

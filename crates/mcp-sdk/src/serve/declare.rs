@@ -3,8 +3,7 @@
 use super::server::Project;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::registry::ToolRegistry;
-use gemini_tools_core::tool::{Cancellation, Tool};
-use gemini_tools_custom_tools::dialect::Hints;
+use gemini_tools_core::tool::{Cancellation, Kind, Tool};
 use gemini_tools_mcp::McpDeclaration;
 use rmcp::model;
 use serde_json::{Map, Value};
@@ -84,16 +83,20 @@ fn ours(tool: &dyn Tool) -> model::Tool {
         Arc::new(schema),
     )
     .with_title(title.clone())
-    .with_annotations(annotations(title, Hints::of(tool)))
+    .with_annotations(annotations(title, tool))
 }
 
-fn annotations(title: String, hints: Hints) -> model::ToolAnnotations {
+/// Returns the hints about a tool's effect, which a client believes or not.
+fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
+    let info = tool.info();
+    let only_adds = matches!(info.kind, Kind::Think | Kind::Plan | Kind::Communicate);
     model::ToolAnnotations::from_raw(
         Some(title),
-        Some(hints.is_read_only),
-        Some(hints.is_destructive),
-        Some(hints.is_idempotent),
-        Some(hints.is_open_world),
+        // What a call says to the world has left the machine, whatever it leaves as it was.
+        Some(info.is_read_only && !info.is_open_world),
+        Some(!info.is_read_only && !only_adds),
+        Some(info.is_idempotent),
+        Some(info.is_open_world),
     )
 }
 
@@ -106,7 +109,14 @@ fn of_server(listed: &McpDeclaration) -> Option<model::Tool> {
         || listed.name.clone(),
         |(server, tool)| format!("{tool} ({server} MCP server)"),
     );
-    let annotations = annotations(title.clone(), Hints::of_server(listed.is_read_only));
+    let is_read_only = Some(listed.is_read_only);
+    let annotations = model::ToolAnnotations::from_raw(
+        Some(title.clone()),
+        is_read_only,
+        Some(!listed.is_read_only),
+        is_read_only,
+        Some(true),
+    );
     let tool = model::Tool::new(listed.name.clone(), description, Arc::new(schema));
     Some(tool.with_title(title).with_annotations(annotations))
 }
