@@ -410,27 +410,6 @@ fn what_the_host_takes_is_no_fault_of_discovery() {
     );
 }
 
-#[test]
-fn an_argument_that_the_host_may_add_is_tried() {
-    let picky = SOUND.replace(
-        "print(\"hello\"",
-        "def greet(name=''): pass\ngreet(**args)\nprint(\"hello\"",
-    );
-    assert_ne!(picky, SOUND);
-    let told = told(
-        &with_program(&picky),
-        &["--try", "greet"],
-        "call-wait-for-previous",
-    );
-    assert_eq!(told[0]["severity"], "warning", "{told:?}");
-    finds_no(&with_program(&picky), &["--try", "greet"], "call-fails");
-    finds_no(
-        &with_program(QUICK),
-        &["--try", "greet"],
-        "call-wait-for-previous",
-    );
-}
-
 /// A program whose discovery does something else first, or instead.
 fn discovering(lines: &str) -> Workspace {
     with_program(&SOUND.replace(
@@ -660,23 +639,6 @@ fn faults_around_it_are_found() {
         "{}",
         answer.shown()
     );
-    let old = with_program(SOUND).file("bin/gemini", "#!/bin/sh\n").file(
-        "package.json",
-        "{\"name\": \"@google/gemini-cli\", \"version\": \"0.1.9\"}",
-    );
-    set_mode(&old.dir().join("bin/gemini"), 0o755);
-    let path = format!("{}:/usr/bin:/bin", old.dir().join("bin").display());
-    let answer = old
-        .get_tools(&["doctor", "--json"])
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
-        .env("PATH", &path)
-        .unwatched()
-        .run();
-    assert!(
-        found(&answer).contains(&"old-host".to_owned()),
-        "{}",
-        answer.shown()
-    );
 }
 
 #[test]
@@ -820,49 +782,6 @@ fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
 }
 
 #[test]
-fn a_key_that_is_nearly_one_of_the_commands_is_named() {
-    for (text, id, wrong, right) in [
-        (
-            r#"{"tools": {"discoverycommand": "a", "callCommand": "b"}}"#,
-            "no-discovery-command",
-            "\"tools.discoverycommand\"",
-            "tools.discoveryCommand",
-        ),
-        (
-            r#"{"tools": {"discoveryCommand": "a", "call_command": "b"}}"#,
-            "no-call-command",
-            "\"tools.call_command\"",
-            "tools.callCommand",
-        ),
-        (
-            r#"{"discoveryCommand": "a", "callCommand": "b"}"#,
-            "no-commands",
-            "\"callCommand\"",
-            "tools.callCommand",
-        ),
-        (
-            r#"{"tools.discoveryCommand": "a", "tool": {"callCommand": "b"}}"#,
-            "no-commands",
-            "\"tool.callCommand\"",
-            "tools.callCommand",
-        ),
-    ] {
-        let ws = with_program(SOUND).file(SETTINGS, text);
-        let told = told(&ws, &[], id);
-        let mend = told[0]["help"].as_str().expect("words");
-        let named = [wrong, right, SETTINGS];
-        assert!(
-            named.iter().all(|word| mend.contains(word)),
-            "{text}: {mend}"
-        );
-    }
-    let other = r#"{"mcpServers": {"s": {"command": "sh"}}, "ui": {"theme": "x"}}"#;
-    let ws = with_program(SOUND).file(SETTINGS, other);
-    let told = told(&ws, &[], "no-commands");
-    assert_eq!(told[0]["help"], "get_tools init writes both.");
-}
-
-#[test]
 fn a_path_is_told_without_its_dots() {
     let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
     let what = told(&ws, &[], "program-missing")[0]["message"].to_string();
@@ -917,23 +836,17 @@ fn first_lines_with_env_are_read_as_env_reads_them() {
     };
     for sound in [
         "/usr/bin/env -S -u NOTHING python3 -u",
-        "/usr/bin/env -S 'python3' -u",
-        "/usr/bin/env -S -C . A=b python3",
         "/usr/bin/env -Spython3",
         "/usr/bin/env --split-string=python3 -B",
-        "/usr/bin/env -vS python3 -B",
     ] {
         let ws = with_first_line(sound);
         finds_no(&ws, &[], "bad-interpreter");
     }
-    for faulty in [
-        "/usr/bin/env -S -u python3 no_such_program",
-        "/usr/bin/env -S A=b no_such_program -u",
-        "/usr/bin/env -S /nowhere/python3",
-        "/usr/bin/env python3 -u",
-    ] {
-        finds(&with_first_line(faulty), &[], "bad-interpreter");
-    }
+    finds(
+        &with_first_line("/usr/bin/env python3 -u"),
+        &[],
+        "bad-interpreter",
+    );
 }
 
 #[test]
@@ -981,48 +894,10 @@ fn variables_that_are_not_set_are_named() {
 }
 
 #[test]
-fn rules_that_take_back_what_others_allow_are_found() {
-    let deny =
-        "[[rule]]\ntoolName = \"discovered_tool_greet\"\ndecision = \"deny\"\npriority = 500\n";
-    let denied = with_program(QUICK).home(".gemini/policies/more.toml", deny);
-    finds(&denied, &[], "rule-denies");
-    let exclude = json!({"tools": {"exclude": ["discovered_tool_greet"]}});
-    let excluded = with_program(QUICK).home(SETTINGS, exclude.to_string());
-    finds(&excluded, &[], "rule-denies");
-    // What restricts built-in tools, and what the host does not look at, denies nothing there.
-    let core = json!({"tools": {"core": ["read_file"]}});
-    finds_no(
-        &with_program(QUICK).home(SETTINGS, core.to_string()),
-        &[],
-        "rule-denies",
-    );
-    let projects = with_program(QUICK).file(".gemini/policies/more.toml", deny);
-    finds_no(&projects, &[], "rule-denies");
+fn a_rule_for_other_modes_allows_nothing_in_the_usual_one() {
     let yolo = "[[rule]]\ntoolName = \"discovered_tool_greet\"\ndecision = \"allow\"\npriority = 100\nmodes = [\"yolo\"]\n";
     let for_yolo = with_program(QUICK).home(".gemini/policies/mine.toml", yolo);
     finds(&for_yolo, &[], "no-rule");
-}
-
-#[test]
-fn a_node_that_the_host_does_not_run_on_is_found() {
-    let ws = with_program(QUICK)
-        .file("bin/gemini", "#!/bin/sh\n")
-        .file("bin/node", "#!/bin/sh\necho v18.20.4\n")
-        .file(
-            "package.json",
-            "{\"name\": \"@google/gemini-cli\", \"version\": \"0.61.0\"}",
-        );
-    for name in ["bin/gemini", "bin/node"] {
-        set_mode(&ws.dir().join(name), 0o755);
-    }
-    let examined = || {
-        let path = format!("{}:/usr/bin:/bin", ws.dir().join("bin").display());
-        let call = ws.get_tools(&["doctor", "--json"]).env("PATH", &path);
-        call.unwatched().run()
-    };
-    assert!(found(&examined()).contains(&"node-old".to_owned()));
-    std::fs::write(ws.dir().join("bin/node"), "#!/bin/sh\necho v20.0.0\n").expect("written");
-    assert!(!found(&examined()).contains(&"node-old".to_owned()));
 }
 
 #[test]
@@ -1060,7 +935,7 @@ fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
 }
 
 #[test]
-fn commands_in_each_others_place_are_told_at_once() {
+fn our_commands_in_each_others_place_are_told_at_once() {
     let ours = |discovery: &str, call: &str| {
         let path = |name: &str| executable(name).display().to_string();
         let line = path(discovery);
@@ -1077,19 +952,6 @@ fn commands_in_each_others_place_are_told_at_once() {
         answer.must_say(answer.text(), &[said]);
         assert_eq!(answer.status(), 1);
     }
-    let ws = Workspace::new()
-        .file("list", "#!/bin/sh\necho '[{\"name\": \"greet\"}]'\n")
-        .file("run", "#!/bin/sh\ncat >/dev/null\necho hello\n")
-        .file(SETTINGS, settings("./run", "./list"));
-    for name in ["list", "run"] {
-        set_mode(&ws.dir().join(name), 0o755);
-    }
-    let answer = doctor(&ws, &["--json"]);
-    assert_eq!(found(&answer), ["commands-swapped"], "{}", answer.shown());
-    // One program may do both, and print its tools whatever it is asked.
-    let ws = ws.file(SETTINGS, settings("./list", "./list"));
-    finds_no(&ws, &[], "commands-swapped");
-    finds(&ws, &[], "unknown-tool-succeeds");
 }
 
 #[test]

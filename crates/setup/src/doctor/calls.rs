@@ -1,6 +1,6 @@
 //! The call command, run as Gemini CLI runs it.
 
-use super::declarations::Declared;
+use super::declarations::DeclaredNames;
 use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, State, Try, explain};
@@ -11,7 +11,7 @@ use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::Ending;
 use gemini_tools_process::program_run::{Input, ProgramRun};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,30 +36,20 @@ const SLOW: Duration = Duration::from_millis(500);
 /// The time from which on a call is not made again: all together must stay bearable.
 const RETRY_WITHIN: Duration = Duration::from_secs(2);
 
-/// Gemini CLI 0.61 adds this to the arguments of every tool that it shows to a model, and hands
-/// it over with them where the model sets it.
-const WAIT: &str = "wait_for_previous";
-
 /// An answer that floods a model, in bytes.
 const FLOOD_BYTES: usize = 200_000;
 
-/// The call command, asked for a tool that is not there.
-pub(super) struct Probe {
-    path: PathBuf,
-    pub(super) seen: ProgramRun,
-}
-
-/// The reason why a probe was left out: its code and its explanation.
-pub(super) type NotProbed = (&'static str, Explanation);
-
-/// Asks the call command for a tool that is not there.
-pub(super) fn probe(commands: &Commands, root: &Path) -> Result<Probe, NotProbed> {
-    let call = commands.call.as_str();
-    let path = program::find(call, root).map_err(|(code, said_of_it)| {
+/// Finds the program of the call command, as Gemini CLI starts it.
+///
+/// # Errors
+///
+/// Returns the code of a finding and its explanation if it can't be started.
+fn find_program(call: &str, root: &Path) -> Result<PathBuf, (&'static str, Explanation)> {
+    program::find(call, root).map_err(|fault| {
         let words = shlex::split(call).unwrap_or_default();
         let first = words.first().filter(|first| *first != call);
         if first.is_none_or(|first| program::find(first, root).is_err()) {
-            return (code, said_of_it);
+            return fault;
         }
         let is_line = explain(
             "It has arguments, or quotes.",
@@ -67,16 +57,7 @@ pub(super) fn probe(commands: &Commands, root: &Path) -> Result<Probe, NotProbed
             "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
         );
         ("call-arguments", is_line)
-    })?;
-    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
-    let ask = || start(&path, UNKNOWN_TOOL, input.as_bytes(), root, LIMIT);
-    let seen = quickest(ask).map_err(|e| {
-        let why = "No call can be made.";
-        let what = format!("It can't be started: {e}.");
-        let not_started = explain(what, why, "Run it by hand to see why.");
-        ("call-not-started", not_started)
-    })?;
-    Ok(Probe { path, seen })
+    })
 }
 
 /// Makes a call, and again where it is slow: a machine may be busy for once. Returns the first
@@ -116,22 +97,32 @@ fn start(
     )
 }
 
-/// Judges what came of the [`probe`], and makes the calls that the caller names.
+/// Asks the call command for a tool that is not there, and makes the calls that the caller names.
 pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
-    probe: Result<Probe, NotProbed>,
-    declared: &Declared,
+    has_our_tools: bool,
+    declared: &DeclaredNames,
     tries: &[Try],
     report: &mut DoctorReport,
 ) {
     let about = commands.call_text.as_str();
-    let Probe { path, seen } = match probe {
-        Ok(probe) => probe,
-        Err((code, said_of_it)) => return report.error(code, about, said_of_it),
+    let path = match find_program(&commands.call, setup.root) {
+        Ok(path) => path,
+        Err((code, explanation)) => return report.error(code, about, explanation),
+    };
+    let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
+    let ask = || start(&path, UNKNOWN_TOOL, input.as_bytes(), setup.root, LIMIT);
+    let seen = match quickest(ask) {
+        Ok(seen) => seen,
+        Err(e) => {
+            let what = format!("It can't be started: {e}.");
+            let why = "No call can be made.";
+            let explanation = explain(what, why, "Run it by hand to see why.");
+            return report.error("call-not-started", about, explanation);
+        }
     };
     unknown_tool(&seen, about, report);
-    let has_our_tools = commands.are_ours(setup.root) || !declared.ours.is_empty();
     if tries.is_empty() && seen.ending.is_ok() && has_our_tools {
         return own_call(setup, &path, declared, &seen, report);
     }
@@ -139,25 +130,10 @@ pub(super) fn check(
         noise(&seen, about, &declared.names, report);
     }
     for Try { name, args } in tries {
-        let make = |args: &Map<String, Value>| {
-            let input = Value::Object(args.clone()).to_string();
-            start(&path, name, input.as_bytes(), setup.root, TRY_LIMIT).ok()
-        };
-        // With what the host may add first: where that is well, one call is enough.
-        let mut more = args.clone();
-        more.entry(WAIT).or_insert(Value::Bool(true));
-        let Some(mut seen) = make(&more) else {
+        let input = Value::Object(args.clone()).to_string();
+        let Ok(seen) = start(&path, name, input.as_bytes(), setup.root, TRY_LIMIT) else {
             continue;
         };
-        if more != *args && seen.ending.is_ok() && !succeeds(&seen) {
-            let Some(without) = make(args) else {
-                continue;
-            };
-            if succeeds(&without) {
-                minds_waiting(&seen, name, report);
-            }
-            seen = without;
-        }
         let state = if succeeds(&seen) {
             State::Works
         } else {
@@ -171,19 +147,6 @@ pub(super) fn check(
 /// Judges a call as Gemini CLI does.
 fn succeeds(seen: &ProgramRun) -> bool {
     seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
-}
-
-fn minds_waiting(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
-    let told = excerpt(&[&*seen.stdout, &*seen.stderr].concat());
-    report.warn(
-        "call-wait-for-previous",
-        name,
-        explain(
-            format!("It fails with {WAIT} among its arguments, and not without it: {told}"),
-            "Gemini CLI 0.61 offers this argument with every tool, and hands it over where the model sets it.",
-            "Overlook arguments that are not known, this one at least.",
-        ),
-    );
 }
 
 /// Tools of ours that have no effect, with their arguments.
@@ -201,7 +164,7 @@ const PADDING_BYTES: usize = 128 * 1024;
 fn own_call(
     setup: &Setup<'_>,
     path: &Path,
-    declared: &Declared,
+    declared: &DeclaredNames,
     probe: &ProgramRun,
     report: &mut DoctorReport,
 ) {
@@ -240,7 +203,7 @@ fn own_call(
     }
 }
 
-/// A program that succeeds and still says something may do so in each call.
+/// Warns of a program that succeeds and still writes to standard error: it may do so in each call.
 fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
     if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
         return;

@@ -1,6 +1,5 @@
 //! The output of the discovery command, as Gemini CLI and the API see it.
 
-use super::discovery::Found;
 use super::{DoctorReport, Setup, State, explain};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -20,18 +19,17 @@ const PAIR: &str =
 
 /// The names of the tools that are declared.
 #[derive(Debug, Default)]
-pub(super) struct Declared {
+pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
     /// The built-in tools of ours among them, whatever program declares them.
     pub(super) ours: Vec<String>,
 }
 
 /// Looks at each declaration.
-pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport) -> Declared {
-    let text = &found.declarations;
+pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
         // It was read before.
-        return Declared::default();
+        return DeclaredNames::default();
     };
     let told = outcome.findings.into_iter().map(as_the_host_takes_it);
     report.findings.extend(told);
@@ -69,7 +67,7 @@ pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport)
     }
     if has_none_of_the_wrappers(text) {
         let names = originals.into_iter().map(str::to_owned).collect();
-        return Declared { names, ours };
+        return DeclaredNames { names, ours };
     }
     let why =
         "Gemini CLI knows its own wrappers, functionDeclarations and function_declarations, only.";
@@ -78,7 +76,7 @@ pub(super) fn check(setup: &Setup<'_>, found: &Found, report: &mut DoctorReport)
         "the declarations",
         explain("Some are in the wrapper of another API.", why, PAIR),
     );
-    Declared::default()
+    DeclaredNames::default()
 }
 
 /// Returns the names of the declarations that are those of our built-in tools.
@@ -101,7 +99,7 @@ fn ours(text: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// A finding by what Gemini CLI makes of it, which puts nothing right.
+/// Returns a finding as what Gemini CLI makes of it, which puts nothing right.
 fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
     if finding.place.tool.is_empty() {
         finding.place.origin = Some("a declaration".into());

@@ -13,9 +13,6 @@ use std::time::Duration;
 /// After this Gemini CLI's users think that it hangs.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// The time for a program that seems to be made for calls.
-const SUSPECT_LIMIT: Duration = Duration::from_secs(3);
-
 /// The time from which on a program is not started again: all together must stay bearable.
 const RETRY_WITHIN: Duration = Duration::from_secs(3);
 
@@ -30,74 +27,42 @@ const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
 
-/// The output of the command, where that can be used.
-pub(super) struct Found {
-    pub(super) declarations: Vec<u8>,
-}
-
-/// Runs it, twice; not for long where `is_suspect`, because the commands seem to be swapped.
+/// Runs the discovery command, twice. Returns what it prints, where that can be used.
 pub(super) fn check(
     setup: &Setup<'_>,
     commands: &Commands,
-    is_suspect: bool,
     report: &mut DoctorReport,
-) -> Option<Found> {
+) -> Option<Vec<u8>> {
     let about = commands.discovery_text.as_str();
-    let (line, unset) = without_unset(&commands.discovery);
-    for name in unset {
-        report.warn(
-            "unset-variable",
-            about,
-            explain(
-                format!("${name} is not set here, so nothing takes its place."),
-                "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
-                "Set it where Gemini CLI is started, or put the line into a script, and name that.",
-            ),
-        );
-    }
-    if let Some(finding) = shell_syntax(&line) {
-        report.error("shell-syntax", about, finding);
-        return None;
-    }
-    let Some(words) = shlex::split(&line).filter(|words| !words.is_empty()) else {
-        let what = "It can't be split into words: a quote is open, or there are none.";
-        let help = "Close the quote; a path with spaces needs quotes.";
-        report.error("discovery-words", about, explain(what, NO_TOOLS, help));
-        return None;
-    };
+    let words = split(&commands.discovery, about, report)?;
     let path = match program::find(&words[0], setup.root) {
         Ok(path) => path,
-        Err((id, explanation)) => {
-            report.error(id, about, explanation);
+        Err((code, explanation)) => {
+            report.error(code, about, explanation);
             return None;
         }
     };
     let timeouts = Timeouts {
-        limit: if is_suspect { SUSPECT_LIMIT } else { LIMIT },
+        limit: LIMIT,
         linger: LINGER,
     };
     let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, timeouts);
-    let seen = match start() {
+    let mut seen = match start() {
         Ok(seen) => seen,
         Err(e) => {
-            let help = "Run it by hand to see why.";
             let what = format!("It can't be started: {e}.");
-            report.error(
-                "discovery-not-started",
-                about,
-                explain(what, NO_TOOLS, help),
-            );
+            let explanation = explain(what, NO_TOOLS, "Run it by hand to see why.");
+            report.error("discovery-not-started", about, explanation);
             return None;
         }
     };
-    let mut seen = seen;
     let is_quick = seen.ending.is_ok() && seen.took < RETRY_WITHIN && !seen.was_held;
     let again = is_quick.then(start).and_then(Result::ok);
     if let Some(again) = &again {
         // A machine may be busy for once.
         seen.took = seen.took.min(again.took);
     }
-    if !is_usable(&seen, about, report) {
+    if !has_ended_well(&seen, about, report) || !is_readable(&seen, about, report) {
         return None;
     }
     report.time("discovery time", seen.took);
@@ -112,16 +77,41 @@ pub(super) fn check(
             ),
         );
     }
-    Some(Found {
-        declarations: trimmed(&seen.stdout).to_vec(),
-    })
+    Some(trimmed(&seen.stdout).to_vec())
 }
 
-/// A command line without the variables that are not set, as npm's shell-quote leaves it, and
-/// their names. Within single quotes a variable is none.
+/// Splits a command line into words as Gemini CLI does; reports what a shell would take otherwise.
+fn split(line: &str, about: &str, report: &mut DoctorReport) -> Option<Vec<String>> {
+    let (line, unset) = without_unset(line);
+    for name in unset {
+        report.warn(
+            "unset-variable",
+            about,
+            explain(
+                format!("${name} is not set here, so nothing takes its place."),
+                "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
+                "Set it where Gemini CLI is started, or put the line into a script, and name that.",
+            ),
+        );
+    }
+    if let Some(explanation) = shell_syntax(&line) {
+        report.error("shell-syntax", about, explanation);
+        return None;
+    }
+    let words = shlex::split(&line).filter(|words| !words.is_empty());
+    if words.is_none() {
+        let what = "It can't be split into words: a quote is open, or there are none.";
+        let help = "Close the quote; a path with spaces needs quotes.";
+        report.error("discovery-words", about, explain(what, NO_TOOLS, help));
+    }
+    words
+}
+
+/// Returns a command line without the variables that are not set, as npm's shell-quote leaves it,
+/// and their names. Within single quotes a variable is none.
 fn without_unset(line: &str) -> (String, Vec<&str>) {
     let (mut kept, mut names) = (String::new(), Vec::new());
-    let mut quoting = Quoting::default();
+    let mut quoting = QuoteState::default();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         let (name, _, length) = match c {
@@ -140,7 +130,8 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
     (kept, names)
 }
 
-/// The first piece that a shell would not take as it is, or that Gemini CLI does not.
+/// Returns the explanation of the first piece that a shell would not take as it is, or that Gemini
+/// CLI does not.
 fn shell_syntax(line: &str) -> Option<Explanation> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
     let pieces = pieces(line);
@@ -173,14 +164,14 @@ fn shell_syntax(line: &str) -> Option<Explanation> {
 
 /// The quoting of the next character of a command line.
 #[derive(Default)]
-struct Quoting {
+struct QuoteState {
     /// The quote that is open.
     open: Option<char>,
     /// True if a backslash is before it.
     is_escaped: bool,
 }
 
-impl Quoting {
+impl QuoteState {
     fn is_none(&self) -> bool {
         self.open.is_none() && !self.is_escaped
     }
@@ -204,12 +195,12 @@ struct Piece<'a> {
     is_syntax: bool,
 }
 
-/// The pieces of a command line, quotes left in their places.
+/// Splits a command line at blanks, quotes left in their places.
 fn pieces(line: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut start = None;
     let mut is_syntax = false;
-    let mut quoting = Quoting::default();
+    let mut quoting = QuoteState::default();
     for (at, c) in line.char_indices() {
         let is_blank = c.is_whitespace() && quoting.is_none();
         if is_blank {
@@ -235,7 +226,7 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Without what Gemini CLI's `trim()` takes away: blanks, and a byte order mark.
+/// Trims what Gemini CLI's `trim()` takes away: blanks, and a byte order mark.
 fn trimmed(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Ok(text) => text
@@ -245,35 +236,30 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns true if what came of it can be read on; what is wrong is told.
-fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
-    let stderr = excerpt(&seen.stderr);
-    let said_on_stderr = if stderr.is_empty() {
-        String::new()
-    } else {
-        format!(" Standard error: {stderr}")
+/// Returns true if the command has ended by itself and with success; reports what is wrong.
+fn has_ended_well(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
+    let stderr = match excerpt(&seen.stderr) {
+        text if text.is_empty() => text,
+        text => format!(" Standard error: {text}"),
     };
     let failure = match seen.ending {
+        Ok(Ending::Code(0)) => None,
+        Ok(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
+        Ok(signal) => Some(format!("It was ended by {signal}.")),
         Err(StopReason::Unwatched) => {
             Some("It killed the process that watched over it.".to_owned())
         }
         Err(_) => {
-            let what = format!(
-                "It has not ended after {} s.{said_on_stderr}",
-                LIMIT.as_secs()
-            );
+            let what = format!("It has not ended after {} s.{stderr}", LIMIT.as_secs());
             let help = "Let it print and end; it must not wait for input or for the network.";
             let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
             report.error("discovery-hangs", about, explain(what, why, help));
             return false;
         }
-        Ok(Ending::Code(0)) => None,
-        Ok(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
-        Ok(signal) => Some(format!("It was ended by {signal}.")),
     };
     if let Some(failure) = failure {
         let help = "Run it by hand in the project's root and fix what it says.";
-        let what = format!("{failure}{said_on_stderr}");
+        let what = format!("{failure}{stderr}");
         report.error("discovery-fails", about, explain(what, NO_TOOLS, help));
         return false;
     }
@@ -299,18 +285,22 @@ fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool 
             ),
         );
     }
-    let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
-    if seen.stdout.len() > MAX_BYTES {
-        let what = format!("It prints {} bytes.", seen.stdout.len());
-        let help = "Declare fewer tools, or shorten what they say.";
-        report.error("discovery-too-large", about, explain(what, why, help));
-        return false;
-    }
-    if seen.stderr.len() > MAX_BYTES {
-        let what = format!("It writes {} bytes to standard error.", seen.stderr.len());
-        let help = "Say less there, or write it to a file.";
-        report.error("discovery-too-large", about, explain(what, why, help));
-        return false;
+    true
+}
+
+/// Returns true if what the command prints can be read on; reports what is wrong.
+fn is_readable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
+    for (stream, stream_bytes) in [
+        ("standard output", seen.stdout.len()),
+        ("standard error", seen.stderr.len()),
+    ] {
+        if stream_bytes > MAX_BYTES {
+            let what = format!("It writes {stream_bytes} bytes to {stream}.");
+            let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
+            let help = "Declare fewer tools, or say less.";
+            report.error("discovery-too-large", about, explain(what, why, help));
+            return false;
+        }
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";
@@ -322,6 +312,7 @@ fn is_usable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool 
     is_array(seen, about, report)
 }
 
+/// Returns true if the command prints a JSON array; reports what is wrong.
 fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
     let text = String::from_utf8_lossy(trimmed(&seen.stdout));
     let why =

@@ -1,6 +1,5 @@
 //! The environment: hosts, the kernel's sandbox, the tools of project and user, servers.
 
-use super::replay::{Timeouts, run};
 use super::setup::UNTRUSTED_IS_NOT_RUN;
 use super::{DoctorReport, Setup, State, explain, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
@@ -11,7 +10,6 @@ use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::{Asks, NOT_ASKED, lint_servers};
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::network::link::launcher;
-use gemini_tools_process::program_run::Input;
 use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use gemini_tools_settings::settings::UNTRUSTED;
 use gemini_tools_workspace::Workspace;
@@ -19,15 +17,8 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The oldest version of Node.js by the package of Gemini CLI, in 0.8.2 and in 0.61.0.
-const OLDEST_NODE: u32 = 20;
-
-/// The time that a program has to tell its version.
-const NODE_LIMIT: Duration = Duration::from_secs(5);
-
-/// Tells what there is, and what of it is at fault.
+/// Notes what there is, and reports what of it is at fault.
 pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorReport) {
     report.fact("get_tools", gemini_tools_core::version::get());
     let trust = &*setup.settings.trust;
@@ -69,7 +60,7 @@ pub(super) fn installed_host() -> Option<InstalledHost> {
     Some(InstalledHost { path, version })
 }
 
-/// Notes the installed Gemini CLI, and reports one that is too old.
+/// Notes the installed Gemini CLI.
 fn host(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Some(host) = &setup.host else {
         let what = "not on the PATH, so only the two commands are tried";
@@ -79,57 +70,9 @@ fn host(setup: &Setup<'_>, report: &mut DoctorReport) {
     let shown = host.version.as_deref().unwrap_or("of an unknown version");
     let what = format!("{shown} ({})", show_path(&host.path));
     report.note("Gemini CLI", what, State::Works);
-    node(setup.root, report);
-    if host.minor().is_some_and(|version| version < (0, 3)) {
-        report.error(
-            "old-host",
-            shown,
-            explain(
-                "This Gemini CLI is older than 0.3.",
-                "It knows the commands as toolDiscoveryCommand and toolCallCommand only.",
-                "Install a newer one, or write these names at the top of settings.json.",
-            ),
-        );
-    }
 }
 
-/// The runtime of Gemini CLI.
-fn node(root: &Path, report: &mut DoctorReport) {
-    let why = "Gemini CLI runs on it.";
-    let help = "Install node 20 or newer.";
-    let Some(path) = find_program(OsStr::new("node")) else {
-        let what = "node is not on the PATH.";
-        report.error("node-missing", "node", explain(what, why, help));
-        return;
-    };
-    let timeouts = Timeouts {
-        limit: NODE_LIMIT,
-        linger: NODE_LIMIT,
-    };
-    let args = ["--version".to_owned()];
-    // By a relative entry of the PATH it would be the project's own, which must not be trusted.
-    let seen = path
-        .is_absolute()
-        .then(|| run(&path, &args, root, Input::Bytes(b""), timeouts));
-    let printed = seen.and_then(Result::ok).map(|seen| seen.stdout);
-    let version = String::from_utf8_lossy(&printed.unwrap_or_default())
-        .trim()
-        .to_owned();
-    let major = version.trim_start_matches('v').split('.').next();
-    match major.and_then(|major| major.parse::<u32>().ok()) {
-        Some(major) if major < OLDEST_NODE => {
-            let what = format!("node is {version}.");
-            report.error("node-old", path.as_path(), explain(what, why, help));
-        }
-        Some(_) => {
-            let what = format!("{version} ({})", show_path(&path));
-            report.note("node", what, State::Works);
-        }
-        None => report.fact("node", show_path(&path)),
-    }
-}
-
-/// The version in the package that a program belongs to.
+/// Reads the version in the package that a program belongs to.
 fn version_of(program: &Path) -> Option<String> {
     program.ancestors().skip(1).take(4).find_map(|dir| {
         let text = std::fs::read_to_string(dir.join("package.json")).ok()?;
@@ -139,7 +82,7 @@ fn version_of(program: &Path) -> Option<String> {
     })
 }
 
-/// The executables that are started by this one.
+/// Reports executables that are missing beside this one, which starts them.
 fn check_siblings(report: &mut DoctorReport) {
     let Ok(own) = std::env::current_exe() else {
         return;
@@ -163,7 +106,7 @@ fn check_siblings(report: &mut DoctorReport) {
     }
 }
 
-/// Returns true if the kernel can keep commands within limits, where that is wanted.
+/// Notes what the kernel can do to restrict commands, and reports that it can't where that is wanted.
 fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
         mode: Mode::ReadOnly,
@@ -259,7 +202,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
     }
 }
 
-/// MCP servers whose program is not there; gives their names.
+/// Reports MCP servers whose program is not there, and returns their names.
 fn servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a str> {
     let mut missing = Vec::new();
     let mcp = &setup.settings.mcp;

@@ -17,7 +17,6 @@ mod qwen;
 mod replay;
 mod rules;
 mod setup;
-mod swapped;
 mod variables;
 
 pub use rules::tool_names;
@@ -25,7 +24,7 @@ pub use rules::tool_names;
 use crate::init::active_content;
 use environment::InstalledHost;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
-use gemini_tools_custom_tools::own_program::is_this_installation;
+use gemini_tools_custom_tools::own_program::own_name;
 use gemini_tools_policy::{Extra, Policy};
 use gemini_tools_settings::settings::{Settings, variables_in};
 use serde::Serialize;
@@ -158,7 +157,7 @@ fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) 
     }
 }
 
-/// The advice for what an untrusted project brings.
+/// Returns the advice for what an untrusted project brings.
 fn trust_remedy(setup: &Setup<'_>) -> String {
     let brings_nothing =
         |home| active_content(home, setup.root).is_ok_and(|brings| brings.is_empty());
@@ -208,7 +207,7 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
     environment::check(&setup, extent.asks_servers, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&setup, &mut report);
-    variables::check(&setup, &mut report);
+    variables::check(&mut report);
     let commands = setup::check(&setup, &mut report);
     let declared = commands
         .as_ref()
@@ -228,20 +227,11 @@ fn grouped(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut groups: Vec<Vec<Diagnostic>> = Vec::new();
     for finding in findings {
         let is_same = |group: &&mut Vec<Diagnostic>| {
-            let first = &group[0];
-            (
-                first.severity,
-                &first.code,
-                &first.message,
-                &first.why,
-                &first.help,
-            ) == (
-                finding.severity,
-                &finding.code,
-                &finding.message,
-                &finding.why,
-                &finding.help,
-            )
+            let elsewhere = Diagnostic {
+                place: finding.place.clone(),
+                ..group[0].clone()
+            };
+            elsewhere == finding
         };
         match groups.iter_mut().find(is_same) {
             Some(group) => group.push(finding),
@@ -300,33 +290,47 @@ struct Commands {
 impl Commands {
     /// Runs them. Returns the names of the tools that they declare.
     fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) -> Vec<String> {
-        if swapped::by_name(self, setup.root, report) {
+        if self.are_swapped(setup.root, report) {
             return Vec::new();
         }
-        let probe = calls::probe(self, setup.root);
-        let is_suspect = swapped::declares(&probe);
-        let found = discovery::check(setup, self, is_suspect, report);
-        if is_suspect && found.is_none() {
-            swapped::by_answers(self, report);
-            return Vec::new();
-        }
-        let is_usable = found.is_some();
-        let declared = found.map(|found| declarations::check(setup, &found, report));
+        let printed = discovery::check(setup, self, report);
+        let is_usable = printed.is_some();
+        let declared = printed.map(|printed| declarations::check(setup, &printed, report));
         let declared = declared.unwrap_or_default();
-        if self.are_ours(setup.root) || !declared.ours.is_empty() {
+        let has_our_tools = self.are_ours(setup.root) || !declared.ours.is_empty();
+        if has_our_tools {
             answers::check(setup, report);
         }
-        calls::check(setup, self, probe, &declared, tries, report);
+        calls::check(setup, self, has_our_tools, &declared, tries, report);
         if is_usable {
             rules::check(setup, &declared.names, report);
         }
         declared.names
     }
 
+    /// Returns which of these executables the discovery command starts, if it is one.
+    fn own_discovery(&self, root: &Path) -> Option<&'static str> {
+        let words = shlex::split(&self.discovery)?;
+        own_name(words.first()?, root)
+    }
+
     /// Returns true if they are these executables.
     fn are_ours(&self, root: &Path) -> bool {
-        let first = shlex::split(&self.discovery).and_then(|words| words.into_iter().next());
-        first.is_some_and(|first| is_this_installation(&first, root))
-            && is_this_installation(&self.call, root)
+        self.own_discovery(root).is_some() && own_name(&self.call, root).is_some()
+    }
+
+    /// Reports our own executables in each other's place, which would wait without end.
+    fn are_swapped(&self, root: &Path, report: &mut DoctorReport) -> bool {
+        let what = match (self.own_discovery(root), own_name(&self.call, root)) {
+            (Some("call_tool"), Some("get_tools")) => "The two commands are swapped.",
+            (Some("call_tool"), _) => "tools.discoveryCommand names call_tool.",
+            (_, Some("get_tools")) => "tools.callCommand names get_tools.",
+            _ => return false,
+        };
+        let why = "get_tools declares the tools and is the discovery command; call_tool runs them.";
+        let help = "Exchange the two, or let get_tools init write them.";
+        let about = self.discovery_text.as_str();
+        report.error("commands-swapped", about, explain(what, why, help));
+        true
     }
 }

@@ -4,14 +4,12 @@ use super::{AFTER_0_8, DoctorReport, Setup, explain};
 use crate::init::MODES_BUT_PLAN;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::Origin;
-use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_custom_tools::Custom;
-use gemini_tools_policy::{Decision, Mode, PolicyCall, PolicyFile, Tier};
+use gemini_tools_policy::{Mode, PolicyFile, Tier};
 use gemini_tools_settings::settings::{Settings, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
-use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,43 +52,23 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     }
     let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
     allowed.extend(setup.settings.allowed.projects.iter().cloned());
-    // They count in every mode, and can't be told otherwise.
     let changing = changing(setup, names);
-    in_plan_mode("tools.allowed", &allowed, &changing, report);
-    let users = setup
-        .policy
-        .files
-        .iter()
-        .filter(|file| file.tier == Tier::User);
-    for PolicyFile { path, .. } in users {
-        let rules = setup.policy.allowed_in(path, Mode::Default);
-        let in_plan = setup.policy.allowed_in(path, Mode::Plan);
-        let (in_plan, in_others): (Vec<String>, Vec<String>) = rules
-            .clone()
-            .map(str::to_owned)
-            .partition(|name| in_plan.clone().any(|one| one == name.as_str()));
-        in_plan_mode(path.as_path(), &in_plan, &changing, report);
-        in_other_modes(path.as_path(), &in_others, &changing, report);
-        for name in rules {
-            if name.contains('*') && name.starts_with("discovered") {
-                report.warn(
-                    "rule-pattern",
-                    path.as_path(),
-                    explain(
-                        format!("{name:?} is a pattern."),
-                        "For discovered tools Gemini CLI compares whole names: it matches none.",
-                        "Name each tool; get_tools init writes such a rule.",
-                    ),
-                );
-            }
-            allowed.push(name.to_owned());
-        }
+    // They count in every mode, and can't be told otherwise.
+    unasked("tools.allowed", &allowed, &changing, true, report);
+    let users = setup.policy.files.iter();
+    for PolicyFile { path, .. } in users.filter(|file| file.tier == Tier::User) {
+        let in_mode = |mode| {
+            let names = setup.policy.allowed_in(path, mode);
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (in_plan, mut in_others) = (in_mode(Mode::Plan), in_mode(Mode::Default));
+        patterns(path, &in_others, report);
+        allowed.extend(in_others.iter().cloned());
+        in_others.retain(|name| !in_plan.contains(name));
+        unasked(path.as_path(), &in_plan, &changing, true, report);
+        unasked(path.as_path(), &in_others, &changing, false, report);
     }
-    let is_allowed = |name: &String| {
-        allowed
-            .iter()
-            .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
-    };
+    let is_allowed = |name: &String| allows(&allowed, name);
     for name in names.iter().filter(|name| !is_allowed(name)) {
         if allowed.contains(name) {
             report.warn(
@@ -100,21 +78,6 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
                     format!("A rule allows {name:?}, which does not allow the discovered tool."),
                     "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.",
                     format!("Name it {PREFIX}{name} in the rule."),
-                ),
-            );
-        }
-    }
-    for name in names.iter().filter(|name| is_allowed(name)) {
-        if let Some(rule) = denied(setup, name) {
-            report.warn(
-                "rule-denies",
-                name.as_str(),
-                explain(
-                    format!(
-                        "One rule allows it, and another one, which counts, denies it: {rule}."
-                    ),
-                    "Gemini CLI 0.61 shows a model no tool that is denied.",
-                    "Take one of the two rules out.",
                 ),
             );
         }
@@ -130,6 +93,28 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             ),
         );
     }
+    projects_rules(setup, report);
+}
+
+/// Warns of names in rules that are patterns for discovered tools.
+fn patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
+    for name in names {
+        if name.contains('*') && name.starts_with("discovered") {
+            report.warn(
+                "rule-pattern",
+                file,
+                explain(
+                    format!("{name:?} is a pattern."),
+                    "For discovered tools Gemini CLI compares whole names: it matches none.",
+                    "Name each tool; get_tools init writes such a rule.",
+                ),
+            );
+        }
+    }
+}
+
+/// Warns of a project's own rules, which Gemini CLI does not look at.
+fn projects_rules(setup: &Setup<'_>, report: &mut DoctorReport) {
     let projects = setup.root.join(".gemini/policies");
     let entries = FileOwner::Users.names(&projects).unwrap_or_default();
     let has_rules = entries
@@ -146,6 +131,12 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             ),
         );
     }
+}
+
+/// Returns true if these names of rules allow a discovered tool.
+fn allows(rules: &[String], name: &str) -> bool {
+    let mut rules = rules.iter();
+    rules.any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
 }
 
 /// Returns those of the tools that are known to change something.
@@ -170,73 +161,37 @@ fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
     names.iter().filter(changes).cloned().collect()
 }
 
-/// Returns the names of `changing` that these names of rules allow, `None` if there are none.
-fn allowed_of(changing: &[String], allowed: &[String]) -> Option<String> {
-    let is_allowed = |name: &&String| {
-        allowed
-            .iter()
-            .any(|rule| rule.strip_prefix(PREFIX) == Some(name) || rule == "*")
-    };
-    let names = changing.iter().filter(is_allowed);
+/// Warns of tools that change something if these names of rules allow them: in Plan mode too, or in
+/// all other modes and in all projects.
+fn unasked(
+    about: impl Into<Origin>,
+    rules: &[String],
+    changing: &[String],
+    in_plan_mode: bool,
+    report: &mut DoctorReport,
+) {
+    let names = changing.iter().filter(|name| allows(rules, name));
     let names: Vec<&str> = names.map(String::as_str).collect();
-    (!names.is_empty()).then(|| names.join(", "))
-}
-
-/// Warns of tools that change something if a rule of all projects allows them in every mode but Plan mode.
-fn in_other_modes(file: &Path, allowed: &[String], changing: &[String], report: &mut DoctorReport) {
-    let Some(names) = allowed_of(changing, allowed) else {
+    if names.is_empty() {
         return;
-    };
-    report.warn(
-        "rule-all-projects",
-        file,
-        explain(
+    }
+    let names = names.join(", ");
+    let (code, explanation) = if in_plan_mode {
+        let explanation = explain(
+            format!("In Plan mode too, no question is asked about {names}."),
+            "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
+            format!(
+                "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
+            ),
+        );
+        ("rule-plan-mode", explanation)
+    } else {
+        let explanation = explain(
             format!("In every mode but Plan mode, no question is asked about {names}."),
             "A rule of yours counts in all of your projects, not in this one alone.",
             "If that is not meant: get_tools init --allow read-only",
-        ),
-    );
-}
-
-/// Warns of tools that change something if these names allow them in Plan mode too.
-fn in_plan_mode(
-    about: impl Into<Origin>,
-    allowed: &[String],
-    changing: &[String],
-    report: &mut DoctorReport,
-) {
-    let Some(names) = allowed_of(changing, allowed) else {
-        return;
+        );
+        ("rule-all-projects", explanation)
     };
-    report.warn(
-        "rule-plan-mode",
-        about,
-        explain(
-            format!("In Plan mode too, no question is asked about {names}."),
-            "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
-            format!("Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"),
-        ),
-    );
-}
-
-/// Returns the rule that denies each call of a discovered tool, where Gemini CLI obeys it.
-fn denied(setup: &Setup<'_>, name: &str) -> Option<String> {
-    // What a file that can't be read might deny is told by itself; and a rule for a built-in tool
-    // is one for the discovered tool of its name here, but not in Gemini CLI.
-    if !setup.policy.problems.is_empty() || builtin::find(name).is_some() {
-        return None;
-    }
-    let args = Map::new();
-    let call = PolicyCall::of_tool(name, &[], &args);
-    let verdict = setup.policy.check(&call, Mode::Default, false);
-    let rule = verdict.rule;
-    let is_obeyed = verdict.decision == Decision::Deny
-        && !rule.is_default
-        // Gemini CLI asks neither for discovered tools.
-        && rule.tier != Tier::Workspace
-        && rule.rule != "tools.core";
-    is_obeyed.then(|| match &rule.file {
-        Some(file) => format!("{} in {}", rule.rule, show_path(file)),
-        None => rule.rule,
-    })
+    report.warn(code, about, explanation);
 }

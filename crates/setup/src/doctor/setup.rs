@@ -3,73 +3,56 @@
 use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remedy};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
-use gemini_tools_settings::settings::{Scope, jsonc, strict_jsonc};
+use gemini_tools_settings::settings::{Scope, expanded, jsonc, strict_jsonc};
 use gemini_tools_settings::trust::{Distrust, Trust, TrustedBy, gemini_cli_trusts};
 use gemini_tools_workspace::file_owner::FileOwner;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-const BOTH: &str = "Gemini CLI needs both: one declares the tools, the other runs them.";
-const INIT: &str = "get_tools init writes both.";
 
 pub(super) const UNTRUSTED_IS_NOT_RUN: &str =
     "Nothing of an untrusted project is run, here and in Gemini CLI.";
 
-/// The keys of the two commands before Gemini CLI 0.3.
-const OLD_NAMES: [&str; 2] = ["toolDiscoveryCommand", "toolCallCommand"];
-
-/// The commands in force, where they may be run.
+/// Reads the commands in force, and reports what is wrong with them. Returns `None` where they can't
+/// be run.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let is_all_read = unreadable(setup, report);
     let is_trusted = setup.settings.trust.is_trusted();
-    let mut in_force = Pair::default();
-    let mut projects = Pair::default();
-    let mut old_names = None;
-    let mut files = SettingsFiles::default();
+    let mut in_force = CommandPair::default();
+    let mut projects = CommandPair::default();
+    let mut files = Vec::new();
     for (scope, path) in settings_files(setup) {
         let Some(value) = read(&path, scope.whose(setup.home, setup.root)) else {
-            files.missing.push(show_path(&path).into_owned());
             continue;
         };
-        let shown = show_path(&path).into_owned();
-        let is_left_out = scope == Scope::Project && !is_trusted;
-        let into = if is_left_out {
-            &mut projects
+        let file = show_path(&path).into_owned();
+        if scope == Scope::Project && !is_trusted {
+            // What is wrong with them is told once they count.
+            projects.take(&file, &value, &mut DoctorReport::default());
         } else {
-            &mut in_force
-        };
-        into.take(&shown, &value, report);
-        let old = OLD_NAMES.map(|key| value[key].as_str().map(str::to_owned));
-        if is_left_out {
-            projects.take_old(&shown, old);
-        } else if old.iter().any(Option::is_some) {
-            old_names = Some((shown.clone(), old));
+            in_force.take(&file, &value, report);
         }
-        files.misspelt(&shown, &value);
-        files.read.push(shown);
+        files.push(file);
     }
-    if let Some((file, old)) = old_names {
-        told_of_old_names(file, old, &mut in_force, report);
-    }
+    in_force.take_old(report);
+    projects.take_old(&mut DoctorReport::default());
     if projects.is_any() {
-        if !in_force.is_both() {
-            untrusted(&projects, setup, report);
+        let is_alone = in_force.discovery.is_none() || in_force.call.is_none();
+        note_untrusted(&projects, &in_force, is_alone, setup, report);
+        if is_alone {
             return None;
         }
-        left_out(&projects, &in_force, setup, report);
     }
     // What could not be read may name them.
     if !is_all_read && !in_force.is_any() {
         return None;
     }
-    let (discovery, call) = both(in_force, &files, setup, report)?;
+    let (discovery, call) = in_force.both(&files, setup, report)?;
     report.fact(
         "discovery",
         format!("{} ({})", discovery.text, discovery.file),
     );
     report.fact("call", format!("{} ({})", call.text, call.file));
-    hosts_trust(setup, report);
-    let expanded = |text: &str| gemini_tools_settings::settings::expanded(text);
+    check_host_trust(setup, report);
     Some(Commands {
         discovery: expanded(&discovery.text),
         call: expanded(&call.text),
@@ -78,89 +61,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     })
 }
 
-/// The settings files that there are, and the keys in them that look like those of the commands.
-#[derive(Default)]
-struct SettingsFiles {
-    read: Vec<String>,
-    missing: Vec<String>,
-    /// The file, the key that is there, and the one that it looks like.
-    near: Vec<(String, String, &'static str)>,
-}
-
-impl SettingsFiles {
-    /// Takes down keys that are nearly those of the commands, at most two objects deep.
-    fn misspelt(&mut self, file: &str, value: &Value) {
-        let inner = |map: &Map<String, Value>| {
-            let both = map.iter().filter(|(_, value)| value.is_object());
-            let both = both.map(|(name, value)| (name.clone(), value.clone()));
-            both.collect::<Vec<_>>()
-        };
-        let Some(top) = value.as_object() else {
-            return;
-        };
-        let mut objects = vec![(String::new(), value.clone())];
-        objects.extend(inner(top));
-        for (outer, object) in objects {
-            for key in object.as_object().into_iter().flat_map(Map::keys) {
-                let path = match outer.as_str() {
-                    "" => key.clone(),
-                    outer => format!("{outer}.{key}"),
-                };
-                let is_right = outer == "tools" && COMMANDS.iter().any(|(_, right)| path == *right);
-                if let Some(right) = near_command(key).filter(|_| !is_right) {
-                    self.near.push((file.to_owned(), path, right));
-                }
-            }
-        }
-    }
-
-    /// Says how to put the key `right` in its place where a file has one that looks like it.
-    fn correction(&self, right: &str) -> Option<String> {
-        let (file, wrong, _) = self.near.iter().find(|(_, _, near)| *near == right)?;
-        let wrong = if wrong == right {
-            format!("{wrong:?}, which is one key there, and not two")
-        } else {
-            format!("{wrong:?}")
-        };
-        Some(format!("{file} has {wrong}; the key is {right}."))
-    }
-
-    /// The files that were looked at, in words.
-    fn description(&self) -> String {
-        match self.read.as_slice() {
-            [] => format!("None of these files exists: {}.", self.missing.join(", ")),
-            read => format!("Read: {}.", read.join(", ")),
-        }
-    }
-}
-
-/// The keys of the commands without signs and capitals, in both generations of settings.
-const COMMANDS: [(&str, &str); 4] = [
-    ("discoverycommand", "tools.discoveryCommand"),
-    ("tooldiscoverycommand", "tools.discoveryCommand"),
-    ("callcommand", "tools.callCommand"),
-    ("toolcallcommand", "tools.callCommand"),
-];
-
-/// The key of a command that this one is meant to be; one of the older generation is none.
-fn near_command(key: &str) -> Option<&'static str> {
-    /// A letter more, less or wrong in the shortest of them.
-    const NEAR: f64 = 0.9;
-    if OLD_NAMES.contains(&key) {
-        return None;
-    }
-    let last = key.rsplit('.').next().unwrap_or(key);
-    let plain: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
-    let plain = plain.to_ascii_lowercase();
-    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&plain, name);
-    let nearest = COMMANDS
-        .iter()
-        .map(|(name, right)| (likeness(name), *right))
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (nearest.0 >= NEAR).then_some(nearest.1)
-}
-
-/// The settings files, in the order in which they count.
+/// Lists the settings files, in the order in which they count.
 fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Setup { home, root, .. } = *setup;
     Scope::ALL
@@ -170,7 +71,7 @@ fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
         .filter_map(move |scope| Some((scope, scope.file(home, root)?)))
 }
 
-/// Tells what we or Gemini CLI can't read, and what of the rest is not in effect. Says whether
+/// Reports what we or Gemini CLI can't read, and what of the rest is not in effect. Returns true if
 /// every file could be read.
 fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let problems = &setup.settings.problems;
@@ -216,60 +117,21 @@ fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     is_all_read
 }
 
-/// The names before 0.3, alone or beside the new ones. Alone they are checked all the same: other
-/// versions use them.
-fn told_of_old_names(
-    file: String,
-    [discovery, call]: [Option<String>; 2],
-    in_force: &mut Pair,
+/// Reports commands of a project that is not trusted: an error where there are no others.
+fn note_untrusted(
+    projects: &CommandPair,
+    in_force: &CommandPair,
+    is_alone: bool,
+    setup: &Setup<'_>,
     report: &mut DoctorReport,
 ) {
-    let help = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
-    if !in_force.is_both() {
-        in_force.take_old(&file, [discovery, call]);
-        report.error(
-            "old-names",
-            file,
-            explain(
-                "The commands are under toolDiscoveryCommand and toolCallCommand, the names before 0.3.",
-                "Gemini CLI 0.61 ignores these names; 0.8 and run_agent still use them.",
-                help,
-            ),
-        );
-        return;
+    let remedy = trust_remedy(setup);
+    if is_alone {
+        let trust = &setup.settings.trust;
+        let what = format!("The commands are the project's, which is {}.", **trust);
+        let explanation = explain(what, UNTRUSTED_IS_NOT_RUN, remedy);
+        return report.error("project-untrusted", projects.file(), explanation);
     }
-    let differs = |old: Option<String>, new: &Option<Named>| {
-        old.is_some() && old.as_deref() != new.as_ref().map(|new| new.text.as_str())
-    };
-    if differs(discovery, &in_force.discovery) || differs(call, &in_force.call) {
-        report.warn(
-            "old-names",
-            file,
-            explain(
-                "Other commands are under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
-                "Gemini CLI 0.8 puts them in the place of the new ones; 0.61 ignores them.",
-                help,
-            ),
-        );
-    }
-}
-
-/// The project's commands are the only ones, and it is not trusted.
-fn untrusted(projects: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
-    let trust = &setup.settings.trust;
-    report.error(
-        "project-untrusted",
-        projects.file(),
-        explain(
-            format!("The commands are the project's, which is {}.", **trust),
-            UNTRUSTED_IS_NOT_RUN,
-            trust_remedy(setup),
-        ),
-    );
-}
-
-/// The project's commands are not those that count.
-fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut DoctorReport) {
     report.warn(
         "project-left-out",
         projects.file(),
@@ -279,13 +141,13 @@ fn left_out(projects: &Pair, in_force: &Pair, setup: &Setup<'_>, report: &mut Do
                 in_force.file()
             ),
             "What an untrusted project names is left out, here and in Gemini CLI.",
-            format!("Leave it so, or: {}", trust_remedy(setup)),
+            format!("Leave it so, or: {remedy}"),
         ),
     );
 }
 
-/// Returns true if Gemini CLI trusts the folder too: our own record is not known to it.
-fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
+/// Warns where Gemini CLI does not trust the folder: our own record is not known to it.
+fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, setup.root);
     if setup.home.is_some_and(is_trusted) || !setup.host_may_be(AFTER_0_8..) {
@@ -337,37 +199,33 @@ fn hosts_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
 
 /// The two commands, where files name them.
 #[derive(Default)]
-struct Pair {
-    discovery: Option<Named>,
-    call: Option<Named>,
+struct CommandPair {
+    discovery: Option<CommandText>,
+    call: Option<CommandText>,
+    /// Both under the names before 0.3.
+    old: [Option<CommandText>; 2],
 }
 
-impl Pair {
-    fn is_both(&self) -> bool {
-        self.discovery.is_some() && self.call.is_some()
-    }
+/// A command, and the file that names it.
+#[derive(Clone)]
+struct CommandText {
+    text: String,
+    file: String,
+}
 
+impl CommandPair {
     fn is_any(&self) -> bool {
         self.discovery.is_some() || self.call.is_some()
     }
 
-    /// The file that names the first of them.
+    /// Returns the file that names the first of them.
     fn file(&self) -> &str {
         let first = self.discovery.as_ref().or(self.call.as_ref());
-        first.map_or("settings.json", |named| &named.file)
+        first.map_or("settings.json", |command| &command.file)
     }
 
-    /// Takes down what a file says by the old names, where nothing else is said.
-    fn take_old(&mut self, file: &str, [discovery, call]: [Option<String>; 2]) {
-        let named = |text| Named {
-            text,
-            file: file.to_owned(),
-        };
-        self.discovery = self.discovery.take().or(discovery.map(named));
-        self.call = self.call.take().or(call.map(named));
-    }
-
-    /// Takes down what a file says.
+    /// Takes the commands of a file, which count more than those of the files before, and reports
+    /// what is wrong with its keys.
     fn take(&mut self, file: &str, value: &Value, report: &mut DoctorReport) {
         for (key, into) in [
             ("discoveryCommand", &mut self.discovery),
@@ -376,7 +234,7 @@ impl Pair {
             match &value["tools"][key] {
                 Value::Null => {}
                 Value::String(text) if text.trim().is_empty() => {}
-                Value::String(text) => note(into, key, file, text, report),
+                Value::String(text) => take_command(into, key, file, text, report),
                 other => report.error(
                     "command-type",
                     file,
@@ -388,63 +246,86 @@ impl Pair {
                 ),
             }
         }
+        let old = ["toolDiscoveryCommand", "toolCallCommand"].map(|key| {
+            let text = value[key].as_str()?.to_owned();
+            let file = file.to_owned();
+            Some(CommandText { text, file })
+        });
+        if old.iter().any(Option::is_some) {
+            self.old = old;
+        }
+    }
+
+    /// Puts commands under the names before 0.3 where there are no others, because other versions
+    /// use them, and reports those names.
+    fn take_old(&mut self, report: &mut DoctorReport) {
+        let old = std::mem::take(&mut self.old);
+        let Some(file) = old.iter().flatten().next().map(|old| old.file.clone()) else {
+            return;
+        };
+        let explanation = explain(
+            "It has commands under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
+            "Gemini CLI 0.8 and run_agent put them in the place of others; 0.61 ignores them.",
+            "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.",
+        );
+        let is_complete = self.discovery.is_some() && self.call.is_some();
+        let mut differs = false;
+        for (old, into) in old.into_iter().zip([&mut self.discovery, &mut self.call]) {
+            let Some(old) = old else { continue };
+            differs |= into.get_or_insert(old.clone()).text != old.text;
+        }
+        if !is_complete {
+            report.error("old-names", file, explanation);
+        } else if differs {
+            report.warn("old-names", file, explanation);
+        }
+    }
+
+    /// Returns both commands; reports what is missing.
+    fn both(
+        self,
+        files: &[String],
+        setup: &Setup<'_>,
+        report: &mut DoctorReport,
+    ) -> Option<(CommandText, CommandText)> {
+        let (code, about, what) = match (self.discovery, self.call) {
+            (Some(discovery), Some(call)) => return Some((discovery, call)),
+            (None, None) if qwen::check(setup, report) => return None,
+            (None, None) => (
+                "no-commands",
+                "settings.json".to_owned(),
+                "No settings name the two commands.",
+            ),
+            (Some(command), None) => (
+                "no-call-command",
+                command.file,
+                "tools.discoveryCommand is there, tools.callCommand is not.",
+            ),
+            (None, Some(command)) => (
+                "no-discovery-command",
+                command.file,
+                "tools.callCommand is there, tools.discoveryCommand is not.",
+            ),
+        };
+        let files = match files {
+            [] => "There is no settings file.".to_owned(),
+            files => format!("Read: {}.", files.join(", ")),
+        };
+        let why = "Gemini CLI needs both: one declares the tools, the other runs them.";
+        let help = "get_tools init writes both.";
+        report.error(code, about, explain(format!("{what} {files}"), why, help));
+        None
     }
 }
 
-/// Both commands; what is missing is told, with a key that looks like it.
-fn both(
-    pair: Pair,
-    files: &SettingsFiles,
-    setup: &Setup<'_>,
+/// Takes a command of a file; warns where it takes the place of another file's.
+fn take_command(
+    into: &mut Option<CommandText>,
+    key: &str,
+    file: &str,
+    text: &str,
     report: &mut DoctorReport,
-) -> Option<(Named, Named)> {
-    const DISCOVERY: &str = "tools.discoveryCommand";
-    const CALL: &str = "tools.callCommand";
-    let (id, about, what, missing) = match (pair.discovery, pair.call) {
-        (Some(discovery), Some(call)) => return Some((discovery, call)),
-        (None, None) if qwen::check(setup, report) => return None,
-        (None, None) => {
-            let what = format!("No settings name the two commands. {}", files.description());
-            (
-                "no-commands",
-                "settings.json".to_owned(),
-                what,
-                &[DISCOVERY, CALL][..],
-            )
-        }
-        (Some(named), None) => {
-            let what = format!(
-                "{DISCOVERY} is there, {CALL} is not. {}",
-                files.description()
-            );
-            ("no-call-command", named.file, what, &[CALL][..])
-        }
-        (None, Some(named)) => {
-            let what = format!(
-                "{CALL} is there, {DISCOVERY} is not. {}",
-                files.description()
-            );
-            ("no-discovery-command", named.file, what, &[DISCOVERY][..])
-        }
-    };
-    let corrections = missing.iter().filter_map(|right| files.correction(right));
-    let corrections: Vec<String> = corrections.collect();
-    let help = match corrections.as_slice() {
-        [] => INIT.to_owned(),
-        some => some.join(" "),
-    };
-    report.error(id, about, explain(what, BOTH, help));
-    None
-}
-
-/// A command, and who says so.
-struct Named {
-    text: String,
-    file: String,
-}
-
-/// Takes a command down; the later file counts.
-fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mut DoctorReport) {
+) {
     if let Some(earlier) = into.as_ref().filter(|earlier| earlier.text != text) {
         report.warn(
             "command-overridden",
@@ -456,12 +337,13 @@ fn note(into: &mut Option<Named>, key: &str, file: &str, text: &str, report: &mu
             ),
         );
     }
-    *into = Some(Named {
+    *into = Some(CommandText {
         text: text.to_owned(),
         file: file.to_owned(),
     });
 }
 
+/// Reads a settings file; `None` if it can't be read.
 fn read(path: &Path, whose: FileOwner<'_>) -> Option<Value> {
     let text = whose.read(path).ok()??;
     jsonc(text.trim_start_matches('\u{feff}')).ok()

@@ -1,23 +1,9 @@
 //! Variables that restrict calls, their source, and those that reach a call.
 
-use super::{DoctorReport, Setup, explain};
+use super::{DoctorReport, explain};
 use gemini_tools_core::ancestors;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING, Variable, host_name};
-use gemini_tools_settings::settings::Scope;
-
-/// Keys of settings that restrict calls.
-const KEYS: [&str; 9] = [
-    "tools.core",
-    "tools.exclude",
-    "tools.confirmationRequired",
-    "tools.commandSandbox",
-    "tools.sandbox",
-    "security.disableYoloMode",
-    "security.disableAlwaysAllow",
-    "policyPaths",
-    "adminPolicyPaths",
-];
 
 /// Returns true if Gemini CLI hands the commands that it starts few variables, as it does in GitHub's workflows: seen in
 /// 0.61.
@@ -38,19 +24,8 @@ pub(super) fn reaches_calls(variable: &Variable) -> bool {
     ancestors::ARE_VISIBLE || is_handed_on(variable)
 }
 
-/// Lists what restricts, and reports the variables that do not reach a call.
-pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
-    for set in setup.settings.in_force() {
-        if KEYS.contains(&&*set.key) {
-            let file = |scope: &Scope| {
-                let file = scope.file(setup.home, setup.root)?;
-                Some(show_path(&file).into_owned())
-            };
-            let files: Vec<String> = set.from.iter().filter_map(file).collect();
-            let what = format!("{} = {}, by {}", set.key, set.value, files.join(", "));
-            report.fact("restricts", what);
-        }
-    }
+/// Notes the variables that restrict calls, and reports those that do not reach a call.
+pub(super) fn check(report: &mut DoctorReport) {
     for name in NAMES {
         let found = variables::values(name);
         for one in found.iter().filter(|_| RESTRICTING.contains(&name)) {
