@@ -272,51 +272,6 @@ fn a_file_where_the_copy_is_to_be_is_not_overwritten() {
 }
 
 #[test]
-fn somebody_elses_pair_goes_on_as_a_tool_of_ours() {
-    let program = "import json, sys\nif len(sys.argv) < 2:\n    print(json.dumps([{'name': 'greet', 'description': 'Greets.', 'parameters': {'type': 'object', 'properties': {}}}]))\nelse:\n    sys.stdin.read()\n    print('hello')\n";
-    let ws = Workspace::new()
-        .file("my tools.py", program)
-        .file("call tools", "#!/bin/sh\nexec python3 'my tools.py' \"$1\"\n")
-        .file(SETTINGS, "{\"tools\": {\"discoveryCommand\": \"python3 'my tools.py'\", \"callCommand\": \"./call tools\"}}\n");
-    crate::harness::set_mode(&ws.dir().join("call tools"), 0o755);
-    let trusted = |args: &[&str]| {
-        let call = ws.get_tools(args).env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-        call.unwatched().run()
-    };
-    let answer = trusted(&["init", "--yes"]);
-    answer.must_say(answer.text(), &["earlier_pair.toml"]);
-    let listed = trusted(&["--only", "greet"]).json();
-    assert_eq!(listed[0]["name"], "greet");
-    let call = ws
-        .tool("greet")
-        .arguments(&json!({}))
-        .env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    assert_eq!(call.unwatched().run().output(), "hello\n");
-}
-
-#[test]
-fn commands_of_a_project_that_is_not_trusted_are_not_carried_over() {
-    let old = json!({"tools": {"discoveryCommand": "./theirs list", "callCommand": "./theirs"},
-        "toolDiscoveryCommand": "./old list", "toolCallCommand": "./old"});
-    let ws = Workspace::new().file(SETTINGS, old.to_string());
-    let said = done(&ws, &["--yes"]);
-    for gone in ["./theirs list", "./theirs", "./old list", "./old"] {
-        let gone = format!("was {gone:?}, which is not kept: the project is not trusted.");
-        assert!(said.contains(&gone), "{gone}: {said}");
-    }
-    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
-    let text = read(ws.dir().join(SETTINGS));
-    assert!(
-        !text.contains("theirs") && !text.contains("./old"),
-        "{text}"
-    );
-    done(&ws, &["--undo", "--yes"]);
-    assert_eq!(read(ws.dir().join(SETTINGS)), old.to_string());
-    done_trusted(&ws, &["--yes"]);
-    assert!(ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
-}
-
-#[test]
 fn a_project_that_brings_something_is_not_trusted_by_the_way() {
     let ws = Workspace::new().file(
         ".gemini/tools/evil.toml",
@@ -437,22 +392,6 @@ fn a_person_can_agree_to_all_or_to_nothing() {
 }
 
 #[test]
-fn a_pair_stays_where_it_is_if_the_new_commands_are_declined() {
-    let ws = Workspace::new().file(SETTINGS, FOREIGN_PAIR);
-    let call = ws.get_tools(&["init"]).unwatched();
-    let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    let mut person = call.at_a_terminal();
-    person.sees(&question(1, 4));
-    person.types(b"n\n");
-    person.sees(&question(2, 4));
-    person.types(b"a\n");
-    person.sees_it_end(0);
-    assert_eq!(read(ws.dir().join(SETTINGS)), FOREIGN_PAIR);
-    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
-    assert!(ws.root().join(RULES).exists());
-}
-
-#[test]
 fn diffs_have_colours_for_people() {
     let shown = |variable: (&str, &str)| {
         let ws = Workspace::new();
@@ -545,23 +484,6 @@ fn a_form_that_the_user_has_chosen_stays() {
         "{said}"
     );
     assert_eq!(read(ws.root().join(ENV)), chosen);
-    // The project's file counts if it has a form, because the host reads it.
-    for (lines, comes_first) in [
-        ("A=b\n", false),
-        ("GEMINI_TOOLS_OUTPUT=host\n", false),
-        ("GEMINI_TOOLS_OUTPUT=text\n", true),
-        ("GEMINI_CLI_TOOLS_OUTPUT=text\n", true),
-    ] {
-        let ws = Workspace::new().file(".env", lines);
-        let said = done(&ws, &["--yes", "--output", "host"]);
-        let nearer = format!(
-            "{} comes first, which has {}",
-            ws.path(".env"),
-            lines.trim()
-        );
-        assert_eq!(said.contains(&nearer), comes_first, "{said}");
-        assert_eq!(read(ws.root().join(ENV)), "GEMINI_TOOLS_OUTPUT=host\n");
-    }
     // What can't be read does not keep the rest from being done.
     let ws = Workspace::new().home(".gemini/.env", b"\xff\n");
     let said = done(&ws, &["--yes", "--output", "host"]);
@@ -616,10 +538,6 @@ fn a_project_that_holds_the_users_files_is_told_so() {
     assert!(!stderr.contains("a link makes it"), "{stderr}");
 }
 
-/// Settings of a repository with a pair of its own, which `init` would keep.
-const FOREIGN_PAIR: &str =
-    "{\"tools\": {\"discoveryCommand\": \"./pwn d\", \"callCommand\": \"./pwn\"}}";
-
 #[track_caller]
 fn refused(ws: &Workspace, args: &[&str], link: &str, real: &str) {
     let call = ws.get_tools(&["init"]).flags(args);
@@ -628,22 +546,6 @@ fn refused(ws: &Workspace, args: &[&str], link: &str, real: &str) {
     let stderr = answer.errors();
     let real = format!("a link makes it {}", ws.root().join(real).display());
     answer.must_say(&stderr, &[link, &real, "is not a file of this project"]);
-}
-
-#[test]
-fn a_link_to_the_users_directory_makes_no_tools_of_a_repository_the_users() {
-    for target in ["../../home/.gemini/tools", "../../home/.gemini/later"] {
-        let ws = Workspace::new()
-            .home(
-                ".gemini/tools/own.toml",
-                "description = \"x\"\ncommand = [\"true\"]\n",
-            )
-            .home(".gemini/later/x", "")
-            .file(SETTINGS, FOREIGN_PAIR)
-            .link(".gemini/tools", target);
-        let real = format!("home/{}", target.trim_start_matches("../../home/"));
-        refused(&ws, &["--yes"], ".gemini/tools", &real);
-    }
 }
 
 #[test]
@@ -665,19 +567,6 @@ fn a_link_out_of_the_project_is_refused_and_nothing_is_written_there() {
         .outside("settings.json", "{}")
         .link(SETTINGS, "../../out/settings.json");
     refused(&ws, &["--yes"], SETTINGS, "out/settings.json");
-    let ws = Workspace::new()
-        .outside("earlier_pair.toml", "")
-        .file(SETTINGS, FOREIGN_PAIR)
-        .link(
-            ".gemini/tools/earlier_pair.toml",
-            "../../../out/earlier_pair.toml",
-        );
-    refused(
-        &ws,
-        &["--yes"],
-        "earlier_pair.toml",
-        "out/earlier_pair.toml",
-    );
     let ws = Workspace::new().link(".gemini", "nowhere");
     let answer = ws.get_tools(&["init", "--yes"]).run();
     let stderr = answer.errors();
@@ -796,8 +685,9 @@ fn what_gemini_cli_obeys_in_a_trusted_directory_keeps_it_untrusted() {
             said.contains("This project is not trusted"),
             "{name}: {said}"
         );
+        let brought: Vec<&str> = name.split('/').take(2).collect();
         assert!(
-            said.contains(&format!("what it brings: {name}")),
+            said.contains(&format!("what it brings: {}", brought.join("/"))),
             "{name}: {said}"
         );
         assert!(
@@ -867,7 +757,7 @@ fn commands_of_others_are_not_harmless_because_init_edited_the_file() {
 }
 
 #[test]
-fn a_foreign_pair_with_our_names_is_kept() {
+fn a_foreign_pair_with_our_names_is_named_with_the_way_to_keep_it() {
     for (discovery, call) in [
         ("bin/get_tools", "bin/call_tool"),
         ("./bin/get_tools --all", "./bin/call_tool"),
@@ -875,9 +765,14 @@ fn a_foreign_pair_with_our_names_is_kept() {
     ] {
         let old = json!({"tools": {"discoveryCommand": discovery, "callCommand": call}});
         let ws = with_foreign_pair(&old.to_string());
-        done_trusted(&ws, &["--yes"]);
-        let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
-        assert!(pair.contains(&format!("\"{discovery}\"")), "{pair}");
+        let said = done(&ws, &["--yes"]);
+        for piece in [
+            format!("tools.discoveryCommand was \"{discovery}\"."),
+            format!("tools.callCommand was \"{call}\"."),
+            "as discovery_command and call_command".to_owned(),
+        ] {
+            assert!(said.contains(&piece), "{piece}: {said}");
+        }
         assert_eq!(
             settings(&ws)["tools"]["discoveryCommand"],
             self::discovery()
@@ -889,10 +784,11 @@ fn a_foreign_pair_with_our_names_is_kept() {
     );
     let path = format!("{}:/usr/bin:/bin", ws.path("bin"));
     let call = ws.get_tools(&["init", "--yes"]).env("PATH", &path);
-    let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    assert_eq!(call.unwatched().run().status(), 0);
-    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
-    assert!(pair.contains("discovery_command = \"get_tools\""), "{pair}");
+    let answer = call.unwatched().run();
+    answer.must_say(
+        answer.text(),
+        &["tools.discoveryCommand was \"get_tools\"."],
+    );
 }
 
 #[test]
@@ -918,7 +814,6 @@ fn options_of_our_own_discovery_command_stay() {
             settings(&ws)["tools"],
             json!({"discoveryCommand": after, "callCommand": command("call_tool")})
         );
-        assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
     }
 }
 
@@ -954,19 +849,17 @@ fn allowing_none_takes_the_rules_away() {
 }
 
 #[test]
-fn keys_of_old_go_and_their_pair_is_kept() {
+fn keys_of_old_go_and_what_they_said_is_told() {
     let old = "{\n  \"toolDiscoveryCommand\": \"./old list\",\n  \"toolCallCommand\": \"./old-call\",\n  \"theme\": \"x\"\n}\n";
     let ws = Workspace::new().file(SETTINGS, old);
     let before = Tree::of(ws.root());
-    done_trusted(&ws, &["--yes"]);
+    let said = done(&ws, &["--yes"]);
+    for gone in ["\"./old list\"", "\"./old-call\""] {
+        assert!(said.contains(gone), "{gone}: {said}");
+    }
     assert_eq!(
         settings(&ws),
         json!({"theme": "x", "tools": {"discoveryCommand": discovery(), "callCommand": command("call_tool")}})
-    );
-    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
-    assert!(
-        pair.contains("\"./old list\"") && pair.contains("\"./old-call\""),
-        "{pair}"
     );
     done(&ws, &["--undo", "--yes"]);
     unchanged(&before, &ws);
@@ -1028,46 +921,8 @@ fn undo_takes_the_commands_of_an_earlier_place_back_too() {
         now["tools"]["callCommand"],
         second.join("call_tool").display().to_string()
     );
-    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
     assert_eq!(init_from(&ws, &second, &["--yes", "--undo"]).status(), 0);
     assert!(!ws.dir().join(SETTINGS).exists());
-}
-
-#[test]
-fn a_kept_pair_gets_the_values_of_variables() {
-    let ws = Workspace::new().file(
-        SETTINGS,
-        "{\"tools\": {\"discoveryCommand\": \"$HOME/bin/list --in ${HOME}\", \"callCommand\": \"${HOME}/bin/call\"}}",
-    );
-    done_trusted(&ws, &["--yes"]);
-    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
-    let home = ws.root().join("home").display().to_string();
-    assert!(
-        pair.contains(&format!(
-            "discovery_command = \"{home}/bin/list --in {home}\""
-        )),
-        "{pair}"
-    );
-    assert!(
-        pair.contains(&format!("call_command = \"{home}/bin/call\"")),
-        "{pair}"
-    );
-}
-
-#[test]
-fn a_pair_is_kept_beside_another_one() {
-    let other = "discovery_command = \"a\"\ncall_command = \"b\"\n";
-    let ws = Workspace::new()
-        .file(".gemini/tools/earlier_pair.toml", other)
-        .file(
-            SETTINGS,
-            "{\"tools\": {\"discoveryCommand\": \"./list\", \"callCommand\": \"./call\"}}",
-        );
-    let said = done_trusted(&ws, &["--yes"]);
-    assert!(said.contains("earlier_pair_2.toml (new)"), "{said}");
-    let tools = ws.dir().join(".gemini/tools");
-    assert_eq!(read(tools.join("earlier_pair.toml")), other);
-    assert!(read(tools.join("earlier_pair_2.toml")).contains("\"./list\""));
 }
 
 #[test]
@@ -1085,34 +940,6 @@ fn the_chosen_file_of_trusted_folders_is_the_one_that_is_changed() {
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     init(&["--undo"]);
     assert!(!Path::new(&chosen).exists());
-}
-
-#[test]
-fn projects_that_are_set_up_at_once_are_all_trusted() {
-    const COUNT: usize = 12;
-    let ws = Workspace::new();
-    let start = |number: usize| {
-        let project = ws.root().join(format!("out/{number}"));
-        fs::create_dir_all(&project).expect("a directory");
-        std::process::Command::new(executable("get_tools"))
-            .args(["init", "--yes", "--trust"])
-            .current_dir(project)
-            .env_clear()
-            .env("HOME", ws.root().join("home"))
-            .env("PATH", "/usr/bin:/bin")
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .expect("started")
-    };
-    let started: Vec<_> = (0..COUNT).map(start).collect();
-    for mut child in started {
-        assert!(child.wait().expect("an end").success());
-    }
-    let folders = read(ws.root().join("home/.gemini/trustedFolders.json"));
-    let folders: Value = serde_json::from_str(&folders).expect("JSON");
-    assert_eq!(folders.as_object().expect("an object").len(), COUNT);
-    let records = fs::read_dir(ws.root().join("home/.gemini/tools_init")).expect("records");
-    assert_eq!(records.count(), COUNT, "no lock is left");
 }
 
 #[test]
@@ -1164,16 +991,6 @@ fn executables_below_a_name_with_a_dollar_are_refused() {
 }
 
 #[test]
-fn a_project_that_hides_the_users_own_pair_says_so() {
-    let ws = Workspace::new().home(
-        ".gemini/settings.json",
-        "{\"tools\": {\"discoveryCommand\": \"./mine list\", \"callCommand\": \"./mine\"}}",
-    );
-    let said = done(&ws, &["--yes"]);
-    assert!(said.contains("(./mine list) count no longer"), "{said}");
-}
-
-#[test]
 fn one_command_of_a_pair_alone_is_said_to_go() {
     let own = discovery();
     for (tools, gone) in [
@@ -1190,39 +1007,13 @@ fn one_command_of_a_pair_alone_is_said_to_go() {
         let ws = Workspace::new().file(SETTINGS, &old);
         let said = done(&ws, &["--yes"]);
         assert!(said.contains(gone), "{said}");
-        assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
         done(&ws, &["--undo", "--yes"]);
         assert_eq!(read(ws.dir().join(SETTINGS)), old);
     }
     let both = json!({"tools": {"discoveryCommand": own, "callCommand": command("call_tool")}});
     let ws = Workspace::new().file(SETTINGS, both.to_string());
     let said = done(&ws, &["--yes"]);
-    assert!(!said.contains("is not kept"), "{said}");
-}
-
-#[test]
-fn a_kept_pair_does_not_hold_what_variables_hold() {
-    let program = "#!/bin/sh\n[ \"$1\" != --token ] || [ \"$2\" = \"it's secret\" ] || exit 1\ncat >/dev/null\necho '[{\"name\": \"greet\", \"description\": \"Greets.\", \"parametersJsonSchema\": {\"type\": \"object\", \"properties\": {}}}]'\n";
-    let ws = Workspace::new()
-        .file("my tools", program)
-        .file(SETTINGS, "{\"tools\": {\"discoveryCommand\": \"'./my tools' --token \\\"$API_TOKEN\\\"\", \"callCommand\": \"./${WHOSE_TOOLS} tools\"}}");
-    crate::harness::set_mode(&ws.dir().join("my tools"), 0o755);
-    let with = |call: crate::harness::Call<'_>| {
-        call.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
-            .env("API_TOKEN", "it's secret")
-            .env("WHOSE_TOOLS", "my")
-            .unwatched()
-            .run()
-    };
-    let answer = with(ws.get_tools(&["init", "--yes"]));
-    assert_eq!(answer.status(), 0, "{}", answer.shown());
-    assert!(!answer.text().contains("it's secret"), "{}", answer.shown());
-    let pair = read(ws.dir().join(".gemini/tools/earlier_pair.toml"));
-    assert!(!pair.contains("it's secret"), "{pair}");
-    let listed = with(ws.get_tools(&["--only", "greet"])).json();
-    assert_eq!(listed[0]["name"], "greet");
-    let called = with(ws.tool("greet").arguments(&json!({})));
-    assert!(called.output().contains("greet"), "{}", called.shown());
+    assert!(!said.contains("To keep the tools"), "{said}");
 }
 
 #[test]
@@ -1261,7 +1052,6 @@ fn launchers_of_a_checkout_that_builds_elsewhere_are_ours() {
     let answer = call.unwatched().run();
     assert_eq!(answer.status(), 0, "{}", answer.shown());
     assert_eq!(settings(&ws), named);
-    assert!(!ws.dir().join(".gemini/tools/earlier_pair.toml").exists());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::table::at_width;
 use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
-use gemini_tools::init::{self, Allow, Change, Lock, Purpose, SetupPlan, SetupScope, Wanted};
+use gemini_tools::init::{self, Allow, FileChange, InitOptions, Purpose, SetupPlan, SetupScope};
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
@@ -62,11 +62,6 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ => task.scope,
     };
-    // No other process waits while a person thinks; what has changed then is found by apply.
-    let mut lock = None;
-    if !task.asks {
-        lock = Some(locked(&home)?);
-    }
     let before = Before::look(&home, &root, scope)?;
     let mut plan = planned(task, scope, &home, &root, &before)?;
     if plan.changes.is_empty() {
@@ -77,7 +72,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
             (false, _) => "All is in place already.\n".to_owned(),
         };
         if task.undoes {
-            plan.apply(&lock.map_or_else(|| locked(&home), Ok)?)?;
+            plan.apply()?;
         }
         return Ok(print(text.as_bytes()));
     }
@@ -85,15 +80,9 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         before.note(&mut plan);
     }
     agree(task, &mut plan).map_err(Stop::Status)?;
-    let lock = lock.map_or_else(|| locked(&home), Ok)?;
-    plan.apply(&lock)?;
+    plan.apply()?;
     before.trust_again(&home, &root)?;
     Ok(print(done(task, &before, &home, &root).as_bytes()))
-}
-
-fn locked(home: &Path) -> Result<Lock, Stop> {
-    let waits = || warn("get_tools: Waiting for another get_tools init to end");
-    Ok(Lock::take(home, waits)?)
 }
 
 fn planned(
@@ -107,7 +96,7 @@ fn planned(
         return Ok(init::undo(home, root, scope)?);
     }
     let directory = directory(root);
-    let mut plan = init::plan(&Wanted {
+    let mut plan = init::plan(&InitOptions {
         home,
         root,
         scope,
@@ -118,7 +107,7 @@ fn planned(
         // Other projects of the user are concerned too: it is not done unasked.
         host_form: task.host_form.unwrap_or(task.asks),
     })?;
-    let names_commands = |change: &Change| change.purpose == Purpose::Commands;
+    let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
     if let Some(directory) = directory
         && scope == SetupScope::Project
         && plan.changes.iter().any(names_commands)
@@ -138,7 +127,11 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
     let style = Style::of_stdout();
     let print = |text: &str| print(text.as_bytes());
     let done = |status| if status == 0 { Ok(()) } else { Err(status) };
-    let shown: Vec<String> = plan.changes.iter().map(|one| shown(one, style)).collect();
+    let shown: Vec<String> = plan
+        .changes
+        .iter()
+        .map(|one| change_text(one, style))
+        .collect();
     let notes = notes(plan);
     let otherwise = "--yes makes the changes that are shown";
     if !task.asks {
@@ -148,13 +141,7 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
     if !notes.is_empty() {
         done(print(&(notes + "\n")))?;
     }
-    let mut wanted = choose(&shown, otherwise, print)?;
-    let is = |purpose: Purpose| plan.changes.iter().position(|one| one.purpose == purpose);
-    // Where the commands stay what they are, they must not be there a second time.
-    let is_declined = is(Purpose::Commands).is_some_and(|at| !wanted[at]);
-    for (at, change) in plan.changes.iter().enumerate() {
-        wanted[at] &= !(is_declined && change.purpose == Purpose::EarlierPair);
-    }
+    let wanted = choose(&shown, otherwise, print)?;
     plan.choose(&wanted);
     Ok(())
 }
@@ -284,7 +271,7 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
 }
 
 /// Returns the text of a change for a person.
-fn shown(change: &Change, style: Style) -> String {
+fn change_text(change: &FileChange, style: Style) -> String {
     let what = match (&change.before, &change.after) {
         (None, _) => "new",
         (_, None) => "removed",

@@ -34,8 +34,6 @@ impl InitError {
 pub enum Purpose {
     /// The settings name the two commands.
     Commands,
-    /// The commands that the settings named before are kept as a pair.
-    EarlierPair,
     /// Rules for calls that need no approval.
     Rules,
     /// Gemini CLI's list of trusted folders names the project.
@@ -51,7 +49,6 @@ impl Purpose {
     pub fn description(self) -> &'static str {
         match self {
             Self::Commands => "Gemini CLI gets its tools from get_tools and call_tool.",
-            Self::EarlierPair => "The tools of the commands that were there before stay usable.",
             Self::Rules => {
                 "Gemini CLI lets a model call these tools without asking, also without a terminal."
             }
@@ -66,9 +63,9 @@ impl Purpose {
     }
 }
 
-/// A file, as it is and as it is to be.
+/// A change of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct FileChange {
     /// The file's path.
     pub path: PathBuf,
     /// Path with its links followed.
@@ -84,9 +81,9 @@ pub struct Change {
 }
 
 /// Reads a file's text; `None` where there is no such file.
-pub(super) fn read(path: &Path, whose: FileOwner<'_>) -> Result<Option<String>, InitError> {
+pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
-    let opened = whose.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
+    let opened = owner.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
     let Some(bytes) = opened else {
         // Written to it would become a file, and what it leads to would be left out.
         return dangling(path).map_or(Ok(None), Err);
@@ -150,7 +147,7 @@ impl Project {
     }
 
     /// Returns the owner of a file, which says how it is read.
-    pub(super) fn whose(&self, path: &Path) -> FileOwner<'_> {
+    pub(super) fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::by_location(path, Some(&self.home), &self.written)
     }
 
@@ -195,7 +192,7 @@ pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-impl Change {
+impl FileChange {
     /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
         let (before, after) = (self.before.as_deref(), self.after.as_deref());
@@ -208,15 +205,15 @@ impl Change {
         diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
     }
 
-    /// Returns true if [`Change::diff`] has the heads of a unified diff, which it does not where the
+    /// Returns true if [`FileChange::diff`] has the heads of a unified diff, which it does not where the
     /// file's text must not be shown.
     pub fn shows_a_diff(&self) -> bool {
         !matches!(self.edit, Some(Edit::Line(_)))
     }
 
     /// Checks that the file is as it was.
-    pub(super) fn check(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
-        if read(&self.path, whose)? == self.before && real(&self.path)? == self.real {
+    pub(super) fn check(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
+        if read(&self.path, owner)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
         Err(InitError::new(
@@ -225,8 +222,8 @@ impl Change {
         ))
     }
 
-    pub(super) fn make(&self, whose: FileOwner<'_>) -> Result<(), InitError> {
-        self.check(whose)?;
+    pub(super) fn make(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
+        self.check(owner)?;
         let fail = |e: io::Error| InitError::new(&self.path, e);
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),

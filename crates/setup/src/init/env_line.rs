@@ -20,8 +20,8 @@ pub(super) fn appended(text: &str, line: &str) -> String {
     format!("{start}{line}{end}")
 }
 
-/// A text without what was put behind it; also where something was added since, if the line is
-/// there. `None` where it is not.
+/// Takes out of a text what was put behind it; also where something was added since, if the line is
+/// there. Returns `None` where it is not.
 pub(super) fn without(text: &str, appended: &str) -> Option<String> {
     if let Some(before) = text.strip_suffix(appended) {
         return Some(before.to_owned());

@@ -1,8 +1,9 @@
 //! The texts of the files that are added, and the commands that settings name.
 
 use super::Allow;
+use super::json::Set;
 use gemini_tools_core::tool::Kind;
-use gemini_tools_settings::settings::{expanded, jsonc, variables_in};
+use gemini_tools_settings::settings::jsonc;
 use serde_json::Value;
 
 /// The modes of Gemini CLI but Plan mode, where a rule without `modes` counts too.
@@ -65,77 +66,55 @@ pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// A command for the discovery of tools and one for calls.
-pub(super) type Pair = (String, String);
-
-/// The keys of the two commands, and those of old, which Gemini CLI 0.8.2 prefers.
-pub(super) const DISCOVERY: [&str; 2] = ["tools", "discoveryCommand"];
-pub(super) const CALL: [&str; 2] = ["tools", "callCommand"];
-pub(super) const OLD_DISCOVERY: &str = "toolDiscoveryCommand";
-pub(super) const OLD_CALL: &str = "toolCallCommand";
+/// The keys of the two commands, and those of before 0.3, which Gemini CLI 0.8.2 prefers; true for
+/// those of the call command.
+const KEYS: [(&[&str], bool); 4] = [
+    (&["tools", "discoveryCommand"], false),
+    (&["tools", "callCommand"], true),
+    (&["toolDiscoveryCommand"], false),
+    (&["toolCallCommand"], true),
+];
 
 /// The commands that settings name.
-#[derive(Debug, Default)]
-pub(super) struct Named {
-    discovery: Option<String>,
-    call: Option<String>,
-    old_discovery: Option<String>,
-    old_call: Option<String>,
-    /// The keys of old that are there, whatever they say.
-    pub(super) old_keys: Vec<&'static str>,
-}
+pub(super) struct SettingsCommands(Value);
 
-impl Named {
+impl SettingsCommands {
     /// Reads the commands of a settings file; none if it is not JSON.
     pub(super) fn read(settings: &str) -> Self {
-        let Ok(value) = jsonc(settings) else {
-            return Self::default();
-        };
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let mut old_keys = vec![OLD_DISCOVERY, OLD_CALL];
-        old_keys.retain(|key| value.get(key).is_some());
-        Self {
-            discovery: text(&value[DISCOVERY[0]][DISCOVERY[1]]),
-            call: text(&value[CALL[0]][CALL[1]]),
-            old_discovery: text(&value[OLD_DISCOVERY]),
-            old_call: text(&value[OLD_CALL]),
-            old_keys,
-        }
+        Self(jsonc(settings).unwrap_or_default())
+    }
+
+    /// Lists the commands, each with its key and true for one for calls.
+    pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
+        KEYS.into_iter().filter_map(|(key, is_call)| {
+            let value = key.iter().fold(&self.0, |value, name| &value[*name]);
+            Some((key.join("."), is_call, value.as_str()?))
+        })
     }
 
     /// Returns the discovery command that counts.
     pub(super) fn discovery(&self) -> Option<&str> {
-        self.discovery.as_deref().or(self.old_discovery.as_deref())
+        let (_, _, text) = self.all().find(|(_, is_call, _)| !is_call)?;
+        Some(text)
     }
 
     /// Returns the call command that counts.
     pub(super) fn call(&self) -> Option<&str> {
-        self.call.as_deref().or(self.old_call.as_deref())
+        let (_, _, text) = self.all().find(|(_, is_call, _)| *is_call)?;
+        Some(text)
     }
 
-    /// Lists all commands, each with its key and true for one for calls.
-    pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
-        let all = [
-            (DISCOVERY.join("."), false, &self.discovery),
-            (CALL.join("."), true, &self.call),
-            (OLD_DISCOVERY.to_owned(), false, &self.old_discovery),
-            (OLD_CALL.to_owned(), true, &self.old_call),
+    /// Returns the changes that put two commands in, and take the old keys out.
+    pub(super) fn sets(&self, discovery: String, call: String) -> Vec<Set> {
+        let mut sets = vec![
+            Set::new(KEYS[0].0, Some(discovery)),
+            Set::new(KEYS[1].0, Some(call)),
         ];
-        all.into_iter()
-            .filter_map(|(key, is_call, text)| Some((key, is_call, text.as_deref()?)))
-    }
-
-    /// Lists the pairs that are complete: the one of now, and the one that the old keys make of it.
-    pub(super) fn pairs(&self) -> Vec<Pair> {
-        let both = |discovery: Option<&String>, call: Option<&String>| {
-            Some((discovery?.clone(), call?.clone()))
-        };
-        let (now, call) = (self.discovery.as_ref(), self.call.as_ref());
-        let (old, old_call) = (self.old_discovery.as_ref(), self.old_call.as_ref());
-        let mut pairs: Vec<Pair> = both(now, call).into_iter().collect();
-        let old = both(old.or(now), old_call.or(call));
-        pairs.extend(old.filter(|old| !pairs.contains(old)));
-        pairs
+        let old = KEYS[2..]
+            .iter()
+            .filter(|(key, _)| !self.0[key[0]].is_null());
+        sets.extend(old.map(|(key, _)| Set::new(key, None)));
+        sets
     }
 }
 
@@ -151,47 +130,4 @@ pub(super) fn split_program(command: &str) -> Option<(String, &str)> {
         }
     }
     None
-}
-
-/// Returns the file that has a pair called from now on through us.
-pub(super) fn pair_file((discovery, call): &Pair) -> String {
-    let discovery = if names_values(discovery) {
-        by_shell(&[&format!("exec {discovery}")])
-    } else {
-        toml_string(&expanded(discovery))
-    };
-    let call = if names_values(call) {
-        let path = call.replace('\\', "\\\\").replace('"', "\\\"");
-        by_shell(&[
-            &format!("exec \"{}\" \"$@\"", path.replace('`', "\\`")),
-            "call",
-        ])
-    } else {
-        toml_string(&quoted(&expanded(call)))
-    };
-    format!(
-        "\
-# The commands that were in settings.json before `get_tools init`.
-discovery_command = {discovery}
-call_command = {call}
-"
-    )
-}
-
-/// Returns true if a command has variables whose values must not be written down: but for the home
-/// directory they may be secrets, and the file is the project's.
-fn names_values(command: &str) -> bool {
-    variables_in(command).iter().any(|name| *name != "HOME")
-}
-
-/// Returns a list of words that has a shell put the values of variables in.
-fn by_shell(words: &[&str]) -> String {
-    let words = ["sh", "-c"].iter().chain(words);
-    let words: Vec<String> = words.map(|word| toml_string(word)).collect();
-    format!("[{}]", words.join(", "))
-}
-
-/// Quotes a text for TOML, whose strings are JSON's but for two characters.
-fn toml_string(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

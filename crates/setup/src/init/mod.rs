@@ -1,44 +1,37 @@
 //! `get_tools init`: puts the two commands into Gemini CLI's settings, with all that they need to
 //! be used at once, and takes all of that back.
 //!
-//! What is to be written is a list of changes, made before anything is touched, so that a person
-//! can look at it. What was there before is kept in a copy beside the file, which [`undo`] puts back
-//! as long as the file is as it was left.
+//! A plan is a list of changes, made before anything is touched, so that a person can look at it. The
+//! text of before is kept in a copy beside the file, which [`undo`] puts back as long as the file is
+//! as it was left.
 
 mod active_content;
 mod change;
 mod env_line;
 mod files;
 mod json;
-mod lock;
 mod record;
 
 pub use active_content::active_content;
 pub(crate) use env_line::OUTPUT;
 
-pub use change::{Change, InitError, Purpose};
-pub use lock::Lock;
+pub use change::{FileChange, InitError, Purpose};
 
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
-use files::{CALL, DISCOVERY, Named, Pair, pair_file, policy, quoted, split_program};
+use files::{SettingsCommands, policy, quoted, split_program};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
-use gemini_tools_core::variables::host_name;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
 use gemini_tools_settings::env_file;
 use gemini_tools_settings::settings::expanded;
-use gemini_tools_settings::trust::Trust;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
 use json::Set;
 use record::{Edit, Record, WrittenFile};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-/// The maximum number of pairs that are kept.
-const MAX_PAIRS: usize = 100;
 
 /// The projects in which the commands are to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +53,9 @@ pub enum Allow {
     Nothing,
 }
 
-/// The wishes of the user.
+/// The options of a set-up.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct InitOptions<'a> {
     /// The user's home directory.
     pub home: &'a Path,
     /// The project's directory, an absolute path.
@@ -82,11 +75,11 @@ pub struct Wanted<'a> {
     pub host_form: bool,
 }
 
-/// The changes, in their order.
+/// A list of changes, and what is told besides.
 #[derive(Debug, Default)]
 pub struct SetupPlan {
-    /// The files.
-    pub changes: Vec<Change>,
+    /// The changes, in the order in which they are made.
+    pub changes: Vec<FileChange>,
     /// The notes for a person besides.
     pub notes: Vec<String>,
     /// The record of earlier runs; of an undo, what stays of it.
@@ -94,23 +87,21 @@ pub struct SetupPlan {
     record_path: PathBuf,
     /// Changes that the user does not want, by their paths.
     declined: Vec<PathBuf>,
-    /// The commands that are put into the settings.
-    commands: Option<Pair>,
     /// The project whose files are changed; `None` where they are the user's.
     project: Option<Project>,
     is_undo: bool,
 }
 
-/// Plans what [`Wanted`] asks for. Nothing is changed yet, and where all is in place already
+/// Plans what [`InitOptions`] asks for. Nothing is changed yet, and where all is in place already
 /// there is nothing to change.
 ///
 /// # Errors
 ///
 /// Returns an error for a file that can't be read, or that is not what it should be.
-pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
-    let Wanted {
+pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
+    let InitOptions {
         home, root, scope, ..
-    } = *wanted;
+    } = *options;
     let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
     let mut plan = SetupPlan {
         record: Record::load(&record_path)?,
@@ -122,20 +113,13 @@ pub fn plan(wanted: &Wanted<'_>) -> Result<SetupPlan, InitError> {
         SetupScope::Project => root,
         SetupScope::User => home,
     };
-    let gemini = base.join(".gemini");
-    let pairs = plan.set_commands(wanted, &gemini.join("settings.json"))?;
-    plan.note_hidden(wanted);
-    let tools = gemini.join("tools");
-    plan.real(&tools)?;
-    for pair in &pairs {
-        plan.add_pair(&tools, &pair_file(pair))?;
-    }
-    plan.set_rules(wanted)?;
-    if wanted.trusts_folder {
+    plan.set_commands(options, &base.join(".gemini/settings.json"))?;
+    plan.set_rules(options)?;
+    if options.trusts_folder {
         plan.trust(home, root)?;
     }
-    if wanted.host_form {
-        plan.set_host_form(home, root)?;
+    if options.host_form {
+        plan.set_host_form(home)?;
     }
     Ok(plan)
 }
@@ -161,6 +145,7 @@ pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, In
     Ok(plan)
 }
 
+/// Returns the project that files are written in; `None` where they are the user's.
 fn project(scope: SetupScope, home: &Path, root: &Path) -> Result<Option<Project>, InitError> {
     let project = (scope == SetupScope::Project).then(|| Project::new(root, home));
     project.transpose()
@@ -179,12 +164,12 @@ impl SetupPlan {
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
         self.real(path)
             .map_err(|e| change::dangling(path).unwrap_or(e))?;
-        change::read(path, self.whose(path))
+        change::read(path, self.owner_of(path))
     }
 
-    fn whose(&self, path: &Path) -> FileOwner<'_> {
+    fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         let project = self.project.as_ref();
-        project.map_or(FileOwner::Users, |project| project.whose(path))
+        project.map_or(FileOwner::Users, |project| project.owner_of(path))
     }
 
     /// Returns true if an earlier run has written nothing here.
@@ -192,154 +177,80 @@ impl SetupPlan {
         self.record.files.is_empty()
     }
 
-    /// Puts the two commands into the settings. Returns the pairs of other programs that were
-    /// there.
+    /// Puts the two commands into the settings, and notes those of other programs.
     fn set_commands(
         &mut self,
-        wanted: &Wanted<'_>,
+        options: &InitOptions<'_>,
         settings: &Path,
-    ) -> Result<Vec<Pair>, InitError> {
-        let (discovery, call) = own_commands(wanted.directory)?;
+    ) -> Result<(), InitError> {
+        let (discovery, call) = own_commands(options.directory)?;
         let before = self.read(settings)?;
-        let named = Named::read(before.as_deref().unwrap_or_default());
-        let program = |command: &str| Some(split_program(command)?.0);
-        // What an earlier run has put there from another place is ours too.
-        let (put, put_call) = self.record.commands.clone().unwrap_or_default();
-        let was_put =
-            |command: &str| program(&put).is_some_and(|put| Some(put) == program(command));
-        let is_own = |command: &str| was_put(command) || is_own_discovery(command, wanted.root);
-        let is_own_call =
-            |call: &str| put_call == call || is_this_installation(&expanded(call), wanted.root);
-        let new_discovery = match named.discovery() {
-            Some(there) if works(&first_word(there), wanted.root) => there.to_owned(),
-            Some(there) if is_own(there) => {
-                let rest = split_program(there).map_or("", |(_, rest)| rest);
+        let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
+        let new_discovery = match there.discovery() {
+            Some(line) if works(&first_word(line), options.root) => line.to_owned(),
+            Some(line) if is_own_discovery(line, options.root) => {
+                let rest = split_program(line).map_or("", |(_, rest)| rest);
                 format!("{}{rest}", quoted(&discovery))
             }
             _ => quoted(&discovery),
         };
-        let new_call = match named.call() {
-            Some(there) if works(&expanded(there), wanted.root) => there.to_owned(),
+        let new_call = match there.call() {
+            Some(path) if works(&expanded(path), options.root) => path.to_owned(),
             _ => call,
         };
-        let mut pairs = named.pairs();
-        pairs.retain(|(discovery, call)| !is_own(discovery) && !is_own_call(call));
-        // What a stranger has put there would run as a tool of ours, once this file is trusted.
-        let is_strangers = wanted.scope == SetupScope::Project
-            && !pairs.is_empty()
-            && !Trust::of(Some(wanted.home), wanted.root).is_trusted();
-        let (why, remedy) = if is_strangers {
-            pairs.clear();
-            (
-                "the project is not trusted.",
-                " To keep its tools, look at them first: get_tools init --undo, get_tools trust, get_tools init.",
-            )
-        } else {
-            (
-                "alone, without the other command of its pair, it can't be called.",
-                " get_tools init --undo puts it back.",
-            )
+        let is_ours = |is_call, text: &str| {
+            if is_call {
+                is_this_installation(&expanded(text), options.root)
+            } else {
+                is_own_discovery(text, options.root)
+            }
         };
-        let is_kept = |text: &str| pairs.iter().any(|(d, c)| d == text || c == text);
-        let gone: Vec<String> = named
+        let others = there
             .all()
-            .filter(|(_, is_call, text)| {
-                let is_ours = if *is_call {
-                    is_own_call(text)
-                } else {
-                    is_own(text)
-                };
-                !text.trim().is_empty() && !is_ours && !is_kept(text)
-            })
-            .map(|(key, _, text)| format!("{key} was {text:?}, which is not kept: {why}{remedy}"))
+            .filter(|(_, is_call, text)| !text.trim().is_empty() && !is_ours(*is_call, text));
+        let others: Vec<String> = others
+            .map(|(key, _, text)| format!("{key} was {text:?}."))
             .collect();
-        let mut sets = vec![
-            Set::new(&DISCOVERY, Some(new_discovery.clone())),
-            Set::new(&CALL, Some(new_call.clone())),
-        ];
-        // Gemini CLI 0.8.2 would put what they say in the place of ours.
-        sets.extend(named.old_keys.iter().map(|key| Set::new(&[key], None)));
-        self.set(Purpose::Commands, settings, before, &sets, None)?;
-        self.commands = Some((new_discovery, new_call));
-        self.notes.extend(gone);
-        Ok(pairs)
-    }
-
-    /// Notes that commands of the user's own settings count no longer in the project.
-    fn note_hidden(&mut self, wanted: &Wanted<'_>) {
-        let settings = wanted.home.join(".gemini/settings.json");
-        if wanted.scope == SetupScope::User {
-            return;
-        }
-        // Whatever is wrong with that file is said by others.
-        let text = change::read(&settings, FileOwner::Users)
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let pairs = Named::read(&text).pairs();
-        let is_foreign = |pair: &&Pair| !is_own_discovery(&pair.0, wanted.root);
-        if let Some((discovery, _)) = pairs.iter().find(is_foreign) {
+        if !others.is_empty() {
             self.notes.push(format!(
-                "In this project the commands of {} ({discovery}) count no longer; get_tools init --user keeps their tools, there and here.",
-                show_path(&settings)
+                "{} To keep the tools of such a pair, put its commands into a file NAME.toml in .gemini/tools, as discovery_command and call_command. get_tools init --undo puts them back.",
+                others.join(" ")
             ));
         }
-    }
-
-    /// Keeps a pair of another program, in a file of its own.
-    fn add_pair(&mut self, tools: &Path, text: &str) -> Result<(), InitError> {
-        for number in 1..=MAX_PAIRS {
-            let name = match number {
-                1 => "earlier_pair.toml".to_owned(),
-                number => format!("earlier_pair_{number}.toml"),
-            };
-            let path = tools.join(name);
-            let is_planned = self.changes.iter().any(|change| change.path == path);
-            let there = self.read(&path)?;
-            if is_planned || there.as_deref().is_some_and(|there| there != text) {
-                continue;
-            }
-            if there.is_some() {
-                let shown = show_path(&path);
-                self.notes.push(format!(
-                    "{shown} keeps the commands that were there before."
-                ));
-                return Ok(());
-            }
-            let after = Some(text.to_owned());
-            return self.change(Purpose::EarlierPair, path, None, after, None);
-        }
-        Err(InitError::new(
-            tools,
-            "there are too many files earlier_pair*.toml; remove those that are not needed",
-        ))
+        let sets = there.sets(new_discovery, new_call);
+        self.set(Purpose::Commands, settings, before, &sets, None)
     }
 
     /// Writes the rules, or takes back those of an earlier run.
-    fn set_rules(&mut self, wanted: &Wanted<'_>) -> Result<(), InitError> {
-        let file = match wanted.scope {
+    fn set_rules(&mut self, options: &InitOptions<'_>) -> Result<(), InitError> {
+        let file = match options.scope {
             SetupScope::User => "gemini-tools.toml".to_owned(),
-            SetupScope::Project => format!("gemini-tools-{}.toml", record::name(wanted.root)),
+            SetupScope::Project => format!("gemini-tools-{}.toml", record::name(options.root)),
         };
-        let path = wanted.home.join(".gemini/policies").join(file);
-        if wanted.allow != Allow::Nothing {
-            return self.add(Purpose::Rules, path, &policy(wanted.tools, wanted.allow));
-        }
-        let Some(there) = self.read(&path)? else {
+        let path = options.home.join(".gemini/policies").join(file);
+        let before = self.read(&path)?;
+        let rules = policy(options.tools, options.allow);
+        let (purpose, after) = match options.allow {
+            Allow::Nothing => (Purpose::Undo, None),
+            _ => (Purpose::Rules, Some(rules)),
+        };
+        if before == after {
             return Ok(());
-        };
-        if self.record.wrote(&path, &there) {
-            return self.change(Purpose::Undo, path, Some(there), None, None);
         }
-        self.notes.push(format!(
-            "{} was not written by init, or was edited since: its rules still apply. Remove it yourself.",
-            show_path(&path)
-        ));
-        Ok(())
+        if let Some(there) = &before
+            && !self.record.wrote(&path, there)
+        {
+            self.notes.push(format!(
+                "{} was not written by init, or was edited since: it stays as it is, and its rules apply. Remove it yourself.",
+                show_path(&path)
+            ));
+            return Ok(());
+        }
+        self.change(purpose, path, before, after, None)
     }
 
     /// Has Gemini CLI get answers in the form for hosts, unless the user has chosen one.
-    fn set_host_form(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
+    fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
         let path = env_file::of_user(home);
         let shown = show_path(&path).into_owned();
         let before = match self.read(&path) {
@@ -361,7 +272,6 @@ impl SetupPlan {
             }
             return Ok(());
         }
-        self.note_nearer_form(home, root, &path);
         let line = env_line::appended(&text, env_line::HOST_FORM);
         let after = Some(text + &line);
         self.change(
@@ -371,27 +281,6 @@ impl SetupPlan {
             after,
             Some(Edit::Line(line)),
         )
-    }
-
-    /// Notes that the file of variables that Gemini CLI reads in this project chooses another form: by the environment,
-    /// which comes before the user's file.
-    fn note_nearer_form(&mut self, home: &Path, root: &Path, users: &Path) {
-        let nearer = env_file::in_force(Some(home), root);
-        let Some(nearer) = nearer.filter(|file| file != users) else {
-            return;
-        };
-        let whose = FileOwner::by_location(&nearer, Some(home), root);
-        // Whatever is wrong with that file is the host's business.
-        let text = whose.read(&nearer).ok().flatten().unwrap_or_default();
-        let variables = env_file::variables(&text);
-        let is_form = |name: &str| name == env_line::OUTPUT || name == host_name(env_line::OUTPUT);
-        let other = variables.iter().rfind(|(name, _)| is_form(name));
-        if let Some((name, value)) = other.filter(|(_, value)| value != "host") {
-            self.notes.push(format!(
-                "In this project {} comes first, which has {name}={value}.",
-                show_path(&nearer)
-            ));
-        }
     }
 
     /// Adds the project to Gemini CLI's trusted folders.
@@ -431,21 +320,6 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// Adds a file, or brings up to date one that was added before.
-    fn add(&mut self, purpose: Purpose, path: PathBuf, text: &str) -> Result<(), InitError> {
-        match self.read(&path)? {
-            Some(there) if there == text => {}
-            Some(there) if !self.record.wrote(&path, &there) => self.notes.push(format!(
-                "{} is left as it is: it was there already, or was edited.",
-                show_path(&path)
-            )),
-            before => {
-                self.change(purpose, path, before, Some(text.to_owned()), None)?;
-            }
-        }
-        Ok(())
-    }
-
     fn change(
         &mut self,
         purpose: Purpose,
@@ -455,7 +329,7 @@ impl SetupPlan {
         edit: Option<Edit>,
     ) -> Result<(), InitError> {
         let real = self.real(&path)?;
-        self.changes.push(Change {
+        self.changes.push(FileChange {
             path,
             real,
             before,
@@ -474,7 +348,7 @@ impl SetupPlan {
             .into_iter()
             .partition(|_| wanted.next().unwrap_or(true));
         self.changes = kept;
-        let declined: Vec<Change> = declined;
+        let declined: Vec<FileChange> = declined;
         self.declined
             .extend(declined.into_iter().map(|change| change.path));
     }
@@ -533,15 +407,15 @@ impl SetupPlan {
     /// # Errors
     ///
     /// Returns an error for a file that has changed meanwhile, or can't be written.
-    pub fn apply(&self, _: &Lock) -> Result<(), InitError> {
+    pub fn apply(&self) -> Result<(), InitError> {
         for change in &self.changes {
-            change.check(self.whose(&change.path))?;
+            change.check(self.owner_of(&change.path))?;
         }
         if !self.is_undo && !self.changes.is_empty() {
             self.record_changes()?;
         }
         for change in &self.changes {
-            change.make(self.whose(&change.path))?;
+            change.make(self.owner_of(&change.path))?;
         }
         if self.is_undo {
             self.forget()?;
@@ -556,9 +430,6 @@ impl SetupPlan {
         for change in &self.changes {
             let backup = record.add(change, &change::missing(&change.path));
             backups.extend(backup.map(|backup| (change, backup)));
-            if change.purpose == Purpose::Commands {
-                record.commands.clone_from(&self.commands);
-            }
         }
         for (change, backup) in &backups {
             let is_ours = self
@@ -623,7 +494,7 @@ fn is_empty(text: &str) -> bool {
 }
 
 /// Returns the two commands that are put in.
-fn own_commands(directory: Option<&Path>) -> Result<Pair, InitError> {
+fn own_commands(directory: Option<&Path>) -> Result<(String, String), InitError> {
     if let Some(directory) = directory.filter(|path| path.to_string_lossy().contains('$')) {
         return Err(InitError::new(
             directory,

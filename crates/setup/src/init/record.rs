@@ -1,7 +1,6 @@
 //! The record of what init has written, by which `--undo` knows it again.
 
-use super::change::{Change, InitError, read, real, write};
-use super::files::Pair;
+use super::change::{FileChange, InitError, read, real, write};
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The ending of the name of a backup.
 const BACKUP: &str = ".before-init";
@@ -24,8 +23,6 @@ pub(super) struct Record {
     pub(super) files: Vec<WrittenFile>,
     /// The directories that were made, the highest first.
     pub(super) made: Vec<PathBuf>,
-    /// The two commands that were put into the settings.
-    pub(super) commands: Option<Pair>,
 }
 
 impl Default for Record {
@@ -34,7 +31,6 @@ impl Default for Record {
             version: VERSION,
             files: Vec::new(),
             made: Vec::new(),
-            commands: None,
         }
     }
 }
@@ -142,7 +138,7 @@ impl Record {
 
     /// Adds a change, and returns the path of the backup that has to be written for it. What was
     /// there before the first of several runs counts, unless the file was edited in between.
-    pub(super) fn add(&mut self, change: &Change, missing: &[PathBuf]) -> Option<PathBuf> {
+    pub(super) fn add(&mut self, change: &FileChange, missing: &[PathBuf]) -> Option<PathBuf> {
         self.add_made(missing);
         let path = &change.path;
         let Some(after) = &change.after else {
