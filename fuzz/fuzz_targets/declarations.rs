@@ -9,8 +9,8 @@ fuzz_target!(|input: &[u8]| {
     let Ok(outcome) = read(input, &mut Names::new(Names::LONGEST)) else {
         return;
     };
-    let declared = |tools: &[gemini_tools::declaration::Compiled]| -> Vec<Value> {
-        let one = |tool: &gemini_tools::declaration::Compiled| {
+    let declared = |tools: &[gemini_tools::declaration::ToolDeclaration]| -> Vec<Value> {
+        let one = |tool: &gemini_tools::declaration::ToolDeclaration| {
             json!({
                 "name": tool.name,
                 "description": tool.description,

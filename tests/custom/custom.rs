@@ -62,19 +62,6 @@ fn a_script_need_not_be_executable_and_one_that_is_needs_no_first_line() {
 }
 
 #[test]
-fn a_block_may_stand_in_one_comment() {
-    for block in [
-        "/* /// tool\ndescription = \"d\"\nparams.x = { type = \"string\", description = \"d\" }\n*/\n",
-        "/**\n * /// tool\n * description = \"d\"\n * params.x = { type = \"string\", description = \"d\" }\n * ///\n */\n",
-    ] {
-        // What is to be run is a shell's: its first line alone says so.
-        let ws = with("c.sh", &format!("#!/bin/cat\n{block}"));
-        let output = call(&ws, "c", &json!({"x": "y"})).output();
-        assert!(output.contains("/// tool"), "{output}");
-    }
-}
-
-#[test]
 fn a_block_is_never_run_to_be_read() {
     let script = "#!/bin/sh\ntouch \"$HOME/ran\"\n# /// tool\n# description = \"d\"\n# ///\n";
     let ws = with("tool.sh", script);

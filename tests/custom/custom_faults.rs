@@ -460,17 +460,6 @@ fn a_file_that_looks_like_a_tool_and_is_none_is_told() {
 }
 
 #[test]
-fn a_fault_in_one_comment_is_told_with_its_line() {
-    let script = "/**\n * /// tool\n * description = \"d\"\n * kind = \"reed\"\n */\n";
-    let ws = with("t.mjs", &format!("#!/usr/bin/env node\n{script}"));
-    let lint = ws.get_tools(&["lint"]).run();
-    lint.must_say(
-        lint.text(),
-        &["t.mjs:5:11: t: kind: Unknown variant `reed`, "],
-    );
-}
-
-#[test]
 fn an_empty_directory_of_tools_is_fine() {
     let ws = Workspace::new()
         .home(".gemini/tools/README.md", "# Tools\n")
@@ -564,10 +553,10 @@ fn what_is_no_file_is_told_of_where_tools_lie() {
     lint.must_say(
         lint.text(),
         &[
-            "dangling.toml: dangling: It is a link to gone.toml, which is not there: ",
-            "dir.toml: dir: It is a directory, and no file: ",
-            "loop.toml: loop: It is a link to loop.toml, which can't be followed: ",
-            "pipe.toml: pipe: It is a FIFO, and no file: ",
+            "dangling.toml: dangling: It is no file, or a link that leads nowhere",
+            "dir.toml: dir: It is no file",
+            "loop.toml: loop: It is no file",
+            "pipe.toml: pipe: It is no file",
             "2 tools in 2 files: 0 errors, 4 warnings, 0 repairs\n",
         ],
     );

@@ -1,6 +1,6 @@
 //! A custom tool, and a checked call of one that a manifest or a script defines.
 
-use super::catalogue::{Listed, definition};
+use super::catalogue::{ToolEntry, definition};
 use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
@@ -40,7 +40,7 @@ const MAX_VARIABLE_BYTES: usize = 100_000;
 /// declaration is only taken apart when it is needed.
 #[derive(Debug)]
 pub(super) struct CustomTool {
-    listed: Listed,
+    listed: ToolEntry,
     tool_env: ToolEnv,
     /// The description and the schema.
     declared: OnceLock<(String, Schema)>,
@@ -97,7 +97,7 @@ impl Tool for CustomTool {
 }
 
 impl CustomTool {
-    pub(super) fn new(listed: Listed, tool_env: ToolEnv) -> Self {
+    pub(super) fn new(listed: ToolEntry, tool_env: ToolEnv) -> Self {
         Self {
             listed,
             tool_env,
@@ -119,9 +119,9 @@ impl CustomTool {
     /// Reads the file as it is now: it may have changed since it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listed.file;
-        let whose = super::whose(file, &self.tool_env);
-        let is_executable = is_executable(file, whose);
-        match definition(file, whose, is_executable) {
+        let owner = super::owner_of(file, &self.tool_env);
+        let is_executable = is_executable(file, owner);
+        match definition(file, owner, is_executable) {
             Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {
                 let texts: Vec<String> = findings.iter().map(Diagnostic::text).collect();
@@ -151,7 +151,7 @@ impl Call {
     fn new(
         manifest: Manifest,
         args: Map<String, Value>,
-        listed: &Listed,
+        listed: &ToolEntry,
         tool_env: &ToolEnv,
     ) -> Result<Self, ToolError> {
         let place = place(&manifest.running, tool_env)?;

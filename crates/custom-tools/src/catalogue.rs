@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 /// A tool as it is listed, without its file being read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ToolEntry {
     pub(super) name: String,
     /// The name by which its own command knows it.
     pub(super) original: String,
@@ -47,7 +47,7 @@ pub(super) struct Listed {
 enum State {
     /// A file that lies beside the tools.
     Other,
-    Tool(Listed),
+    Tool(ToolEntry),
     Pair,
     /// A file that would be a tool, but for this fault.
     Faulty(String),
@@ -70,7 +70,7 @@ struct Catalogue {
 /// The tools of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    pub(super) tools: Vec<Listed>,
+    pub(super) tools: Vec<ToolEntry>,
     pub(super) pairs: Vec<PathBuf>,
     pub(super) faults: Vec<Fault>,
 }
@@ -85,11 +85,11 @@ pub(super) struct Fault {
 /// Lists the tools of a directory; `cache` is the file of its catalogue.
 pub(super) fn scan(
     directory: &Path,
-    whose: FileOwner<'_>,
+    owner: FileOwner<'_>,
     cache: Option<&Path>,
     refresh: bool,
 ) -> Scan {
-    let files = match files::list(directory, whose) {
+    let files = match files::list(directory, owner) {
         Ok(files) if files.is_empty() => return Scan::default(),
         Ok(files) => files,
         Err(text) => {
@@ -118,7 +118,7 @@ pub(super) fn scan(
         is_stale |= found.is_none();
         let entry = found.unwrap_or_else(|| Entry {
             stamp: stamp.to_text(),
-            state: compile(&path, whose, is_executable),
+            state: compile(&path, owner, is_executable),
         });
         entries.insert(name, entry);
     }
@@ -161,7 +161,7 @@ fn collect(catalogue: Catalogue) -> Scan {
 /// Reads the definition in a file of a directory of tools, with its findings; `None` if it has none.
 pub(super) fn definition(
     path: &Path,
-    whose: FileOwner<'_>,
+    owner: FileOwner<'_>,
     is_executable: bool,
 ) -> Option<manifest::Outcome> {
     let is_manifest = path.extension().is_some_and(|e| e == "toml");
@@ -175,7 +175,7 @@ pub(super) fn definition(
         let finding = Diagnostic::error("manifest", &name, "", message);
         Some(Err(vec![finding.in_file(path)]))
     };
-    let Some(mut bytes) = files::beginning(path, whose, limit + 1) else {
+    let Some(mut bytes) = files::beginning(path, owner, limit + 1) else {
         return refusal("It can't be read; check its permissions.".to_owned());
     };
     if bytes.len() as u64 > limit {
@@ -195,8 +195,8 @@ pub(super) fn definition(
     manifest::read(&name, path, &text, is_executable)
 }
 
-fn compile(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> State {
-    match definition(path, whose, is_executable) {
+fn compile(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> State {
+    match definition(path, owner, is_executable) {
         None => State::Other,
         Some(Ok((Definition::Pair(_), _))) => State::Pair,
         Some(Ok((Definition::Tool(tool), _))) => State::Tool(listed(path, &tool)),
@@ -208,8 +208,8 @@ fn compile(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> State {
     }
 }
 
-fn listed(path: &Path, tool: &Manifest) -> Listed {
-    Listed {
+fn listed(path: &Path, tool: &Manifest) -> ToolEntry {
+    ToolEntry {
         name: tool.declared.name.clone(),
         original: tool.declared.original.clone(),
         display_name: tool.display_name.clone(),

@@ -18,7 +18,7 @@ const VERSION: &str = concat!("4 ", env!("CARGO_PKG_VERSION"));
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
-struct Versioned<T> {
+struct KeptFile<T> {
     version: String,
     content: T,
 }
@@ -27,14 +27,14 @@ struct Versioned<T> {
 pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> {
     let text = files::beginning(file, FileOwner::Users, MAX_KEPT_BYTES)?;
     let written = Stamp::from_path(file)?.modified();
-    let kept: Versioned<T> = serde_json::from_slice(&text).ok()?;
+    let kept: KeptFile<T> = serde_json::from_slice(&text).ok()?;
     (kept.version == VERSION).then_some((kept.content, written))
 }
 
 /// Writes a file, whole or not at all. A content with a path that is not UTF-8 is not kept.
 pub(super) fn write<T: Serialize>(file: &Path, content: &T) {
     let version = VERSION.to_owned();
-    if let Ok(text) = serde_json::to_vec(&Versioned { version, content }) {
+    if let Ok(text) = serde_json::to_vec(&KeptFile { version, content }) {
         atomic_file::write_cache(file, &text);
     }
 }

@@ -68,7 +68,7 @@ mod words;
 
 pub use lint::{Lint, lint_tools};
 
-use catalogue::{Listed, Scan};
+use catalogue::{Scan, ToolEntry};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Source, bare_name};
@@ -79,7 +79,7 @@ use gemini_tools_settings::trust::ProjectTrust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -152,11 +152,11 @@ impl Custom {
     }
 
     /// Returns the owner of one of these files or directories.
-    fn whose(&self, path: &Path) -> FileOwner<'_> {
+    fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::by_location(path, self.home.as_deref(), &self.root)
     }
 
-    fn of(tool_env: &ToolEnv) -> Self {
+    fn from_env(tool_env: &ToolEnv) -> Self {
         let ToolEnv {
             workspace,
             settings,
@@ -190,15 +190,15 @@ impl Custom {
         ]
         .map(|(dir, name)| {
             dir.as_ref().map_or_else(Scan::default, |dir| {
-                catalogue::scan(dir, self.whose(dir), cached(name).as_deref(), refresh)
+                catalogue::scan(dir, self.owner_of(dir), cached(name).as_deref(), refresh)
             })
         })
     }
 
     /// Returns the tools of manifests and scripts in the order in which they count, and the files
     /// of pairs.
-    fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<Listed>, Vec<PathBuf>) {
-        let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
+    fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
+        let mut names = BTreeSet::new();
         let mut tools = Vec::new();
         let mut pairs = Vec::new();
         for scan in self.scan(refresh) {
@@ -207,16 +207,10 @@ impl Custom {
             for tool in scan.tools {
                 if builtin::find(&tool.name).is_some() {
                     notes.push(clash(&tool, "a built-in tool"));
-                } else if let Some(other) = names.get(&tool.name) {
-                    if !files::are_same(
-                        (other, self.whose(other)),
-                        (&tool.file, self.whose(&tool.file)),
-                    ) {
-                        notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
-                    }
-                } else {
-                    names.insert(tool.name.clone(), tool.file.clone());
+                } else if names.insert(tool.name.clone()) {
                     tools.push(tool);
+                } else {
+                    notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
                 }
             }
         }
@@ -231,8 +225,8 @@ impl Custom {
         refresh: bool,
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
         notes: &mut Vec<String>,
-    ) -> Vec<Listed> {
-        let mut tools: Vec<Listed> = Vec::new();
+    ) -> Vec<ToolEntry> {
+        let mut tools: Vec<ToolEntry> = Vec::new();
         let mut names: BTreeSet<String> = BTreeSet::new();
         for (_, discovered) in self.discovered(files, refresh, tool_env) {
             notes.extend(pair::errors(&discovered));
@@ -259,10 +253,10 @@ impl Custom {
         files: &[PathBuf],
         refresh: bool,
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
-    ) -> Vec<(PathBuf, pair::Discovered)> {
+    ) -> Vec<(PathBuf, pair::Discovery)> {
         let files: Vec<&PathBuf> = files.iter().filter(|file| !pair::is_above(file)).collect();
         let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
-        let kept: Vec<Option<pair::Discovered>> = files
+        let kept: Vec<Option<pair::Discovery>> = files
             .iter()
             .map(|file| pair::read_kept(&cache_of(file)?).filter(|_| !refresh))
             .collect();
@@ -278,7 +272,7 @@ impl Custom {
                     (Some(kept), _) => Ok(kept),
                     (None, Some(tool_env)) => Err(scope
                         .spawn(move || pair::discover(file, cache_of(file).as_deref(), tool_env))),
-                    (None, None) => Ok(pair::Discovered::default()),
+                    (None, None) => Ok(pair::Discovery::default()),
                 })
                 .collect();
             files
@@ -327,7 +321,7 @@ impl Custom {
 /// Returns the sources of a registry once it has no tool of its own by a name: the tools with files
 /// first, and only then those of pairs, whose commands may have to be asked.
 pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
-    let tools = |listed: Vec<Listed>, tool_env: &ToolEnv| {
+    let tools = |listed: Vec<ToolEntry>, tool_env: &ToolEnv| {
         let tools = listed.into_iter().map(|listed| {
             Arc::new(call::CustomTool::new(listed, tool_env.clone())) as Arc<dyn Tool>
         });
@@ -335,11 +329,11 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     };
     let (here, there) = (tool_env.clone(), tool_env.clone());
     let singles = Source::new(move || {
-        let (listed, _) = Custom::of(&here).singles(false, &mut Vec::new());
+        let (listed, _) = Custom::from_env(&here).singles(false, &mut Vec::new());
         tools(listed, &here)
     });
     let of_pairs = Source::new(move || {
-        let custom = Custom::of(&there);
+        let custom = Custom::from_env(&there);
         let (singles, files) = custom.singles(false, &mut Vec::new());
         let taken = singles.into_iter().map(|tool| tool.name).collect();
         let here = || Ok(there.clone());
@@ -355,10 +349,10 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
     }
-    let custom = Custom::of(tool_env);
+    let custom = Custom::from_env(tool_env);
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
     if let Some((dir, remedy)) = &custom.left_out {
-        let files = custom.whose(dir).names(dir).unwrap_or_default();
+        let files = custom.owner_of(dir).names(dir).unwrap_or_default();
         let mut paths = files.into_iter().map(|name| dir.join(name));
         let Some(path) = paths.find(|path| is_named(path)) else {
             let hint = error.hint.as_deref().unwrap_or_default();
@@ -410,15 +404,15 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
 }
 
 /// Returns the owner of a tool's file.
-fn whose<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
+fn owner_of<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     let workspace = &tool_env.workspace;
     FileOwner::by_location(file, workspace.home(), workspace.root())
 }
 
 /// Returns the note that another tool has a tool's name.
-fn clash(tool: &Listed, whose: &str) -> String {
+fn clash(tool: &ToolEntry, owner: &str) -> String {
     format!(
-        "{}: {}: It is left out, because {whose} has its name; rename it.",
+        "{}: {}: It is left out, because {owner} has its name; rename it.",
         show_path(&tool.file),
         tool.name
     )

@@ -1,19 +1,18 @@
 //! Findings about the tools of a project and of its user.
 
 use super::catalogue::definition;
-use super::manifest::{Action, Definition};
+use super::manifest::Definition;
 use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, block, files, pair, position};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::Position;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::tool::ToolError;
-use gemini_tools_process::command::find_program;
 use gemini_tools_settings::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,8 +30,6 @@ pub struct Lint {
     pub servers: usize,
     /// The owner of each name.
     names: BTreeMap<String, String>,
-    /// The file of each tool that has one.
-    files_of_names: BTreeMap<String, PathBuf>,
 }
 
 impl Lint {
@@ -79,7 +76,7 @@ pub fn lint_tools(
         let workspace = Arc::new(Workspace::open_at(root, &[], home)?);
         let tool_env = ToolEnv::new(workspace).with_settings(Arc::new(settings.clone()));
         for (file, discovered) in custom.discovered(&pairs, true, &|| Ok(tool_env.clone())) {
-            lint.take(&file, custom.whose(&file), discovered);
+            lint.take(&file, custom.owner_of(&file), discovered);
         }
     }
     let servers = settings.notes.iter().filter(|note| {
@@ -109,7 +106,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
         (custom.project.as_ref().or(left_out), "the project's"),
     ] {
         if let Some(directory) = directory {
-            let found = lint.look_into(directory, origin, &|path| custom.whose(path));
+            let found = lint.look_into(directory, origin, &|path| custom.owner_of(path));
             if Some(directory) != left_out {
                 pairs.extend(found);
             }
@@ -120,8 +117,8 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 }
 
 /// Returns the finding that a script, or a file that looks as if it were to be a tool, is none.
-fn no_block(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> Option<Diagnostic> {
-    let text = files::beginning(path, whose, MAX_BLOCK_BYTES)?;
+fn no_block(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> Option<Diagnostic> {
+    let text = files::beginning(path, owner, MAX_BLOCK_BYTES)?;
     let text = String::from_utf8_lossy(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let Some(line) = block::near_miss(&text) else {
@@ -129,11 +126,29 @@ fn no_block(path: &Path, whose: FileOwner<'_>, is_executable: bool) -> Option<Di
         return is_script.then(|| not_a_tool(path));
     };
     let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
-                   not one: begin it with #, //, -- or ; and nothing before that, or put the block within \
-                   /* and */.";
+                   not one: begin it with #, //, -- or ; and nothing before that.";
     let mut finding = Diagnostic::warning("no-block", &name, "", message).in_file(path);
     finding.put_at(Position::new(line, 1));
     Some(finding)
+}
+
+/// Returns the findings that something is called like a manifest and is not among the files that
+/// are `listed`.
+fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &BTreeSet<Vec<u8>>) -> Vec<Diagnostic> {
+    let mut names = owner.names(directory).unwrap_or_default();
+    names.retain(|name| {
+        let bytes = name.as_bytes();
+        bytes.ends_with(b".toml") && !bytes.starts_with(b".") && !listed.contains(bytes)
+    });
+    names.sort();
+    let finding = |name: OsString| {
+        let path = directory.join(name);
+        let tool = path.file_stem().unwrap_or_default().to_string_lossy();
+        let message = "It is no file, or a link that leads nowhere or out of the project: it is not \
+                       a tool. Fix or remove it.";
+        Diagnostic::warning("no-file", &tool, "", message).in_file(&path)
+    };
+    names.into_iter().map(finding).collect()
 }
 
 /// The part of a file in a directory of tools.
@@ -154,70 +169,18 @@ fn not_a_tool(path: &Path) -> Diagnostic {
     Diagnostic::warning("no-block", &name, "", message).in_file(path)
 }
 
-/// Returns a warning for each program that a tool's file names and that is not installed.
-fn missing_programs(definition: &Definition, path: &Path, whose: FileOwner<'_>) -> Vec<Diagnostic> {
-    let tool = path.file_stem().unwrap_or_default().to_string_lossy();
-    let programs = match definition {
-        Definition::Tool(tool) => match &tool.action {
-            Action::Command(template) => vec![("command", template.program())],
-            Action::Script(..) => vec![("script", Some("bash".to_owned()))],
-            Action::File(_) => {
-                let text = files::beginning(path, whose, MAX_BLOCK_BYTES).unwrap_or_default();
-                let text = String::from_utf8_lossy(&text);
-                vec![(
-                    "",
-                    block::interpreter(&text).and_then(|line| started(&line)),
-                )]
-            }
-        },
-        Definition::Pair(pair) => vec![
-            ("discovery_command", pair.discovery.first().cloned()),
-            ("call_command", pair.call.first().cloned()),
-        ],
-    };
-    let programs = programs.into_iter();
-    let programs = programs.filter_map(|(key, program)| Some((key, program?)));
-    let missing = programs.filter(|(_, program)| is_missing(program));
-    let finding = |(key, program): (&str, String)| {
-        let message = format!(
-            "The program {program:?} was not found here; a call fails without it. Install it, or \
-             correct its name."
-        );
-        Diagnostic::warning("missing-program", &tool, key, message).in_file(path)
-    };
-    missing.map(finding).collect()
-}
-
-/// Returns the program that a script's first line starts, also by `env`.
-fn started(line: &[String]) -> Option<String> {
-    let (program, argument) = (line.first()?, line.get(1));
-    if Path::new(program).file_name() != Some(OsStr::new("env")) {
-        return Some(program.clone());
-    }
-    let words = argument?.split_ascii_whitespace();
-    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
-    words.next().map(str::to_owned)
-}
-
-/// Returns true if a program's bare name or absolute path leads to none.
-fn is_missing(program: &str) -> bool {
-    let is_bare = !program.contains(['/', '{']);
-    is_bare && find_program(OsStr::new(program)).is_none()
-        || Path::new(program).is_absolute() && !Path::new(program).exists()
-}
-
 impl Lint {
     /// Looks at a file that is a tool, or at the tools that lie in a directory. Nothing is run.
     /// The path is relative to `root`, the project's directory; `home` is the user's.
     pub fn take_path(&mut self, path: &Path, home: Option<&Path>, root: &Path) {
         let path = root.join(path);
-        let whose = |path: &Path| FileOwner::by_location(path, home, root);
+        let owner_of = |path: &Path| FileOwner::by_location(path, home, root);
         if path.is_dir() {
-            self.look_into(&path, "the directory's", &whose);
+            self.look_into(&path, "the directory's", &owner_of);
         } else {
-            let owner = whose(&path);
+            let owner = owner_of(&path);
             let is_executable = files::is_executable(&path, owner);
-            if self.look_at(&path, "the file", &whose, is_executable) == FileRole::Other {
+            if self.look_at(&path, "the file", &owner_of, is_executable) == FileRole::Other {
                 let finding = no_block(&path, owner, is_executable);
                 self.findings
                     .push(finding.unwrap_or_else(|| not_a_tool(&path)));
@@ -230,14 +193,15 @@ impl Lint {
         &mut self,
         directory: &Path,
         origin: &str,
-        whose: &dyn Fn(&Path) -> FileOwner<'a>,
+        owner_of: &dyn Fn(&Path) -> FileOwner<'a>,
     ) -> Vec<PathBuf> {
-        let owner = whose(directory);
+        let owner = owner_of(directory);
         let files = files::list(directory, owner).unwrap_or_else(|message| {
             let finding = Diagnostic::error("no-file", "", "", message);
             self.findings.push(finding.in_file(directory));
             Vec::new()
         });
+        let listed: BTreeSet<Vec<u8>> = files.iter().map(|(name, _, _)| name.clone()).collect();
         let (manifests, others): (Vec<_>, Vec<_>) = files
             .into_iter()
             .partition(|(name, _, _)| name.ends_with(b".toml"));
@@ -256,7 +220,7 @@ impl Lint {
         let mut pairs = Vec::new();
         for (name, _, is_executable) in manifests.into_iter().chain(others) {
             let path = path_of(&name);
-            match self.look_at(&path, origin, whose, is_executable) {
+            match self.look_at(&path, origin, owner_of, is_executable) {
                 FileRole::Pair => pairs.push(path),
                 FileRole::Other if !is_used(&name) => {
                     self.findings.extend(no_block(&path, owner, is_executable));
@@ -264,12 +228,7 @@ impl Lint {
                 FileRole::Tool | FileRole::Other => {}
             }
         }
-        let odd = files::oddities(directory, owner).into_iter();
-        self.findings.extend(odd.map(|(path, what)| {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let message = format!("{what}: it is not a tool. Fix or remove it.");
-            Diagnostic::warning("no-file", &name, "", message).in_file(&path)
-        }));
+        self.findings.extend(unlisted(directory, owner, &listed));
         pairs
     }
 
@@ -278,10 +237,10 @@ impl Lint {
         &mut self,
         path: &Path,
         origin: &str,
-        whose: &dyn Fn(&Path) -> FileOwner<'a>,
+        owner_of: &dyn Fn(&Path) -> FileOwner<'a>,
         is_executable: bool,
     ) -> FileRole {
-        let owner = whose(path);
+        let owner = owner_of(path);
         let Some(outcome) = definition(path, owner, is_executable) else {
             return FileRole::Other;
         };
@@ -291,11 +250,10 @@ impl Lint {
         match outcome {
             Ok((definition, findings)) => {
                 self.findings.extend(findings);
-                self.findings
-                    .extend(missing_programs(&definition, path, owner));
                 match definition {
                     Definition::Tool(tool) => {
-                        self.claim_file(tool.declared.name, path, origin, whose);
+                        let owner = format!("{origin} {}", show_path(path));
+                        self.claim(&tool.declared.name, owner, |finding| finding.in_file(path));
                     }
                     Definition::Pair(_) => role = FileRole::Pair,
                 }
@@ -306,25 +264,7 @@ impl Lint {
         role
     }
 
-    /// Takes the name of a file's tool, unless the file that has it says the same.
-    fn claim_file<'a>(
-        &mut self,
-        name: String,
-        path: &Path,
-        origin: &str,
-        whose: &dyn Fn(&Path) -> FileOwner<'a>,
-    ) {
-        let other = self.files_of_names.get(&name);
-        let is_same =
-            other.is_some_and(|other| files::are_same((other, whose(other)), (path, whose(path))));
-        if !is_same {
-            let owner = format!("{origin} {}", show_path(path));
-            self.claim(&name, owner, |finding| finding.in_file(path));
-        }
-        self.files_of_names.insert(name, path.to_owned());
-    }
-
-    fn take(&mut self, file: &Path, whose: FileOwner<'_>, discovered: pair::Discovered) {
+    fn take(&mut self, file: &Path, owner: FileOwner<'_>, discovered: pair::Discovery) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {
             let shown = format!("{}: ", gemini_tools_core::text::show_path(file));
@@ -340,7 +280,7 @@ impl Lint {
         // What a command prints has no lines of any file.
         position::put_all(
             file,
-            whose,
+            owner,
             "discovery_command",
             &mut self.findings[before..],
         );

@@ -6,7 +6,7 @@ use super::position::Source;
 use super::report::{Report, nearest};
 use super::words::Template;
 use super::{block, parameters};
-use crate::declarations::{Compiled, Names, compile};
+use crate::declarations::{Names, ToolDeclaration, compile};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::is_valid_name;
 use gemini_tools_core::tool::Kind;
@@ -34,7 +34,7 @@ pub(super) type Outcome = Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>>
 
 /// The environment and the limits of programs, whatever the tool.
 #[derive(Debug, Clone)]
-pub(super) struct Running {
+pub(super) struct RunSettings {
     pub(super) timeout: Duration,
     /// The directory, beneath the project's root.
     pub(super) cwd: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Running {
 /// A tool of a manifest.
 #[derive(Debug)]
 pub(super) struct Manifest {
-    pub(super) declared: Compiled,
+    pub(super) declared: ToolDeclaration,
     pub(super) display_name: String,
     pub(super) kind: Kind,
     pub(super) read_only: bool,
@@ -56,7 +56,7 @@ pub(super) struct Manifest {
     /// The exit statuses that count as success.
     pub(super) success: Vec<i32>,
     pub(super) streaming: bool,
-    pub(super) running: Running,
+    pub(super) running: RunSettings,
 }
 
 /// The program of a tool.
@@ -85,7 +85,7 @@ pub(super) struct Pair {
     /// The kind of tools that declare none.
     pub(super) kind: Option<Kind>,
     pub(super) read_only: bool,
-    pub(super) running: Running,
+    pub(super) running: RunSettings,
 }
 
 /// Reads a file of a directory of tools; `None` if it is none: a text beside the tools, a module
@@ -239,7 +239,7 @@ fn refuse(report: &mut Report<'_>, keys: &[(&str, bool)], message: &str) {
 }
 
 /// Compiles a tool's declaration.
-fn declare(report: &mut Report<'_>, keys: &Keys, schema: &Value) -> Option<Compiled> {
+fn declare(report: &mut Report<'_>, keys: &Keys, schema: &Value) -> Option<ToolDeclaration> {
     if keys.description.trim().is_empty() {
         let message = "It is missing: say what the tool does and when to use it, for the model.";
         report.fault("description", message);
@@ -342,7 +342,7 @@ fn read_stdin(report: &mut Report<'_>, stdin: Option<&str>, names: &[String]) ->
     }
 }
 
-fn read_running(report: &mut Report<'_>, keys: &mut Keys) -> Running {
+fn read_running(report: &mut Report<'_>, keys: &mut Keys) -> RunSettings {
     let seconds = keys.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS);
     let is_in_range = seconds > 0.0 && seconds <= MAX_TIMEOUT_SECS;
     let timeout = Duration::try_from_secs_f64(seconds).ok();
@@ -370,7 +370,7 @@ fn read_running(report: &mut Report<'_>, keys: &mut Keys) -> Running {
         let message = format!("{name:?} is not one of {}.", Mode::NAMES.join(", "));
         report.fault("sandbox", message);
     }
-    Running {
+    RunSettings {
         timeout: timeout.unwrap_or_default(),
         cwd,
         env: read_env(report, std::mem::take(&mut keys.env)),

@@ -131,20 +131,11 @@ pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
     })
 }
 
-/// Returns the type of error of a name in any spelling, `FILE_NOT_FOUND` and `FileNotFound` too. One
-/// that is not known is a failure like others: the tool's own message must not be lost for it.
+/// Returns the type of error of a name, `FILE_NOT_FOUND` as well as `file_not_found`. One that is not
+/// known is a failure like others: the tool's own message must not be lost for it.
 fn error_kind(name: &str) -> ErrorKind {
-    let mut snake = String::with_capacity(name.len());
-    let mut was_small = false;
-    for c in name.trim().chars() {
-        if c.is_ascii_uppercase() && was_small {
-            snake.push('_');
-        }
-        was_small = c.is_ascii_lowercase() || c.is_ascii_digit();
-        let is_kept = c.is_ascii_alphanumeric();
-        snake.push(if is_kept { c.to_ascii_lowercase() } else { '_' });
-    }
-    ErrorKind::deserialize(Value::from(snake)).unwrap_or(ErrorKind::ExecutionFailed)
+    let name = Value::from(name.to_ascii_lowercase());
+    ErrorKind::deserialize(name).unwrap_or(ErrorKind::ExecutionFailed)
 }
 
 fn read_content(content: Value) -> Result<LlmContent, String> {
@@ -317,13 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn an_error_keeps_its_type_in_any_spelling_and_its_message_in_any_case() {
-        for name in [
-            "FILE_NOT_FOUND",
-            "file_not_found",
-            "FileNotFound",
-            "file-not-found",
-        ] {
+    fn an_error_keeps_its_type_in_both_spellings_and_its_message_in_any_case() {
+        for name in ["FILE_NOT_FOUND", "file_not_found"] {
             assert_eq!(error_kind(name), ErrorKind::FileNotFound, "{name}");
         }
         for name in ["EXECUTION_FAILED", "NO_SUCH_TYPE", ""] {

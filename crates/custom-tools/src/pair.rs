@@ -6,7 +6,7 @@
 //! that a word of its commands names. What else the declarations depend on is not known;
 //! `get_tools --refresh` asks anew.
 
-use super::catalogue::{Listed, definition};
+use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
@@ -48,8 +48,8 @@ const FAILURE_SECS: u64 = 60;
 
 /// The outcome of a discovery.
 #[derive(Debug, Default)]
-pub(super) struct Discovered {
-    pub(super) tools: Vec<Listed>,
+pub(super) struct Discovery {
+    pub(super) tools: Vec<ToolEntry>,
     /// The reason for which there are no tools.
     pub(super) failure: Option<String>,
     /// The repairs, and the reasons for which tools are left out.
@@ -78,13 +78,13 @@ fn running_with(file: &Path) -> OsString {
 struct KeptPair {
     /// The files on which it depends, each with its stamp if it is there.
     watched: Vec<(PathBuf, Option<String>)>,
-    tools: Vec<Listed>,
+    tools: Vec<ToolEntry>,
     /// The reason for a failure, and the second until which it is not tried again.
     failure: Option<(u64, String)>,
 }
 
 /// Reads the kept outcome of a pair, unless it is stale.
-pub(super) fn read_kept(cache: &Path) -> Option<Discovered> {
+pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     let (pair, written): (KeptPair, _) = kept::read(cache)?;
     let is_same = |(path, stamp): &(PathBuf, Option<String>)| {
         let now = Stamp::from_path(path);
@@ -95,7 +95,7 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovered> {
     let lasts = |until: u64| (until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs());
     let is_fresh = pair.watched.iter().all(is_same)
         && pair.failure.as_ref().is_none_or(|(until, _)| lasts(*until));
-    is_fresh.then(|| Discovered {
+    is_fresh.then(|| Discovery {
         tools: pair.tools,
         failure: pair.failure.map(|(_, reason)| reason),
         findings: Vec::new(),
@@ -116,12 +116,12 @@ fn now_secs() -> u64 {
 }
 
 /// Asks the discovery command of the pair in `file`, and keeps what it says in `cache`.
-pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) -> Discovered {
-    let whose = super::whose(file, tool_env);
-    let Some(Ok((Definition::Pair(pair), _))) = definition(file, whose, false) else {
-        return Discovered {
+pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) -> Discovery {
+    let owner = super::owner_of(file, tool_env);
+    let Some(Ok((Definition::Pair(pair), _))) = definition(file, owner, false) else {
+        return Discovery {
             failure: Some(format!("{} points to no pair any more.", show_path(file))),
-            ..Discovered::default()
+            ..Discovery::default()
         };
     };
     // Before it runs: what changes meanwhile makes it stale.
@@ -183,16 +183,16 @@ fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> 
 }
 
 /// Asks a pair for its declarations.
-fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovered {
+fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovery {
     match declarations(file, pair, tool_env) {
-        Ok((tools, findings)) => Discovered {
+        Ok((tools, findings)) => Discovery {
             tools,
             failure: None,
             findings,
         },
-        Err(reason) => Discovered {
+        Err(reason) => Discovery {
             failure: Some(format!("{}: discovery_command: {reason}", show_path(file))),
-            ..Discovered::default()
+            ..Discovery::default()
         },
     }
 }
@@ -202,7 +202,7 @@ fn declarations(
     file: &Path,
     pair: &Pair,
     tool_env: &ToolEnv,
-) -> Result<(Vec<Listed>, Vec<Diagnostic>), String> {
+) -> Result<(Vec<ToolEntry>, Vec<Diagnostic>), String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
     let cx = Context::default();
@@ -234,7 +234,7 @@ fn declarations(
     })?;
     let tools = compiled.tools.into_iter().map(|tool| {
         let kind = tool.kind.or(pair.kind).unwrap_or(Kind::Other);
-        Listed {
+        ToolEntry {
             read_only: if tool.kind.is_some() {
                 kind.is_read_only()
             } else {
@@ -261,7 +261,7 @@ fn run(
     command: &[String],
     more: &[&str],
     input: &[u8],
-    running: &super::manifest::Running,
+    running: &super::manifest::RunSettings,
     tool_env: &ToolEnv,
     cx: &Context,
 ) -> Result<(Streams<'static>, CommandOutcome), ToolError> {
@@ -291,7 +291,7 @@ fn run(
 }
 
 struct Call {
-    listed: Listed,
+    listed: ToolEntry,
     pair: Pair,
     args: Value,
     place: WorkspacePath,
@@ -302,7 +302,7 @@ struct Call {
 pub(super) fn call(
     pair: Pair,
     args: Value,
-    listed: &Listed,
+    listed: &ToolEntry,
     tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     Ok(Box::new(Call {
@@ -432,7 +432,7 @@ fn unwrapped(answer: FunctionResponse) -> ToolResult {
 }
 
 /// Returns the texts of the errors among the findings.
-pub(super) fn errors(discovered: &Discovered) -> Vec<String> {
+pub(super) fn errors(discovered: &Discovery) -> Vec<String> {
     let errors = discovered.findings.iter();
     let errors = errors.filter(|f| f.severity == Severity::Error);
     let texts = errors.map(Diagnostic::text);

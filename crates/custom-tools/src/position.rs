@@ -44,25 +44,25 @@ impl<'a> Source<'a> {
 }
 
 /// Sets the places of findings about a file.
-pub(super) fn put(file: &Path, whose: FileOwner<'_>, findings: &mut [Diagnostic]) {
-    place(file, whose, findings, |finding| finding.place.key.clone());
+pub(super) fn put(file: &Path, owner: FileOwner<'_>, findings: &mut [Diagnostic]) {
+    place(file, owner, findings, |finding| finding.place.key.clone());
 }
 
 /// Sets the places of findings that are all about one key of a file.
-pub(super) fn put_all(file: &Path, whose: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
-    place(file, whose, findings, |_| key.to_owned());
+pub(super) fn put_all(file: &Path, owner: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
+    place(file, owner, findings, |_| key.to_owned());
 }
 
 fn place(
     file: &Path,
-    whose: FileOwner<'_>,
+    owner: FileOwner<'_>,
     findings: &mut [Diagnostic],
     key: impl Fn(&Diagnostic) -> String,
 ) {
     if findings.iter().all(|finding| finding.place.line.is_some()) {
         return;
     }
-    let bytes = files::beginning(file, whose, MAX_MANIFEST_BYTES);
+    let bytes = files::beginning(file, owner, MAX_MANIFEST_BYTES);
     let Some(text) = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
         return;
     };

@@ -1,8 +1,8 @@
 //! Running the programs of tools: where, with what, within which limits, and taking in what
 //! they print.
 
-use super::manifest::Running;
-use super::whose;
+use super::manifest::RunSettings;
+use super::owner_of;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::capture::{Capture, Captured};
@@ -35,12 +35,12 @@ pub(super) struct Program<'a> {
     pub(super) words: &'a [OsString],
     pub(super) environment: &'a [(OsString, OsString)],
     pub(super) input: &'a [u8],
-    pub(super) running: &'a Running,
+    pub(super) running: &'a RunSettings,
     pub(super) tool_env: &'a ToolEnv,
 }
 
 /// Returns the directory of a tool's programs.
-pub(super) fn place(running: &Running, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
+pub(super) fn place(running: &RunSettings, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
     let workspace = &tool_env.workspace;
     let Some(cwd) = &running.cwd else {
         return Ok(workspace.root_place());
@@ -108,7 +108,7 @@ impl Program<'_> {
     /// Refuses a project's own program if the project has changed since it was trusted: files
     /// beside the tool's own are as good as part of it.
     fn check_trust(&self) -> Result<(), ToolError> {
-        if matches!(whose(self.file, self.tool_env), FileOwner::Users) {
+        if matches!(owner_of(self.file, self.tool_env), FileOwner::Users) {
             return Ok(());
         }
         match self.tool_env.settings.trust.again() {
@@ -278,7 +278,11 @@ impl OutputSink for Streams<'_> {
 }
 
 /// Returns the reason for which a program was ended, as an error; `None` if it ended by itself.
-pub(super) fn interrupted(tool: &str, end: CommandOutcome, running: &Running) -> Option<ToolError> {
+pub(super) fn interrupted(
+    tool: &str,
+    end: CommandOutcome,
+    running: &RunSettings,
+) -> Option<ToolError> {
     let CommandOutcome::Ended { why, left } = end else {
         return None;
     };

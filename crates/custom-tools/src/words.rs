@@ -162,17 +162,6 @@ impl Template {
         None
     }
 
-    /// Returns the program where it is written out as such.
-    pub(super) fn program(&self) -> Option<String> {
-        match self.0.first() {
-            Some(Element::Word(Word(pieces))) => match pieces.as_slice() {
-                [Piece::Text(program)] => Some(program.clone()),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn words(&self) -> impl Iterator<Item = &Word> {
         self.0.iter().flat_map(|element| match element {
             Element::Word(word) => std::slice::from_ref(word),

@@ -49,7 +49,7 @@ const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the API takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compiled {
+pub struct ToolDeclaration {
     /// The name for the model.
     pub name: String,
     /// The name by which its own program knows the tool.
@@ -77,7 +77,7 @@ pub struct OfServer {
     pub annotations: Option<Map<String, Value>>,
 }
 
-impl Compiled {
+impl ToolDeclaration {
     /// Returns the schema, which checks arguments as the tool's own does.
     pub fn arguments(&self) -> Schema {
         Schema::from_value(self.schema.clone()).checked_by(self.whole.clone())
@@ -96,9 +96,9 @@ impl Compiled {
 
 /// The outcome of compiling a list of declarations.
 #[derive(Debug, Default)]
-pub struct CompiledDeclarations {
+pub struct DeclarationList {
     /// The tools that can be declared, in the order in which they came.
-    pub tools: Vec<Compiled>,
+    pub tools: Vec<ToolDeclaration>,
     /// The repairs, and the reasons for which tools were left out.
     pub findings: Vec<Diagnostic>,
 }
@@ -120,12 +120,12 @@ pub enum ReadError {
 /// # Errors
 ///
 /// Returns an error if it is not a JSON array.
-pub fn read(text: &[u8], names: &mut Names) -> Result<CompiledDeclarations, ReadError> {
+pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, ReadError> {
     let value: Value = gemini_tools_core::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {
         return Err(ReadError::NotAnArray);
     };
-    let mut outcome = CompiledDeclarations::default();
+    let mut outcome = DeclarationList::default();
     for item in items {
         for (_, declaration) in unwrap(item, &mut outcome.findings) {
             match compile(&declaration, names, &mut outcome.findings) {
@@ -172,7 +172,7 @@ pub fn compile(
     declaration: &Value,
     names: &mut Names,
     findings: &mut Vec<Diagnostic>,
-) -> Result<Compiled, Diagnostic> {
+) -> Result<ToolDeclaration, Diagnostic> {
     let name = declaration["name"].as_str().filter(|n| !n.is_empty());
     let Some(original) = name else {
         let message = "A declaration has no name; the tool is left out.";
@@ -190,7 +190,7 @@ pub fn compile(
         .take(original, findings)
         .map_err(|e| Diagnostic::error("duplicate-name", original, "name", e.to_string()))?;
     findings.append(&mut repairs);
-    Ok(Compiled {
+    Ok(ToolDeclaration {
         name,
         original: original.to_owned(),
         description: description.to_owned(),
