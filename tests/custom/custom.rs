@@ -175,7 +175,7 @@ fn an_error_of_a_whole_result_keeps_its_message_whatever_its_type() {
     for (kind, expected) in [
         ("EXECUTION_FAILED", "execution_failed"),
         ("FILE_NOT_FOUND", "file_not_found"),
-        ("FileNotFound", "file_not_found"),
+        ("file_not_found", "file_not_found"),
         ("SOMETHING_OF_ITS_OWN", "execution_failed"),
     ] {
         let ws = answering(&json!({"error": {"message": "It is gone.", "type": kind}}));
@@ -318,6 +318,9 @@ D = "[${EMPTY:-otherwise}]"
         output,
         format!("{root}/sub\nfixed <$(no)> otherwise $x [] {root}")
     );
+    // As in settings, one that is empty is set.
+    let empty = tool(&ws, "where", &json!({})).env("FROM_HOST", "").run();
+    assert!(empty.output().contains("fixed <> otherwise"));
     let message = call(&ws, "where", &json!({})).error("execution_failed", 1);
     assert!(
         message.contains("wants FROM_HOST from the environment"),

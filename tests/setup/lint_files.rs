@@ -163,7 +163,7 @@ fn findings_name_the_line_and_column_in_which_the_key_stands() {
         &[
             "failures=\"2\"",
             "type=\"untyped\"",
-            "file=\"tools/odd name.json\" tests=\"2\"",
+            "classname=\"tools/odd name.json\"",
             ":9:9\"",
         ],
     );
@@ -390,7 +390,7 @@ fn findings_about_a_project_s_own_tools_name_line_and_column() {
     check_junit(junit.text());
     junit.must_say(
         junit.text(),
-        &["bad.toml:7:1\"", "bad.toml\" tests=\"4\" failures=\"3\""],
+        &["bad.toml:7:1\"", "bad.toml\" name=\"manifest: "],
     );
 }
 

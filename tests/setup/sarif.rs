@@ -302,7 +302,7 @@ fn junit_is_well_formed_whatever_the_files_hold() {
             "tests=\"3\" failures=\"3\"",
             ":2:12\"",
             "&lt;&amp;&gt;",
-            "file=\"src/a b.rs\"",
+            "classname=\"src/a b.rs\"",
         ],
     );
     let none = search(&ws, &["pattern=FIXME", "--junit", "--fail-on-match"]);

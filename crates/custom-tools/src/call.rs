@@ -5,7 +5,7 @@ use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
 use super::output;
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, working_directory};
 use super::words::Bindings;
 use super::{env, pair};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
@@ -154,7 +154,7 @@ impl Call {
         listed: &ToolEntry,
         tool_env: &ToolEnv,
     ) -> Result<Self, ToolError> {
-        let place = place(&manifest.running, tool_env)?;
+        let place = working_directory(&manifest.running, tool_env)?;
         let root = tool_env.workspace.root();
         let directory = listed.file.parent().unwrap_or(root);
         let filling = Bindings {
@@ -252,8 +252,8 @@ impl Call {
             None => without_controls(String::from_utf8_lossy(&streams.whole).trim()),
         };
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
-            let said = captured.map(|c| c.text).unwrap_or_default();
-            let message = with_streams(&error.message, &errors, &said);
+            let output = captured.map(|c| c.text).unwrap_or_default();
+            let message = with_streams(&error.message, &errors, &output);
             return Ok(failed(message, error.kind));
         }
         let ending = ending_of(end);
@@ -388,9 +388,9 @@ pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
 /// Adds the ends of what a program has printed to a message.
 fn with_streams(message: &str, errors: &str, output: &str) -> String {
     let mut text = message.to_owned();
-    for (title, said) in [("Standard error", errors), ("Standard output", output)] {
-        if !said.trim().is_empty() {
-            text.push_str(&format!("\n{title}:\n{}", end_of(said.trim_end())));
+    for (title, stream) in [("Standard error", errors), ("Standard output", output)] {
+        if !stream.trim().is_empty() {
+            text.push_str(&format!("\n{title}:\n{}", end_of(stream.trim_end())));
         }
     }
     if errors.trim().is_empty() && output.trim().is_empty() {

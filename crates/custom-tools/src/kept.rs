@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// The version of the files' content.
-const VERSION: &str = concat!("4 ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("5 ", env!("CARGO_PKG_VERSION"));
 
 /// Maximum bytes of a file; one with more is broken.
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;

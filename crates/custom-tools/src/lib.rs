@@ -228,8 +228,8 @@ impl Custom {
     ) -> Vec<ToolEntry> {
         let mut tools: Vec<ToolEntry> = Vec::new();
         let mut names: BTreeSet<String> = BTreeSet::new();
-        for (_, discovered) in self.discovered(files, refresh, tool_env) {
-            notes.extend(pair::errors(&discovered));
+        for (file, discovered) in self.discovered(files, refresh, tool_env) {
+            notes.extend(pair::errors(&file, &discovered));
             for tool in discovered.tools {
                 if builtin::find(&tool.name).is_some() {
                     notes.push(clash(&tool, "a built-in tool"));

@@ -267,10 +267,8 @@ impl Lint {
     fn take(&mut self, file: &Path, owner: FileOwner<'_>, discovered: pair::Discovery) {
         let before = self.findings.len();
         if let Some(failure) = discovered.failure {
-            let shown = format!("{}: ", gemini_tools_core::text::show_path(file));
-            let message = failure.strip_prefix(&shown).unwrap_or(&failure);
             self.findings
-                .push(Diagnostic::error("discovery", "", "", message).in_file(file));
+                .push(Diagnostic::error("discovery", "", "", failure).in_file(file));
         }
         self.findings.extend(discovered.findings);
         for tool in discovered.tools {

@@ -9,7 +9,7 @@
 use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, place};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, working_directory};
 use super::{env, kept};
 use crate::declarations::{self as declaration, Names};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
@@ -120,7 +120,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     let owner = super::owner_of(file, tool_env);
     let Some(Ok((Definition::Pair(pair), _))) = definition(file, owner, false) else {
         return Discovery {
-            failure: Some(format!("{} points to no pair any more.", show_path(file))),
+            failure: Some("It points to no pair any more.".to_owned()),
             ..Discovery::default()
         };
     };
@@ -142,7 +142,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
 
 /// Returns the files on which a pair's declarations are known to depend.
 fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<Stamp>)> {
-    let from = place(&pair.running, tool_env).map_or_else(
+    let from = working_directory(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
         |p| p.path().to_owned(),
     );
@@ -191,7 +191,7 @@ fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovery {
             findings,
         },
         Err(reason) => Discovery {
-            failure: Some(format!("{}: discovery_command: {reason}", show_path(file))),
+            failure: Some(format!("discovery_command: {reason}")),
             ..Discovery::default()
         },
     }
@@ -209,15 +209,15 @@ fn declarations(
     let (printed, end) =
         run(file, &pair.discovery, &[], b"", &running, tool_env, &cx).map_err(|e| e.to_string())?;
     let name = "The discovery command";
-    let said = match printed.errors.text() {
+    let stderr = match printed.errors.text() {
         text if text.is_empty() => text,
         text => format!(" It said: {text}"),
     };
     if let Some(e) = interrupted(name, end, &running) {
-        return Err(format!("{}{said}", e.message));
+        return Err(format!("{}{stderr}", e.message));
     }
     if let Some(ending) = ending_of(end).filter(|ending| *ending != Ending::Code(0)) {
-        return Err(format!("{name} failed with {ending}.{said}"));
+        return Err(format!("{name} failed with {ending}.{stderr}"));
     }
     if printed.whole.len() > MAX_DECLARATION_BYTES {
         let limit = MAX_DECLARATION_BYTES;
@@ -227,7 +227,7 @@ fn declarations(
     let compiled = declaration::read(&printed.whole, &mut names).map_err(|reason| {
         // Its standard error is only the reason if it prints nothing else.
         let printed = match excerpt(&printed.whole) {
-            nothing if nothing.is_empty() => format!("nothing{said}"),
+            nothing if nothing.is_empty() => format!("nothing{stderr}"),
             printed => printed,
         };
         format!("What it printed can't be used: {reason} It printed: {printed}")
@@ -306,7 +306,7 @@ pub(super) fn call(
     tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     Ok(Box::new(Call {
-        place: place(&pair.running, tool_env)?,
+        place: working_directory(&pair.running, tool_env)?,
         listed: listed.clone(),
         pair,
         args,
@@ -398,8 +398,8 @@ impl ToolInvocation for Call {
         });
         Ok(match verdict {
             ParsedOutput::Text(text) if text.is_empty() => {
-                let said = streams.errors.text();
-                ToolResult::text(said.as_str()).with_display(said)
+                let stderr = streams.errors.text();
+                ToolResult::text(stderr.as_str()).with_display(stderr)
             }
             ParsedOutput::Answer(answer) => unwrapped(*answer),
             ParsedOutput::Text(text) => ToolResult::text(text.as_str()).with_display(text),
@@ -431,12 +431,14 @@ fn unwrapped(answer: FunctionResponse) -> ToolResult {
     result
 }
 
-/// Returns the texts of the errors among the findings.
-pub(super) fn errors(discovered: &Discovery) -> Vec<String> {
+/// Returns the failure of the pair in `file` and the errors among the findings, as texts.
+pub(super) fn errors(file: &Path, discovered: &Discovery) -> Vec<String> {
     let errors = discovered.findings.iter();
     let errors = errors.filter(|f| f.severity == Severity::Error);
     let texts = errors.map(Diagnostic::text);
-    discovered.failure.iter().cloned().chain(texts).collect()
+    let failure = discovered.failure.iter();
+    let failure = failure.map(|failure| format!("{}: {failure}", show_path(file)));
+    failure.chain(texts).collect()
 }
 
 /// Returns the file that keeps the outcome of a pair.

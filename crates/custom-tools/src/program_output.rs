@@ -45,11 +45,14 @@ pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
 /// Returns an answer's text for the model, and its failure.
 pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     let response = &answer.response;
-    let said = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text_at = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
     let Some(error) = response.get("error") else {
-        return (said("output").unwrap_or_else(|| response.to_string()), None);
+        return (
+            text_at("output").unwrap_or_else(|| response.to_string()),
+            None,
+        );
     };
-    let message = said("error").unwrap_or_else(|| error.to_string());
+    let message = text_at("error").unwrap_or_else(|| error.to_string());
     let kind = response
         .get("errorType")
         .and_then(|kind| serde_json::from_value(kind.clone()).ok());

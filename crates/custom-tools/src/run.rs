@@ -40,7 +40,10 @@ pub(super) struct Program<'a> {
 }
 
 /// Returns the directory of a tool's programs.
-pub(super) fn place(running: &RunSettings, tool_env: &ToolEnv) -> Result<WorkspacePath, ToolError> {
+pub(super) fn working_directory(
+    running: &RunSettings,
+    tool_env: &ToolEnv,
+) -> Result<WorkspacePath, ToolError> {
     let workspace = &tool_env.workspace;
     let Some(cwd) = &running.cwd else {
         return Ok(workspace.root_place());
@@ -64,7 +67,7 @@ impl Program<'_> {
         show: &dyn Fn(String),
     ) -> Result<CommandOutcome, ToolError> {
         let confined = sandbox(self.tool_env, cx, self.running.sandbox)?;
-        let place = place(self.running, self.tool_env)?;
+        let place = working_directory(self.running, self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
         let Some((program, arguments)) = self.words.split_first() else {
             return Err(ToolError::new(

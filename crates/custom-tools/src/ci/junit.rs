@@ -1,145 +1,69 @@
-//! `JUnit` XML, as CI services read it: a suite for each file, with a case for each thing that was
-//! looked at. It has no more than the schema of Jenkins' xUnit plugin allows, so the line is a part
-//! of a case's name.
+//! `JUnit` XML, as CI services read it: one suite, with a case for each thing that was looked at,
+//! whose class is the file. It has no more than the schema of Jenkins' xUnit plugin allows, so the
+//! line is a part of a case's name.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
-use std::collections::HashMap;
-use std::path::Path;
-
-/// A suite: what was found in a file, or what is about the run.
-#[derive(Default)]
-struct Suite<'a> {
-    file: Option<&'a Path>,
-    issues: Vec<&'a Diagnostic>,
-    /// Cases that are not issues, as XML.
-    cases: Vec<String>,
-    errors: usize,
-    remarks: String,
-}
-
-impl Suite<'_> {
-    fn tests(&self) -> usize {
-        self.issues.len() + self.cases.len()
-    }
-
-    fn failures(&self) -> usize {
-        let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
-        self.issues.iter().filter(is_failure).count()
-    }
-}
 
 /// Writes the document.
 pub fn junit(report: &CheckReport) -> String {
-    let mut suites: Vec<Suite<'_>> = Vec::new();
-    let mut of_file: HashMap<Option<&Path>, usize> = HashMap::new();
-    for issue in &report.issues {
-        let file = issue.place.file();
-        let at = *of_file.entry(file).or_insert_with(|| {
-            suites.push(Suite {
-                file,
-                ..Suite::default()
-            });
-            suites.len() - 1
-        });
-        suites[at].issues.push(issue);
-    }
-    suites.extend(of_the_run(report, suites.is_empty()));
-    let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
-        escaped(&report.suite),
-        counts(
-            suites.iter().map(Suite::tests).sum(),
-            suites.iter().map(Suite::failures).sum(),
-            suites.iter().map(|suite| suite.errors).sum()
-        ),
-    );
-    for suite in &suites {
-        push_suite(&mut out, report, suite);
-    }
-    out.push_str("</testsuites>\n");
-    out
-}
-
-/// Returns the suite of cases besides issues; `None` if there are none.
-fn of_the_run(report: &CheckReport, is_alone: bool) -> Option<Suite<'_>> {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
-    let mut suite = Suite::default();
-    let names = report.passed.iter();
-    suite.cases.extend(names.map(|name| passed(&escaped(name))));
+    let mut count = report.issues.len() + report.passed.len();
+    let issues = report.issues.iter().map(|issue| case_of(&name, issue));
+    let names = report.passed.iter().map(|name| passed(&escaped(name)));
+    let mut cases: String = issues.chain(names).collect();
     if let Some(failure) = &report.failure {
-        suite.errors = 1;
-        suite.cases.push(format!(
+        count += 1;
+        cases.push_str(&format!(
             "    <testcase classname=\"{name}\" name=\"{name}\">\n      \
              <error message=\"{}\"/>\n    </testcase>\n",
             escaped(failure)
         ));
-    } else if is_alone && suite.cases.is_empty() {
-        suite.cases.push(passed("nothing found"));
+    } else if count == 0 {
+        count = 1;
+        cases.push_str(&passed("nothing found"));
     }
-    if !report.remarks.is_empty() {
-        suite.remarks = format!(
+    let is_failure = |issue: &&Diagnostic| issue.severity == Severity::Error;
+    let counts = format!(
+        "tests=\"{count}\" failures=\"{}\" errors=\"{}\"",
+        report.issues.iter().filter(is_failure).count(),
+        u8::from(report.failure.is_some())
+    );
+    let remarks = match report.remarks.as_slice() {
+        [] => String::new(),
+        remarks => format!(
             "    <system-out>{}</system-out>\n",
-            escaped(&report.remarks.join("\n"))
-        );
-    }
-    (!suite.cases.is_empty() || !suite.remarks.is_empty()).then_some(suite)
-}
-
-fn counts(tests: usize, failures: usize, errors: usize) -> String {
-    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
-}
-
-fn push_suite(out: &mut String, report: &CheckReport, suite: &Suite<'_>) {
-    let (name, file) = match suite.file {
-        Some(file) => {
-            let file = show_path(file);
-            let attribute = format!(" file=\"{}\"", escaped(&file));
-            (file, attribute)
-        }
-        None => (report.suite.as_str().into(), String::new()),
+            escaped(&remarks.join("\n"))
+        ),
     };
-    out.push_str(&format!(
-        "  <testsuite name=\"{}\"{file} {}>\n",
-        escaped(&name),
-        counts(suite.tests(), suite.failures(), suite.errors),
-    ));
-    for issue in &suite.issues {
-        out.push_str(&case_of(report, issue));
-    }
-    suite.cases.iter().for_each(|case| out.push_str(case));
-    out.push_str(&suite.remarks);
-    out.push_str("  </testsuite>\n");
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
+         <testsuite name=\"{name}\" {counts}>\n{cases}{remarks}  </testsuite>\n</testsuites>\n"
+    )
 }
 
-fn case_of(report: &CheckReport, issue: &Diagnostic) -> String {
+/// Returns the case of an issue, whose class is its file, or the suite.
+fn case_of(suite: &str, issue: &Diagnostic) -> String {
+    let file = issue.place.file().map(|file| show_path(file).into_owned());
+    let class = file.as_deref().map_or(suite.to_owned(), escaped);
     let numbers = [issue.place.line, issue.place.column].into_iter().flatten();
-    let place = issue.place.file().map(|file| show_path(file).into_owned());
-    let place: Vec<String> = place
-        .into_iter()
-        .chain(numbers.map(|n| n.to_string()))
-        .collect();
-    let place = place.join(":");
+    let place = file.into_iter().chain(numbers.map(|n| n.to_string()));
+    let place = escaped(&place.collect::<Vec<_>>().join(":"));
+    let rule = escaped(&issue.code);
     let name = match place.as_str() {
-        "" => issue.code.to_string(),
-        place => format!("{}: {place}", issue.code),
+        "" => rule.clone(),
+        place => format!("{rule}: {place}"),
     };
     let message = escaped(&issue.what());
     let inner = if issue.severity == Severity::Error {
-        let rule = escaped(&issue.code);
-        format!(
-            "<failure type=\"{rule}\" message=\"{message}\">{}</failure>",
-            escaped(&place)
-        )
+        format!("<failure type=\"{rule}\" message=\"{message}\">{place}</failure>")
     } else {
         format!("<system-out>{message}</system-out>")
     };
     format!(
-        "    <testcase classname=\"{}\" name=\"{}\">\n      {inner}\n    </testcase>\n",
-        escaped(&report.suite),
-        escaped(&name)
+        "    <testcase classname=\"{class}\" name=\"{name}\">\n      {inner}\n    </testcase>\n"
     )
 }
 

@@ -59,32 +59,6 @@ const FORMATS: [&str; 7] = [
     "byte",
 ];
 
-/// Keywords that only values of one type have.
-const KEYWORDS_OF_TYPES: [(&str, &[&str]); 4] = [
-    (
-        "object",
-        &[
-            "properties",
-            "required",
-            "minProperties",
-            "maxProperties",
-            "additionalProperties",
-        ],
-    ),
-    ("array", &["items", "minItems", "maxItems", "uniqueItems"]),
-    ("string", &["minLength", "maxLength", "pattern"]),
-    (
-        "number",
-        &[
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "multipleOf",
-        ],
-    ),
-];
-
 /// Repairs the schema of a tool's arguments and adds what was done to `repairs`. Returns the schema
 /// that arguments are to be checked against, where a model can't be told all of it.
 ///
@@ -344,10 +318,9 @@ impl SchemaRepair<'_> {
         }
         let certain = match map.get("enum") {
             Some(Value::Array(values)) => Some(types_of(values)),
-            _ => KEYWORDS_OF_TYPES
-                .iter()
-                .find(|(_, keywords)| keywords.iter().any(|key| map.contains_key(*key)))
-                .map(|(name, _)| (*name).into()),
+            _ if map.contains_key("properties") => Some("object".into()),
+            _ if map.contains_key("items") => Some("array".into()),
+            _ => None,
         };
         if let Some(certain) = certain {
             self.add("type", place, format!("The type was added: {certain}."));

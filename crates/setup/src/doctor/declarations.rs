@@ -31,8 +31,8 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
         // It was read before.
         return DeclaredNames::default();
     };
-    let told = outcome.findings.into_iter().map(as_the_host_takes_it);
-    report.findings.extend(told);
+    let findings = outcome.findings.into_iter().map(as_the_host_takes_it);
+    report.findings.extend(findings);
     let tokens = text.len() / BYTES_PER_TOKEN;
     let tools = counted(outcome.tools.len(), "tool");
     let what = format!("{tools}, about {tokens} tokens in each request");

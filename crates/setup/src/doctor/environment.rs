@@ -164,7 +164,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
         }
     };
     lint_servers(&mut lint, settings, setup.home, setup.root, asks);
-    let is_told = |finding: &Diagnostic| match &finding.place.origin {
+    let is_reported = |finding: &Diagnostic| match &finding.place.origin {
         Some(Origin::Server(name)) => missing.contains(&name.as_str()),
         _ => false,
     };
@@ -182,7 +182,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
         report.note("MCP servers", what, State::Missing);
     }
     for mut finding in lint.findings {
-        if finding.severity == Severity::Repair || is_told(&finding) {
+        if finding.severity == Severity::Repair || is_reported(&finding) {
             continue;
         }
         let why = match (&finding.place.origin, finding.severity) {

@@ -120,9 +120,9 @@ impl DoctorReport {
         about: impl Into<Origin>,
         explanation: Explanation,
     ) {
-        let found = Diagnostic::error(code, "", "", explanation.what).about(about);
+        let finding = Diagnostic::error(code, "", "", explanation.what).about(about);
         self.findings
-            .push(found.advise(explanation.why, explanation.help));
+            .push(finding.advise(explanation.why, explanation.help));
     }
 
     fn warn(
@@ -131,9 +131,9 @@ impl DoctorReport {
         about: impl Into<Origin>,
         explanation: Explanation,
     ) {
-        let found = Diagnostic::warning(code, "", "", explanation.what).about(about);
+        let finding = Diagnostic::warning(code, "", "", explanation.what).about(about);
         self.findings
-            .push(found.advise(explanation.why, explanation.help));
+            .push(finding.advise(explanation.why, explanation.help));
     }
 
     /// Returns true if something can't work.

@@ -21,8 +21,8 @@ const HEADLESS: &str = "Gemini CLI 0.61 without a terminal (-p, CI) shows a mode
 pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
     let problems = setup.policy.problems.iter();
     // An untrusted project is reported with its tools and settings.
-    let told = problems.filter(|problem| problem.code != UNTRUSTED);
-    report.findings.extend(told.cloned());
+    let problems = problems.filter(|problem| problem.code != UNTRUSTED);
+    report.findings.extend(problems.cloned());
 }
 
 /// Warns of names in rules that no tool has, neither of `declared` nor of ours.

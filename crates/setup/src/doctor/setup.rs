@@ -87,12 +87,12 @@ fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
         if text.as_ref().is_some_and(is_sound) && of_it.peek().is_some() {
             let why = "It is not in effect here.";
             let help = "Correct it; get_tools config shows what is in effect.";
-            let told = of_it.map(|problem| {
-                let mut told = problem.clone().advise(why, help);
-                told.code = "settings-value".into();
-                told
+            let findings = of_it.map(|problem| {
+                let mut finding = problem.clone().advise(why, help);
+                finding.code = "settings-value".into();
+                finding
             });
-            report.findings.extend(told);
+            report.findings.extend(findings);
             continue;
         }
         let fault = |text: &String| match strict_jsonc(text) {

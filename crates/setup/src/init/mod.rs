@@ -31,6 +31,7 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use json::Set;
 use record::{Edit, Record, WrittenFile};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The projects in which the commands are to count.
@@ -85,6 +86,7 @@ pub struct SetupPlan {
     /// The record of earlier runs; of an undo, what stays of it.
     record: Record,
     record_path: PathBuf,
+    home: PathBuf,
     /// Changes that the user does not want, by their paths.
     declined: Vec<PathBuf>,
     /// The project whose files are changed; `None` where they are the user's.
@@ -106,6 +108,7 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     let mut plan = SetupPlan {
         record: Record::load(&record_path)?,
         record_path,
+        home: home.to_owned(),
         project: project(scope, home, root)?,
         ..SetupPlan::default()
     };
@@ -134,6 +137,7 @@ pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, In
     let record = Record::load(&record_path)?;
     let mut plan = SetupPlan {
         record_path,
+        home: home.to_owned(),
         project: project(scope, home, root)?,
         is_undo: true,
         ..SetupPlan::default()
@@ -408,6 +412,9 @@ impl SetupPlan {
     ///
     /// Returns an error for a file that has changed meanwhile, or can't be written.
     pub fn apply(&self) -> Result<(), InitError> {
+        // Another run waits, and then finds what has changed in files that all projects share.
+        let home = File::open(&self.home).map_err(|e| InitError::new(&self.home, e))?;
+        let _ = home.lock();
         for change in &self.changes {
             change.check(self.owner_of(&change.path))?;
         }

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 3;
 
 /// The ending of the name of a backup.
 const BACKUP: &str = ".before-init";
