@@ -323,7 +323,7 @@ D = "[${EMPTY:-otherwise}]"
     assert!(empty.output().contains("fixed <> otherwise"));
     let message = call(&ws, "where", &json!({})).error("execution_failed", 1);
     assert!(
-        message.contains("wants FROM_HOST from the environment"),
+        message.contains("needs FROM_HOST from the environment"),
         "{message}"
     );
     let linked = with(
