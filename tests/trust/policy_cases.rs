@@ -40,7 +40,7 @@ fn policy(ws: &Workspace, case: &Value) -> Policy {
             texts.push((tier, file, text.as_str().expect("a text").to_owned()));
         }
     }
-    Policy::of_texts(&texts, &settings, ws.root())
+    Policy::from_texts(&texts, &settings, ws.root())
 }
 
 fn decide(ws: &Workspace, case: &Value) -> String {

@@ -46,6 +46,10 @@ fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Ve
     }
 }
 
+fn allow(priority: u16, rule: &str) -> Verdict {
+    built_in(Decision::Allow, priority, rule, String::new())
+}
+
 /// Returns true if the tool only looks at what is here, or searches the web.
 fn only_looks(call: &PolicyCall<'_>) -> bool {
     matches!(call.kind, Kind::Read | Kind::Search) && call.server.is_none()
@@ -73,12 +77,10 @@ pub(super) fn verdict(
 ) -> Verdict {
     let name = call.name;
     if mode == Mode::Yolo {
-        let rule = "built in: in the mode yolo nothing asks";
-        return built_in(Decision::Allow, 998, rule, String::new());
+        return allow(998, "built in: in the mode yolo nothing asks");
     }
     if only_looks(call) && (mode != Mode::Plan || is_for_plans(call)) {
-        let rule = "built in: reading and searching needs no approval";
-        return built_in(Decision::Allow, 50, rule, String::new());
+        return allow(50, "built in: reading and searching needs no approval");
     }
     if mode == Mode::Plan && !is_for_plans(call) {
         return built_in(
@@ -92,12 +94,13 @@ pub(super) fn verdict(
         && matches!(call.kind, Kind::Edit | Kind::Fetch)
         && call.server.is_none()
     {
-        let rule = "built in: in the mode auto_edit edits and pages need no approval";
-        return built_in(Decision::Allow, 15, rule, String::new());
+        return allow(
+            15,
+            "built in: in the mode auto_edit edits and pages need no approval",
+        );
     }
     if edits_are_agreed && call.kind == Kind::Edit && call.is_built_in {
-        let rule = "agreed to for the session: all edits";
-        return built_in(Decision::Allow, 15, rule, String::new());
+        return allow(15, "agreed to for the session: all edits");
     }
     ask(
         name,

@@ -34,7 +34,7 @@
 //! priority = 200
 //! "#;
 //! let texts = [(Tier::User, "user.toml".into(), rules.to_owned())];
-//! let policy = Policy::of_texts(&texts, &Settings::default(), Path::new("/project"));
+//! let policy = Policy::from_texts(&texts, &Settings::default(), Path::new("/project"));
 //!
 //! let decide = |command: &str| {
 //!     let args = json!({ "command": command });

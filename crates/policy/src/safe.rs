@@ -174,8 +174,7 @@ fn is_safe_sed(args: &[&str], root: &Path) -> bool {
     let is_range = |text: &str| {
         text.strip_suffix('p').is_some_and(|lines| {
             let numbers: Vec<&str> = lines.split(',').collect();
-            let is_number = |n: &&str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-            numbers.len() <= 2 && numbers.iter().all(is_number)
+            numbers.len() <= 2 && numbers.iter().all(|n| is_number(n))
         })
     };
     match args {

@@ -173,7 +173,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.core = core.map(own);
         settings.exclude = own(exclude);
-        let policy = Policy::of_texts(&[], &settings, Path::new("/"));
+        let policy = Policy::from_texts(&[], &settings, Path::new("/"));
         let mut args = Map::new();
         args.insert("command".to_owned(), json!(line));
         let call = PolicyCall::of_tool("run_shell_command", &["ShellTool"], &args);

@@ -110,7 +110,7 @@ impl Policy {
 
     /// Rules from texts, for tests of rules: each with whose it is and the name of a file.
     #[must_use]
-    pub fn of_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
+    pub fn from_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
         let mut policy = Self {
             root: root.to_owned(),
             trust: ProjectTrust::known(Trust::Trusted(TrustedBy::Caller)),

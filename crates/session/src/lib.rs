@@ -223,7 +223,7 @@ impl Session {
 
     /// Returns the tools that rules let a model be told of, sorted by name; those of MCP servers apart.
     /// `can_ask` is whether the user can be asked about calls.
-    pub fn shown(&self, can_ask: bool) -> Vec<&dyn Tool> {
+    pub fn visible_tools(&self, can_ask: bool) -> Vec<&dyn Tool> {
         let args = Map::new();
         let is_shown = |tool: &&dyn Tool| self.gate.shows(&call_of(*tool, &args), can_ask);
         let mut tools: Vec<&dyn Tool> = self.registry.iter().filter(is_shown).collect();
@@ -232,18 +232,22 @@ impl Session {
     }
 
     /// Returns the tools of MCP servers that rules let a model be told of, sorted by name.
-    pub fn shown_of_servers(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
+    pub fn visible_server_tools(
+        &self,
+        can_ask: bool,
+        cancel: &Cancellation,
+    ) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.list(false, cancel));
-        self.shown_among(tools.unwrap_or_default(), can_ask)
+        self.visible_among(tools.unwrap_or_default(), can_ask)
     }
 
     /// Lists the tools of servers as far as they are known, without asking a server.
-    pub fn known_of_servers(&self, can_ask: bool) -> Vec<McpDeclaration> {
+    pub fn known_server_tools(&self, can_ask: bool) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.known());
-        self.shown_among(tools.unwrap_or_default(), can_ask)
+        self.visible_among(tools.unwrap_or_default(), can_ask)
     }
 
-    fn shown_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
+    fn visible_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
         let args = Map::new();
         tools.retain(|tool| {
             self.gate

@@ -66,7 +66,7 @@ impl Trust {
     ///
     /// Costs two small files that mostly don't exist, and where there is a record a look into each
     /// file that it holds.
-    pub fn of(home: Option<&Path>, root: &Path) -> Self {
+    pub fn judge(home: Option<&Path>, root: &Path) -> Self {
         let environment = said_by_environment();
         if let Some(Self::Untrusted(why)) = environment {
             return Self::Untrusted(why);
@@ -223,7 +223,7 @@ impl ProjectTrust {
     /// them since.
     pub fn again(&self) -> Trust {
         match &**self {
-            Trust::Trusted(TrustedBy::Record) => Trust::of(self.home.as_deref(), &self.root),
+            Trust::Trusted(TrustedBy::Record) => Trust::judge(self.home.as_deref(), &self.root),
             known => known.clone(),
         }
     }
@@ -242,7 +242,7 @@ impl Deref for ProjectTrust {
 
     fn deref(&self) -> &Trust {
         self.known
-            .get_or_init(|| Trust::of(self.home.as_deref(), &self.root))
+            .get_or_init(|| Trust::judge(self.home.as_deref(), &self.root))
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
         }
 
         fn trust(&self) -> Trust {
-            Trust::of(Some(&self.home), &self.root)
+            Trust::judge(Some(&self.home), &self.root)
         }
 
         fn record(&self) {
@@ -302,12 +302,12 @@ mod tests {
         let place = Place::new();
         assert_eq!(place.trust(), Trust::Untrusted(Distrust::Unknown));
         assert_eq!(
-            Trust::of(None, &place.root),
+            Trust::judge(None, &place.root),
             Trust::Untrusted(Distrust::Unknown)
         );
-        let own = Trust::of(Some(&place.home), &place.home);
+        let own = Trust::judge(Some(&place.home), &place.home);
         assert_eq!(own, Trust::Trusted(TrustedBy::Home));
-        assert!(!Trust::of(None, &place.root.join("missing")).is_trusted());
+        assert!(!Trust::judge(None, &place.root.join("missing")).is_trusted());
     }
 
     #[test]
@@ -364,7 +364,7 @@ mod tests {
         place.record();
         let other = place.root.with_file_name("other");
         fs::create_dir(&other).expect("made");
-        assert!(!Trust::of(Some(&place.home), &other).is_trusted());
+        assert!(!Trust::judge(Some(&place.home), &other).is_trusted());
         let dir = place.home.join(".gemini/trusted_tools");
         let mode = |path: &PathBuf| fs::metadata(path).expect("there").permissions().mode();
         assert_eq!(mode(&dir) & 0o777, 0o700);
@@ -391,7 +391,7 @@ mod tests {
         let own = TrustRecord::path(&place.home, &place.root);
         assert!(own.starts_with(&dir));
         fs::copy(own, TrustRecord::path(&place.home, &other)).expect("copied");
-        assert!(!Trust::of(Some(&place.home), &other).is_trusted());
+        assert!(!Trust::judge(Some(&place.home), &other).is_trusted());
     }
 
     #[test]

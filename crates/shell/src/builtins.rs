@@ -109,10 +109,12 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
         let value = word.value.as_ref().map(|_| value);
-        if is_name(name) {
+        // Shells other than bash may split the value into more of them.
+        let is_one = is_name(name) && (walk.depth == 0 || word.is_single);
+        if is_one {
             variables::assign(walk, name, value, &word.written);
         }
-        return is_name(name);
+        return is_one;
     }
     let value = word.value.as_deref().unwrap_or_default();
     match value.strip_prefix(['-', '+']) {

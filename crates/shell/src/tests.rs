@@ -231,6 +231,7 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
         "declare -n p=PATH; p=/tmp; ls",
         "PATH[0]=/tmp; ls",
         "sh -c 'alias ls=rm\nls x'",
+        "sh -c 'x=\"a PATH=/tmp\"; export A=$x; ls'",
     ] {
         let analysis = analyse(line);
         assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");

@@ -105,7 +105,7 @@ fn list(session: &Session) -> String {
 /// Returns the names of all tools with what a list says of each.
 fn rows(session: &Session) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = session
-        .shown(true)
+        .visible_tools(true)
         .into_iter()
         .map(|tool| {
             (
@@ -113,7 +113,7 @@ fn rows(session: &Session) -> Vec<(String, String)> {
                 summary(tool.name(), tool.description()),
             )
         })
-        .chain(session.known_of_servers(true).into_iter().map(|tool| {
+        .chain(session.known_server_tools(true).into_iter().map(|tool| {
             let description = tool.description();
             (tool.name, first_sentence(&description))
         }))

@@ -36,12 +36,12 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
 }
 
 fn tools(session: &Session) -> Vec<(String, String)> {
-    let ours = session.shown(true).into_iter();
+    let ours = session.visible_tools(true).into_iter();
     let ours = ours.map(|tool| {
         let name = tool.name();
         (name.to_owned(), summary(name, tool.description()))
     });
-    let theirs = session.known_of_servers(true).into_iter().map(|tool| {
+    let theirs = session.known_server_tools(true).into_iter().map(|tool| {
         let description = first_sentence(&tool.description());
         (tool.name, description)
     });
@@ -58,7 +58,7 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
         });
         return found.unwrap_or_default();
     }
-    let known = session.known_of_servers(true);
+    let known = session.known_server_tools(true);
     let tool = known
         .iter()
         .find(|tool| tool.name == name || tool.alias == name);

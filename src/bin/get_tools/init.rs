@@ -58,7 +58,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         ))
     })?;
     // Whose home is the project, their settings are the project's.
-    let scope = match Trust::of(Some(&home), &root) {
+    let scope = match Trust::judge(Some(&home), &root) {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ => task.scope,
     };
@@ -171,7 +171,7 @@ impl Before {
     fn look(home: &Path, root: &Path, scope: SetupScope) -> Result<Self, Stop> {
         Ok(Self {
             scope,
-            trust: Trust::of(Some(home), root),
+            trust: Trust::judge(Some(home), root),
             holds_home: is_above(root, home),
             brings: init::active_content(home, root)?,
         })
@@ -312,7 +312,7 @@ fn done(task: &InitTask, before: &Before, home: &Path, root: &Path) -> String {
         SetupScope::User => " --user",
         SetupScope::Project => "",
     };
-    let is_trusted = Trust::of(Some(home), root).is_trusted();
+    let is_trusted = Trust::judge(Some(home), root).is_trusted();
     let next = if before.may_be_trusted() && !is_trusted {
         "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor\n"
     } else if trust::gemini_cli_trusts(home, root) {

@@ -42,7 +42,7 @@ pub(crate) fn run(task: &TrustTask) -> u8 {
         TrustTask::List => print_list(&home),
         TrustTask::Remove(dir) => take_back(&home, dir),
         TrustTask::Status => {
-            let trust = Trust::of(Some(&home), Path::new("."));
+            let trust = Trust::judge(Some(&home), Path::new("."));
             let status = print(format!("{}\n", visible(&trust.to_string())).as_bytes());
             status.max(u8::from(!trust.is_trusted()))
         }
@@ -64,7 +64,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     };
     let root = std::env::current_dir()
         .map_err(|e| fail(&format!("The current directory is gone: {e}.")))?;
-    let trust = Trust::of(Some(home), &root);
+    let trust = Trust::judge(Some(home), &root);
     match &trust {
         Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
             return Ok(print(format!("{trust}\n").as_bytes()));
@@ -96,7 +96,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     }
     save(home, &root, seen).map_err(|e| fail(&e.to_string()))?;
     // Something else may still say otherwise, a list of folders that is broken for example.
-    let trust = Trust::of(Some(home), &root);
+    let trust = Trust::judge(Some(home), &root);
     if !trust.is_trusted() {
         return Err(refused(&trust));
     }
@@ -256,7 +256,7 @@ fn take_back(home: &Path, dir: &Path) -> u8 {
             1
         }
         Ok(true) => {
-            let left = Trust::of(Some(home), &root);
+            let left = Trust::judge(Some(home), &root);
             let text = if left.is_trusted() {
                 format!("The record is removed, but the project is still {left}\n")
             } else {

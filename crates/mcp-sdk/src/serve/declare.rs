@@ -44,9 +44,9 @@ pub(super) fn declared(
         can_ask,
         memory_host,
     } = audience;
-    let shown = session.shown(can_ask).into_iter();
+    let shown = session.visible_tools(can_ask).into_iter();
     let ours = shown.filter(|tool| memory_host.is_some() || tool.name() != MEMORY);
-    let servers = session.shown_of_servers(can_ask, cancel);
+    let servers = session.visible_server_tools(can_ask, cancel);
     sorted(ours, &servers)
 }
 

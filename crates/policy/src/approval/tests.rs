@@ -110,13 +110,13 @@ fn gate(mode: Option<Mode>, allowed: &[&str], excluded: &[&str]) -> Gate {
     let mut settings = Settings::default();
     settings.allowed.users = own(allowed);
     settings.exclude = own(excluded);
-    Gate::new(Policy::of_texts(&[], &settings, Path::new("/")), mode)
+    Gate::new(Policy::from_texts(&[], &settings, Path::new("/")), mode)
 }
 
 fn policy(rules: &[&str]) -> Policy {
     let file = |rule: &&str| (Tier::User, PathBuf::from("/rules.toml"), (*rule).to_owned());
     let files: Vec<_> = rules.iter().map(file).collect();
-    Policy::of_texts(&files, &Settings::default(), Path::new("/"))
+    Policy::from_texts(&files, &Settings::default(), Path::new("/"))
 }
 
 /// Returns the outcome of a call: `rule` or `person` if it passes, else the reason.

@@ -1,8 +1,7 @@
 //! The settings in force, for people and programs. Secrets are left out.
 
 use super::{McpServer, Scope, Settings, keys};
-use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 
 /// Text in the place of a secret.
 const HIDDEN: &str = "(hidden)";
@@ -72,46 +71,15 @@ impl McpServer {
     /// Returns the server's settings without the values of its environment and headers, and without
     /// the secrets that an address or argument may hold.
     fn without_secrets(&self) -> Value {
-        let mut map = Map::new();
-        let mut put = |key: &str, value: Value| {
-            if !value.is_null() {
-                map.insert(key.to_owned(), value);
-            }
-        };
-        let names = |table: &BTreeMap<String, String>| -> Value {
-            if table.is_empty() {
-                return Value::Null;
-            }
-            let hidden = table
-                .iter()
-                .map(|(name, value)| (name.clone(), hide(value).into()));
-            Value::Object(hidden.collect())
-        };
-        let list = |list: &[String]| match list {
-            [] => Value::Null,
-            list => json!(list),
-        };
-        put("command", json!(self.command));
-        put("args", list(&hide_arguments(&self.args)));
-        put("env", names(&self.env));
-        put(
-            "cwd",
-            json!(self.cwd.as_ref().map(|dir| dir.to_string_lossy())),
-        );
-        put("url", json!(self.url.as_deref().map(hide_in_address)));
-        put(
-            "httpUrl",
-            json!(self.http_url.as_deref().map(hide_in_address)),
-        );
-        put("headers", names(&self.headers));
-        put("timeout", json!(self.timeout_ms));
-        if self.trust {
-            put("trust", true.into());
+        let mut shown = self.clone();
+        shown.args = hide_arguments(&self.args);
+        for secret in shown.env.values_mut().chain(shown.headers.values_mut()) {
+            *secret = hide(secret);
         }
-        put("includeTools", json!(self.include_tools));
-        put("excludeTools", list(&self.exclude_tools));
-        put("description", json!(self.description));
-        Value::Object(map)
+        for address in [&mut shown.url, &mut shown.http_url].into_iter().flatten() {
+            *address = hide_in_address(address);
+        }
+        serde_json::to_value(shown).unwrap_or_default()
     }
 }
 

@@ -117,8 +117,8 @@ impl Reader<'_> {
         let exclude = self.restrictions(EXCLUDE);
         self.extend(EXCLUDE, exclude, |settings| &mut settings.exclude);
         if let Some(allowed) = self.list(ALLOWED) {
-            *self.into.allowed.of(self.scope) = allowed;
-            self.adds(ALLOWED);
+            *self.into.allowed.of_scope(self.scope) = allowed;
+            self.replaces_users(ALLOWED);
         }
     }
 
@@ -128,7 +128,7 @@ impl Reader<'_> {
             self.replaces(CALL);
         }
         if let Some(discovery) = self.text(DISCOVERY) {
-            *self.into.commands.of(self.scope) = Some((discovery.to_owned(), call));
+            *self.into.commands.of_scope(self.scope) = Some((discovery.to_owned(), call));
             self.replaces(DISCOVERY);
         }
     }
@@ -202,7 +202,7 @@ impl Reader<'_> {
                 &mut sandbox.users
             };
             *field = Some(mode);
-            self.adds(SANDBOX);
+            self.replaces_users(SANDBOX);
         }
         if let Some(container) = self.value(HOST_SANDBOX).cloned() {
             let sandbox = &mut self.into.sandbox;
@@ -212,7 +212,7 @@ impl Reader<'_> {
                 &mut sandbox.hosts_users
             };
             *field = Some(container);
-            self.adds(HOST_SANDBOX);
+            self.replaces_users(HOST_SANDBOX);
         }
         let network = self.flag(SANDBOX_NETWORK);
         self.set(SANDBOX_NETWORK, network, |settings| {

@@ -3,6 +3,7 @@
 use super::Scope;
 use super::keys::{MCP_ALLOWED, MCP_EXCLUDED, MCP_PIN, MCP_SERVER_COMMAND, MCP_SERVERS};
 use super::reader::Reader;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,34 +25,48 @@ pub struct McpSettings {
     pub pin: bool,
 }
 
-/// The settings of an MCP server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The settings of an MCP server, which is shown as it is written in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct McpServer {
     /// A program that speaks on its standard streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The program's arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// Variables that are added to the server's environment.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The server's address, for server-sent events.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The server's address, where it speaks streamable HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
     /// Sent with every request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Time limit of a call, in milliseconds.
+    #[serde(rename = "timeout", skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// True if the server's tools need no approval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
     /// Only these tools, where given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_tools: Option<Vec<String>>,
     /// Not these tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_tools: Vec<String>,
     /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// File of the server's settings.
+    #[serde(skip)]
     pub source: Scope,
 }
 
@@ -65,22 +80,6 @@ impl McpSettings {
             .as_ref()
             .is_none_or(|list| list.iter().any(is_it));
         is_allowed && !self.excluded.iter().any(is_it)
-    }
-}
-
-impl McpServer {
-    /// Returns the words that start it, or its address.
-    pub fn shown(&self) -> String {
-        let address = self.http_url.as_ref().or(self.url.as_ref());
-        match (&self.command, address) {
-            (Some(command), _) => std::iter::once(command)
-                .chain(&self.args)
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(" "),
-            (None, Some(address)) => address.clone(),
-            (None, None) => String::new(),
-        }
     }
 }
 

@@ -134,7 +134,7 @@ pub struct PerFile<T> {
 }
 
 impl<T> PerFile<T> {
-    fn of(&mut self, scope: Scope) -> &mut T {
+    fn of_scope(&mut self, scope: Scope) -> &mut T {
         match scope {
             Scope::Project => &mut self.projects,
             _ => &mut self.users,

@@ -147,6 +147,16 @@ impl<'a> Reader<'a> {
         self.adds(key);
     }
 
+    /// Notes that this file's value has taken the place of others, but that a project's counts beside
+    /// the user's.
+    pub(super) fn replaces_users(&mut self, key: Key) {
+        let scope = self.scope;
+        let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);
+        let origins = &mut self.into.origins;
+        origins.retain(|origin| origin.key != key.name || is_other(origin.scope));
+        self.adds(key);
+    }
+
     /// Notes that this file's value counts beside others.
     pub(super) fn adds(&mut self, key: Key) {
         let value = self.written(key).cloned().unwrap_or_default();
