@@ -58,7 +58,7 @@ impl Lists<'_> {
         let list = self.list("mcp.allowed", Decision::Allow, 100);
         // In a project that is not trusted this list can only take servers away.
         let is_restriction =
-            settings.is_said_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
+            settings.is_set_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
         let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
         let servers = trusted.chain(allowed.map(|server| list.server(server)));
         rules.extend(servers.map(|rule| Rule {
@@ -80,8 +80,8 @@ impl Lists<'_> {
     /// Returns the file that says something of a key; only what it is called where several do.
     fn file_of(&self, key: &str) -> PathBuf {
         let files = self.settings.files.iter();
-        let mut said = files.filter(|(scope, _)| self.settings.is_said_by(key, *scope));
-        match (said.next(), said.next()) {
+        let mut setting = files.filter(|(scope, _)| self.settings.is_set_by(key, *scope));
+        match (setting.next(), setting.next()) {
             (Some((_, path)), None) => path.clone(),
             _ => PathBuf::from("settings.json"),
         }

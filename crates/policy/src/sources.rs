@@ -155,9 +155,9 @@ impl Policy {
 
     /// Adds the project's rules, which count where it is trusted.
     fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
-        let whose = FileOwner::Projects { root, home };
+        let owner = FileOwner::Projects { root, home };
         let directory = root.join(".gemini/policies");
-        let files = match files_in(&directory, whose) {
+        let files = match files_in(&directory, owner) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Ok(files) if files.is_empty() => return,
             files => files,
@@ -171,7 +171,7 @@ impl Policy {
         match files {
             Ok(files) => {
                 for path in &files {
-                    self.add_file(path, whose, Tier::Workspace, true);
+                    self.add_file(path, owner, Tier::Workspace, true);
                 }
             }
             Err(e) => self.unreadable(&directory, Tier::Workspace, &e.to_string()),
@@ -208,8 +208,8 @@ impl Policy {
         }
     }
 
-    fn add_file(&mut self, path: &Path, whose: FileOwner<'_>, tier: Tier, may_allow: bool) {
-        match read(path, whose) {
+    fn add_file(&mut self, path: &Path, owner: FileOwner<'_>, tier: Tier, may_allow: bool) {
+        match read(path, owner) {
             Ok(text) => self.add_text(path, tier, &text, may_allow),
             Err(e) => self.unreadable(path, tier, &e.to_string()),
         }
@@ -249,8 +249,8 @@ impl Policy {
 }
 
 /// Returns the policy files in a directory, sorted by name.
-fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
-    let names = whose.names(directory)?.into_iter();
+fn files_in(directory: &Path, owner: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
+    let names = owner.names(directory)?.into_iter();
     let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
@@ -258,8 +258,8 @@ fn files_in(directory: &Path, whose: FileOwner<'_>) -> std::io::Result<Vec<PathB
 }
 
 /// Returns the text of a policy file.
-fn read(path: &Path, whose: FileOwner<'_>) -> std::io::Result<String> {
-    let opened = whose.open_regular(path)?;
+fn read(path: &Path, owner: FileOwner<'_>) -> std::io::Result<String> {
+    let opened = owner.open_regular(path)?;
     let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;
     let mut text = String::new();
     let count = opened.file.take(MAX_BYTES + 1).read_to_string(&mut text)?;

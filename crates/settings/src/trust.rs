@@ -67,7 +67,7 @@ impl Trust {
     /// Costs two small files that mostly don't exist, and where there is a record a look into each
     /// file that it holds.
     pub fn judge(home: Option<&Path>, root: &Path) -> Self {
-        let environment = said_by_environment();
+        let environment = trust_by_environment();
         if let Some(Self::Untrusted(why)) = environment {
             return Self::Untrusted(why);
         }
@@ -118,7 +118,7 @@ impl Trust {
 
 /// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE`, as in Gemini CLI 0.61, but that a
 /// `1` is as good as `true` for the latter.
-fn said_by_environment() -> Option<Trust> {
+fn trust_by_environment() -> Option<Trust> {
     let restricted = "GEMINI_RESTRICTED_MODE";
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";
     if std::env::var_os(restricted).is_some_and(|v| v == "true") {

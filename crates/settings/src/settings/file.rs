@@ -22,9 +22,9 @@ pub(super) struct SettingsFile {
 pub(super) fn parse(
     path: &Path,
     scope: Scope,
-    whose: FileOwner<'_>,
+    owner: FileOwner<'_>,
 ) -> Result<Option<SettingsFile>, String> {
-    let Some(opened) = whose.open_regular(path).map_err(|e| e.to_string())? else {
+    let Some(opened) = owner.open_regular(path).map_err(|e| e.to_string())? else {
         return Ok(None);
     };
     let id = files::identity(&opened.metadata);

@@ -43,8 +43,8 @@ impl SettingsLines {
     }
 
     fn position_of(&mut self, path: &Path, key: &str) -> Option<Position> {
-        let whose = FileOwner::by_location(path, self.home.as_deref(), &self.root);
-        let read = || whose.read(path).ok().flatten();
+        let owner = FileOwner::by_location(path, self.home.as_deref(), &self.root);
+        let read = || owner.read(path).ok().flatten();
         let text = self
             .texts
             .entry(path.to_owned())

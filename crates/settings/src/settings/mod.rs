@@ -144,7 +144,7 @@ impl<T> PerFile<T> {
 
 impl Settings {
     /// Returns true if a file of this kind sets this key, and its value is in force.
-    pub fn is_said_by(&self, key: &str, scope: Scope) -> bool {
+    pub fn is_set_by(&self, key: &str, scope: Scope) -> bool {
         self.origins
             .iter()
             .any(|origin| origin.key == key && origin.scope == scope)
@@ -176,7 +176,7 @@ impl Settings {
             let Some(path) = scope.file(home, root) else {
                 continue;
             };
-            match file::parse(&path, scope, scope.whose(home, root)) {
+            match file::parse(&path, scope, scope.owner(home, root)) {
                 Err(reason) => {
                     let problem = Diagnostic::error("settings-unreadable", "", "", reason);
                     settings.problems.push(problem.in_file(&path));

@@ -57,7 +57,7 @@ impl Scope {
 
 impl Scope {
     /// Returns the owner of the file, which decides how it is opened.
-    pub fn whose<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
+    pub fn owner<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {
             Self::Project => FileOwner::Projects { root, home },
             Self::SystemDefaults | Self::User | Self::System => FileOwner::Users,

@@ -21,7 +21,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     let mut projects = CommandPair::default();
     let mut files = Vec::new();
     for (scope, path) in settings_files(setup) {
-        let Some(value) = read(&path, scope.whose(setup.home, setup.root)) else {
+        let Some(value) = read(&path, scope.owner(setup.home, setup.root)) else {
             continue;
         };
         let file = show_path(&path).into_owned();
@@ -77,7 +77,7 @@ fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let problems = &setup.settings.problems;
     let mut is_all_read = true;
     for (scope, path) in settings_files(setup) {
-        let whose = scope.whose(setup.home, setup.root);
+        let whose = scope.owner(setup.home, setup.root);
         let of_it = problems
             .iter()
             .filter(|one| one.place.file() == Some(&path));

@@ -42,7 +42,7 @@ pub(super) enum EditOutcome {
 }
 
 /// Counts the lines that a person has added and removed.
-pub fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
+fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     let old: Vec<&str> = proposed.split_inclusive('\n').collect();
     let new: Vec<&str> = edited.split_inclusive('\n').collect();
     let deadline = Some(Instant::now() + DIFF_TIME);

@@ -12,7 +12,6 @@ mod tty;
 
 use super::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
 use change::EditOutcome;
-pub use change::changed_lines;
 use editor::Draft;
 use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::tool::Cancellation;
