@@ -48,7 +48,10 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
     let flat = "for a in b:\nfor c in a:\ngo(c)\ndone(a)";
     let more = flat.replace("go(c)", "go(c)\nlog(c)");
     let message = refuses(text, flat, &more, "edit_no_occurrence_found");
-    assert!(message.contains("indentation of its new lines"), "{message}");
+    assert!(
+        message.contains("indentation of its new lines"),
+        "{message}"
+    );
     // Literally there, but behind the line's indentation.
     let message = refuses(text, "go(c)", "go(c)\nlog(c)", "edit_no_occurrence_found");
     assert!(

@@ -4,12 +4,10 @@
 use super::nearest::{NearMatch, nearest};
 use super::{BuiltinTool, placeholder};
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff,
-    Location, ToolError, ToolResult,
+    Cancellation, Confirmation, Context, Display, ErrorKind, FileDiff, Location, ToolError,
+    ToolResult,
 };
-use gemini_tools_workspace::edit::{
-    Occurrences, Replacement, SHOWN_BYTES, Unmappable, diff_texts, find,
-};
+use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, Unmappable, find};
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
@@ -321,14 +319,7 @@ impl Edit {
             }
             Ok(diff)
         } else {
-            let (file_diff, diff_stat) = diff_texts("", &self.new, &file_name);
-            Ok(FileDiff {
-                file_diff,
-                file_name,
-                original_content: None,
-                new_content: (self.new.len() <= SHOWN_BYTES).then(|| self.new.clone()),
-                diff_stat,
-            })
+            Ok(super::text_diff(file_name, None, &self.new))
         }
     }
 
@@ -355,14 +346,13 @@ impl Edit {
         target: &Target,
     ) -> Result<Confirmation, ToolError> {
         let diff = self.file_diff(plan, target)?;
-        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
-            title: self.describe(),
-            file_name: diff.file_name,
-            file_path: self.place.path().display().to_string(),
-            file_diff: diff.file_diff,
-            original_content: diff.original_content,
-            new_content: diff.new_content.unwrap_or_else(|| self.new.clone()),
-        }))
+        let path = self.place.path();
+        Ok(super::ask_about_edit(
+            self.describe(),
+            path,
+            diff,
+            &self.new,
+        ))
     }
 
     /// Writes what was planned, and returns the answer.

@@ -34,7 +34,8 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Context, Location, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
+    Args, Confirmation, ConfirmationDetails, Context, FileDiff, Location, Schema, Tool, ToolError,
+    ToolInfo, ToolInvocation, Usage,
 };
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
@@ -42,6 +43,7 @@ use gemini_tools_process::kept_answers;
 use gemini_tools_process::network::{Helper, Network};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
+use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::keep::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
@@ -337,6 +339,30 @@ fn location(place: &WorkspacePath) -> Vec<Location> {
         path: place.path().to_owned(),
         line: None,
     }]
+}
+
+/// Returns the difference that an edit makes; `old` is `None` for a new file.
+fn text_diff(file_name: String, old: Option<&str>, new: &str) -> FileDiff {
+    let (file_diff, diff_stat) = diff_texts(old.unwrap_or_default(), new, &file_name);
+    FileDiff {
+        file_diff,
+        file_name,
+        original_content: old.map(str::to_owned),
+        new_content: (new.len() <= SHOWN_BYTES).then(|| new.to_owned()),
+        diff_stat,
+    }
+}
+
+/// Returns the question whether an edit may be made.
+fn ask_about_edit(title: String, path: &Path, diff: FileDiff, new: &str) -> Confirmation {
+    Confirmation::Ask(ConfirmationDetails::Edit {
+        title,
+        file_name: diff.file_name,
+        file_path: path.display().to_string(),
+        file_diff: diff.file_diff,
+        original_content: diff.original_content,
+        new_content: diff.new_content.unwrap_or_else(|| new.to_owned()),
+    })
 }
 
 /// Returns an answer with a path in it.

@@ -11,7 +11,6 @@ use gemini_tools_core::tool::{
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_workspace::lines::read_at;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -149,6 +148,7 @@ impl ToolInvocation for Call {
         let mut job = find(self.jobs.as_ref(), self.pid)?;
         let mut window = Window::new(&self, &job)?;
         let started = Instant::now();
+        let _waiting = (!self.wait.is_zero()).then(|| cx.cancel.wait_for_others());
         loop {
             // Asked before the output is read: what ends meanwhile has been read to its end.
             let is_running = job.is_running();
@@ -157,28 +157,13 @@ impl ToolInvocation for Call {
                 break;
             }
             let left = self.wait.saturating_sub(started.elapsed());
-            pause(left.min(PAUSE), &cx.cancel)?;
+            std::thread::sleep(left.min(PAUSE));
+            cx.cancel.check()?;
             job = find(self.jobs.as_ref(), self.pid)?;
         }
         window.finish();
         Ok(self.report(&job, &window, started.elapsed()))
     }
-}
-
-/// Waits a little, less where the caller goes away.
-fn pause(duration: Duration, cancel: &Cancellation) -> Result<(), ToolError> {
-    let _waiting = cancel.wait_for_others();
-    let caller = cancel.caller();
-    let mut fds: Vec<_> = caller
-        .iter()
-        .map(|fd| PollFd::new(fd, PollFlags::IN))
-        .collect();
-    let duration = Timespec::try_from(duration).unwrap_or_default();
-    // An interruption is a signal, which is looked at below.
-    if let Ok(1..) = rustix::event::poll(&mut fds, Some(&duration)) {
-        cancel.cancel();
-    }
-    cancel.check()
 }
 
 impl Call {

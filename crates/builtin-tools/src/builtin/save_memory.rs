@@ -8,13 +8,12 @@ use super::fact::Fact;
 use super::memory::insertion;
 use super::memory_hosts::MemoryHost;
 use super::{BuiltinTool, ToolEnv};
+use gemini_tools_core::tool::{
+    Args, Confirmation, Context, Display, ErrorKind, Kind, Limit, Location, Schema, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
+};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
-use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, Kind, Limit, Location,
-    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
-};
-use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
@@ -277,15 +276,14 @@ impl ToolInvocation for Call {
         };
         let name = plan.place.name().to_string_lossy().into_owned();
         let (old, new) = (decode(&plan.old), decode(&new));
-        let (file_diff, _) = diff_texts(&old, &new, &name);
-        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
-            title: self.describe(),
-            file_name: name,
-            file_path: self.path.display().to_string(),
-            file_diff,
-            original_content: plan.target.current.is_some().then(|| old.into_owned()),
-            new_content: new.into_owned(),
-        }))
+        let old = plan.target.current.is_some().then_some(&*old);
+        let diff = super::text_diff(name, old, &new);
+        Ok(super::ask_about_edit(
+            self.describe(),
+            &self.path,
+            diff,
+            &new,
+        ))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {

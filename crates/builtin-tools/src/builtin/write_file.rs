@@ -2,17 +2,16 @@
 
 use super::{BuiltinTool, ToolEnv, placeholder};
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, Display, ErrorKind, FileDiff, Kind, Limit,
-    Location, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Args, Confirmation, Context, Display, ErrorKind, FileDiff, Kind, Limit, Location, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
+use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::text::{
     ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
 };
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
-use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -167,21 +166,13 @@ impl Call {
     fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {
         let name = self.place.name().to_string_lossy().into_owned();
         let new = plan.encoding.decode(&plan.bytes);
-        let whole = |new: Cow<'_, str>| (new.len() <= SHOWN_BYTES).then(|| new.into_owned());
-        let Some(old) = &plan.old_text else {
-            return FileDiff {
+        match &plan.old_text {
+            Some(old) => super::text_diff(name, (!is_new).then_some(old), &new),
+            None => FileDiff {
                 file_name: name,
-                new_content: whole(new),
+                new_content: (new.len() <= SHOWN_BYTES).then(|| new.into_owned()),
                 ..FileDiff::default()
-            };
-        };
-        let (file_diff, diff_stat) = diff_texts(old, &new, &name);
-        FileDiff {
-            file_diff,
-            file_name: name,
-            original_content: (!is_new).then(|| old.clone()),
-            new_content: whole(new),
-            diff_stat,
+            },
         }
     }
 }
@@ -201,14 +192,13 @@ impl ToolInvocation for Call {
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
         let target = self.workspace.target(&self.place, &cx.cancel)?;
         let diff = self.diff(&self.plan(&target)?, target.current.is_none());
-        Ok(Confirmation::Ask(ConfirmationDetails::Edit {
-            title: self.describe(),
-            file_name: diff.file_name,
-            file_path: self.place.path().display().to_string(),
-            file_diff: diff.file_diff,
-            original_content: diff.original_content,
-            new_content: diff.new_content.unwrap_or_else(|| self.content.clone()),
-        }))
+        let path = self.place.path();
+        Ok(super::ask_about_edit(
+            self.describe(),
+            path,
+            diff,
+            &self.content,
+        ))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {

@@ -32,12 +32,15 @@ pub(super) struct Texts<'a> {
     pub(super) unit: &'a str,
 }
 
+/// The indentation of each line, which is empty for a blank one.
+type Indents = Vec<String>;
+
 /// The differences between both texts, and the indentation of each new line in the file.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) ops: Vec<DiffOp>,
-    /// By the line's number; that of a line that stays is the file's own.
-    pub(super) indents: HashMap<usize, String>,
+    /// That of a line that stays is the file's own.
+    pub(super) indents: Indents,
 }
 
 /// Computes the indentation of the new lines in the file.
@@ -48,8 +51,7 @@ pub(super) struct Layout {
 pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
     let ops = diff_lines(Algorithm::Patience, texts.old, texts.new, None);
     let as_written = |ops| {
-        let lines = texts.new.iter().enumerate();
-        let indents = lines.map(|(at, line)| (at, indentation(line).to_owned()));
+        let indents = texts.new.iter().map(|line| indentation(line).to_owned());
         let indents = indents.collect();
         Ok(Layout { ops, indents })
     };
@@ -160,8 +162,6 @@ struct Layouts<'t> {
     files: HashMap<usize, &'t str>,
 }
 
-type Indents = HashMap<usize, String>;
-
 impl<'t> Layouts<'t> {
     fn new(texts: &'t Texts<'t>, ops: &[DiffOp]) -> Self {
         let kept = kept(ops);
@@ -207,7 +207,7 @@ impl<'t> Layouts<'t> {
             one
         };
         // What stays is not indented anew.
-        let stays = |at: &usize| self.of_kept(*at).is_none_or(|file| indents[at] == file);
+        let stays = |at: &usize| self.of_kept(*at).is_none_or(|file| indents[*at] == file);
         self.lines.iter().all(stays).then_some(indents)
     }
 
@@ -223,10 +223,9 @@ impl<'t> Layouts<'t> {
 
     /// Gives each line that is not blank its indentation; `None` if a line has none.
     fn with(&self, indent: impl Fn(usize) -> Option<String>) -> Option<Indents> {
-        let lines = 0..self.texts.new.len();
-        let mut indents: Indents = lines.map(|at| (at, String::new())).collect();
+        let mut indents = vec![String::new(); self.texts.new.len()];
         for at in &self.lines {
-            indents.insert(*at, indent(*at)?);
+            indents[*at] = indent(*at)?;
         }
         Some(indents)
     }
@@ -240,7 +239,7 @@ impl<'t> Layouts<'t> {
                 return true;
             }
             let (above, below) = (self.texts.new[two[0]], self.texts.new[two[1]]);
-            let by = indents[&two[1]].strip_prefix(&*indents[&two[0]]);
+            let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             let by = by.filter(|by| !by.is_empty());
             let steps = by.and_then(|by| levels(by, self.texts.unit));
             match opening(above) {
@@ -463,7 +462,9 @@ fn wants_deeper(above: &str, below: &str) -> bool {
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());
-    head.trim().is_empty() || old.contains('\n') || further.all(|line| line.starts_with(block))
+    head.trim().is_empty()
+        || old.trim_end().contains('\n')
+        || further.all(|line| line.starts_with(block))
 }
 
 /// Returns the new text for a literal place behind `before` on its line, as it has to be written
@@ -486,38 +487,14 @@ pub(crate) fn behind<'t>(
     }
     let [old_lines, new_lines] =
         [old, new].map(|text| text.split('\n').map(trim_end).collect::<Vec<_>>());
-    let bare = |lines: &[&str]| -> Vec<String> {
-        lines
-            .iter()
-            .map(|line| line.trim_start().to_owned())
-            .collect()
-    };
-    let own = indentation(old_lines[0]);
-    let moved = indentation(new_lines[0]).strip_prefix(own);
-    let is_one_line = old_lines.len() == 1 && new_lines.len() == 1;
-    let is_literal = before.is_empty()
-        || !before.trim().is_empty()
-        || old_lines[0].is_empty()
-        || new.trim().is_empty()
-        || is_one_line && moved == Some("")
-        // An edit of nothing but the indentation says what it wants.
-        || bare(&old_lines) == bare(&new_lines);
-    if is_literal {
+    let is_behind_indentation = !before.is_empty() && before.trim().is_empty();
+    if !is_behind_indentation || new.trim().is_empty() || is_literal(&old_lines, &new_lines) {
         return Ok(Cow::Borrowed(new));
     }
-    let depth_of = |lines: &[&str]| {
-        let further = lines[1..].iter().filter(|line| !line.is_empty());
-        common(further.map(|line| indentation(line))).len()
-    };
-    // The first line may have the file's indentation, or be moved together with the others.
-    let is_moved = old_lines.len() > 1
-        && moved.is_some_and(|moved| {
-            !moved.is_empty() && depth_of(&new_lines) == depth_of(&old_lines) + moved.len()
-        });
-    if new_lines[0].is_empty() || is_moved {
+    if new_lines[0].is_empty() || is_moved(&old_lines, &new_lines) {
         return Err(UNCLEAR);
     }
-    let first = format!("{before}{own}");
+    let first = format!("{before}{}", indentation(old_lines[0]));
     let pairs = old_lines
         .iter()
         .enumerate()
@@ -540,11 +517,34 @@ pub(crate) fn behind<'t>(
         if at > 0 {
             out.push('\n');
         }
-        let (indent, head) = (&layout.indents[&at], if at == 0 { before } else { "" });
+        let (indent, head) = (&layout.indents[at], if at == 0 { before } else { "" });
         out.push_str(indent.strip_prefix(head).ok_or(UNCLEAR)?);
         out.push_str(&line[indentation(new_lines[at]).len()..]);
     }
     Ok(Cow::Owned(out))
+}
+
+/// Returns true if a new text behind indentation is to be written as it is: one line for another,
+/// or an edit of nothing but the indentation.
+fn is_literal(old: &[&str], new: &[&str]) -> bool {
+    let is_same = |(old, new): (&&str, &&str)| old.trim_start() == new.trim_start();
+    let is_one_line = old.len() == 1 && new.len() == 1;
+    old[0].is_empty()
+        || is_one_line && indentation(old[0]) == indentation(new[0])
+        || old.len() == new.len() && old.iter().zip(new).all(is_same)
+}
+
+/// Returns true if the first line of a new text may be moved together with the others, instead of
+/// having the file's indentation already.
+fn is_moved(old: &[&str], new: &[&str]) -> bool {
+    let depth = |lines: &[&str]| {
+        let further = lines[1..].iter().filter(|line| !line.is_empty());
+        let mut further = further.map(|line| indentation(line)).peekable();
+        further.peek().is_some().then(|| common(further).len())
+    };
+    let by = indentation(new[0]).strip_prefix(indentation(old[0]));
+    let by = by.map_or(0, str::len);
+    by > 0 && depth(old).is_some_and(|old| depth(new) == Some(old + by))
 }
 
 #[cfg(test)]
@@ -586,6 +586,12 @@ mod tests {
             ),
             ("    ", "a:\n        b()", "c:\n        d()\ne()", None),
             ("    ", "a:\n        b()", "    a:\n            c()", None),
+            (
+                "    ",
+                "a()\n",
+                "    b()\n    c()\n",
+                Some("b()\n    c()\n"),
+            ),
             // A further line that is new is as deep as the first in the file, or as one beside it.
             ("    ", "a()\nx()", "a()\nb()\nx()", None),
             (

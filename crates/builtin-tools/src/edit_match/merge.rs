@@ -173,7 +173,7 @@ impl<'a> Merge<'a> {
             }
             let blanks = &raw[line.len()..];
             self.out
-                .push(format!("{}{content}{blanks}", layout.indents[&at]));
+                .push(format!("{}{content}{blanks}", layout.indents[at]));
         }
         if !old.is_empty() {
             self.was_kept = false;
