@@ -260,7 +260,7 @@ impl Lint {
             }
             Err(findings) => self.findings.extend(findings),
         }
-        position::put(path, owner, &mut self.findings[before..]);
+        position::put(path, owner, None, &mut self.findings[before..]);
         role
     }
 
@@ -276,12 +276,8 @@ impl Lint {
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
         // What a command prints has no lines of any file.
-        position::put_all(
-            file,
-            owner,
-            "discovery_command",
-            &mut self.findings[before..],
-        );
+        let findings = &mut self.findings[before..];
+        position::put(file, owner, Some("discovery_command"), findings);
     }
 
     /// Takes a tool of an MCP server, which counts less than all that were taken before.

@@ -43,21 +43,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Sets the places of findings about a file.
-pub(super) fn put(file: &Path, owner: FileOwner<'_>, findings: &mut [Diagnostic]) {
-    place(file, owner, findings, |finding| finding.place.key.clone());
-}
-
-/// Sets the places of findings that are all about one key of a file.
-pub(super) fn put_all(file: &Path, owner: FileOwner<'_>, key: &str, findings: &mut [Diagnostic]) {
-    place(file, owner, findings, |_| key.to_owned());
-}
-
-fn place(
+/// Sets the places of findings about a file: of `key`, or of each finding's own.
+pub(super) fn put(
     file: &Path,
     owner: FileOwner<'_>,
+    key: Option<&str>,
     findings: &mut [Diagnostic],
-    key: impl Fn(&Diagnostic) -> String,
 ) {
     if findings.iter().all(|finding| finding.place.line.is_some()) {
         return;
@@ -75,7 +66,8 @@ fn place(
     let top = DeTable::parse(&toml).ok();
     let top = top.map(|top| table(&LineIndex::of(&toml), Position::START, top.get_ref()));
     for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
-        let found = top.as_ref().and_then(|top| find(top, &key(finding)));
+        let key = key.unwrap_or(&finding.place.key);
+        let found = top.as_ref().and_then(|top| find(top, key));
         finding.put_at(found.map_or(source.start(), |at| source.outside(at)));
     }
 }

@@ -13,14 +13,14 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_setup::init::{Allow, SetupScope, Wanted, plan};
+//! use gemini_tools_setup::init::{Allow, SetupScope, InitOptions, plan};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (home, root) = (dir.path().join("home"), dir.path().join("project"));
 //! for directory in [&home, &root] {
 //!     std::fs::create_dir(directory)?;
 //! }
-//! let plan = plan(&Wanted {
+//! let plan = plan(&InitOptions {
 //!     home: &home.canonicalize()?,
 //!     root: &root.canonicalize()?,
 //!     scope: SetupScope::Project,

@@ -111,11 +111,11 @@ fn split(line: &str, about: &str, report: &mut DoctorReport) -> Option<Vec<Strin
 /// and their names. Within single quotes a variable is none.
 fn without_unset(line: &str) -> (String, Vec<&str>) {
     let (mut kept, mut names) = (String::new(), Vec::new());
-    let mut quoting = QuoteState::default();
+    let mut quotes = QuoteState::default();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         let (name, _, length) = match c {
-            '$' if !quoting.is_escaped && quoting.open != Some('\'') => reference(rest),
+            '$' if !quotes.is_escaped && quotes.open != Some('\'') => reference(rest),
             _ => ("", None, 0),
         };
         if !name.is_empty() {
@@ -125,7 +125,7 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
         }
         kept.push(c);
         rest = &rest[c.len_utf8()..];
-        quoting.pass(c);
+        quotes.pass(c);
     }
     (kept, names)
 }
@@ -134,12 +134,10 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
 /// CLI does not.
 fn shell_syntax(line: &str) -> Option<Explanation> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
-    let pieces = pieces(line);
-    if let Some(piece) = pieces.iter().find(|piece| piece.is_syntax) {
+    if let Some(word) = syntax(line) {
         return Some(explain(
             format!(
-                "{:?} is not a word for Gemini CLI, but an operator, a pattern or a comment.",
-                piece.text
+                "{word:?} is not a word for Gemini CLI, but an operator, a pattern or a comment."
             ),
             "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.",
             help,
@@ -150,16 +148,33 @@ fn shell_syntax(line: &str) -> Option<Explanation> {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         })
     };
-    let first = pieces.first().filter(|piece| is_assignment(piece.text));
-    let shells = first.or_else(|| pieces.iter().find(|piece| piece.text.starts_with('`')))?;
+    let mut words = line.split_whitespace();
+    let first = words.clone().next().filter(|word| is_assignment(word));
+    let shells = first.or_else(|| words.find(|word| word.starts_with('`')))?;
     Some(explain(
-        format!(
-            "{:?} means something to a shell, but no shell is there.",
-            shells.text
-        ),
+        format!("{shells:?} means something to a shell, but no shell is there."),
         "Gemini CLI splits the command into words and hands them over as they are.",
         help,
     ))
+}
+
+/// Finds the first word in which something is an operator, a pattern or a comment to npm's
+/// shell-quote.
+fn syntax(line: &str) -> Option<&str> {
+    let mut quotes = QuoteState::default();
+    for (at, c) in line.char_indices() {
+        // A pattern stays one after a backslash there (seen in 0.61.0).
+        let is_syntax = quotes.open.is_none()
+            && (matches!(c, '*' | '?')
+                || !quotes.is_escaped
+                    && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
+        if is_syntax {
+            let before = line[..at].rsplit(char::is_whitespace).next()?;
+            return line[at - before.len()..].split_whitespace().next();
+        }
+        quotes.pass(c);
+    }
+    None
 }
 
 /// The quoting of the next character of a command line.
@@ -172,10 +187,6 @@ struct QuoteState {
 }
 
 impl QuoteState {
-    fn is_none(&self) -> bool {
-        self.open.is_none() && !self.is_escaped
-    }
-
     /// Goes past a character.
     fn pass(&mut self, c: char) {
         match (self.open, c) {
@@ -186,44 +197,6 @@ impl QuoteState {
             _ => {}
         }
     }
-}
-
-/// A word between blanks, as it is written.
-struct Piece<'a> {
-    text: &'a str,
-    /// True if something in it is an operator, a pattern or a comment to npm's shell-quote.
-    is_syntax: bool,
-}
-
-/// Splits a command line at blanks, quotes left in their places.
-fn pieces(line: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
-    let mut start = None;
-    let mut is_syntax = false;
-    let mut quoting = QuoteState::default();
-    for (at, c) in line.char_indices() {
-        let is_blank = c.is_whitespace() && quoting.is_none();
-        if is_blank {
-            if let Some(start) = start.take() {
-                let text = &line[start..at];
-                pieces.push(Piece { text, is_syntax });
-            }
-            is_syntax = false;
-            continue;
-        }
-        start.get_or_insert(at);
-        // A pattern stays one after a backslash there (seen in 0.61.0).
-        is_syntax |= quoting.open.is_none()
-            && (matches!(c, '*' | '?')
-                || !quoting.is_escaped
-                    && matches!(c, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '#'));
-        quoting.pass(c);
-    }
-    if let Some(start) = start {
-        let text = &line[start..];
-        pieces.push(Piece { text, is_syntax });
-    }
-    pieces
 }
 
 /// Trims what Gemini CLI's `trim()` takes away: blanks, and a byte order mark.

@@ -120,9 +120,9 @@ impl DoctorReport {
         about: impl Into<Origin>,
         explanation: Explanation,
     ) {
-        let finding = Diagnostic::error(code, "", "", explanation.what).about(about);
-        self.findings
-            .push(finding.advise(explanation.why, explanation.help));
+        let finding = Diagnostic::error(code, "", "", explanation.what);
+        let finding = finding.advise(explanation.why, explanation.help);
+        self.findings.push(finding.about(about));
     }
 
     fn warn(
@@ -131,9 +131,10 @@ impl DoctorReport {
         about: impl Into<Origin>,
         explanation: Explanation,
     ) {
-        let finding = Diagnostic::warning(code, "", "", explanation.what).about(about);
-        self.findings
-            .push(finding.advise(explanation.why, explanation.help));
+        self.error(code, about, explanation);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.severity = Severity::Warning;
+        }
     }
 
     /// Returns true if something can't work.

@@ -25,8 +25,12 @@ impl Set {
         }
     }
 
-    /// Returns true if the key has that value.
-    fn is_done(&self, now: Option<&Value>) -> bool {
+    /// Returns true if the key has that value in a document.
+    fn is_done(&self, document: &Value) -> bool {
+        let now = self
+            .at
+            .iter()
+            .try_fold(document, |value, key| value.get(key));
         match &self.value {
             Some(value) => now.and_then(Value::as_str) == Some(value),
             None => now.is_none(),
@@ -58,25 +62,18 @@ pub(super) fn check_strict(text: &str) -> Result<(), String> {
 pub(super) fn set(text: &str, sets: &[Set]) -> Result<Option<String>, String> {
     let (mark, text) = parted(text);
     let root = parse(text)?;
-    let mut expected = value_of(text)?;
+    let before = value_of(text)?;
     let top = root
         .object_value_or_create()
         .ok_or("it must hold an object")?;
+    let missing = sets.iter().filter(|set| !set.is_done(&before));
     let mut is_changed = false;
-    for set in sets {
-        let there = set
-            .at
-            .iter()
-            .try_fold(&expected, |value, key| value.get(key));
-        if set.is_done(there) {
-            continue;
-        }
+    for set in missing {
         is_changed = true;
         match &set.value {
             Some(value) => put_text(&top, &set.at, CstInputValue::String(value.clone()))?,
             None => drop(property(&top, &set.at).map(CstObjectProp::remove)),
         }
-        put(&mut expected, &set.at, set.value.as_deref());
     }
     if !is_changed {
         return Ok(None);
@@ -85,7 +82,13 @@ pub(super) fn set(text: &str, sets: &[Set]) -> Result<Option<String>, String> {
     if !after.ends_with('\n') && (text.is_empty() || text.ends_with('\n')) {
         after.push('\n');
     }
-    checked(&after, &expected)?;
+    let value = value_of(&after)?;
+    if !sets.iter().all(|set| set.is_done(&value)) {
+        return Err(
+            "it can't be edited, as where a key is there twice: take out the one too many, or put the two commands in by hand"
+                .to_owned(),
+        );
+    }
     Ok(Some(format!("{mark}{after}")))
 }
 
@@ -104,31 +107,6 @@ fn value_of(text: &str) -> Result<Value, String> {
         Value::Null => Value::Object(serde_json::Map::new()),
         value => value,
     })
-}
-
-/// Checks that a text means what it should.
-fn checked(text: &str, expected: &Value) -> Result<(), String> {
-    if value_of(text)? == *expected {
-        return Ok(());
-    }
-    Err(
-        "it can't be edited without changing something else, as where a key is there twice: take out the one too many, or put the two commands in by hand"
-            .to_owned(),
-    )
-}
-
-fn put(value: &mut Value, at: &[String], text: Option<&str>) {
-    let Some((key, above)) = at.split_last() else {
-        return;
-    };
-    let mut here = value;
-    for name in above {
-        here = &mut here[name.as_str()];
-    }
-    match (text, here.as_object_mut()) {
-        (None, Some(map)) => drop(map.remove(key)),
-        _ => here[key.as_str()] = Value::from(text),
-    }
 }
 
 /// Puts a value into the text, and makes the objects above it.
