@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -t -0 -h -V --output --null --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --sarif --junit --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --json --all --prune-history --version"
+            opts="-o -t -0 -h -V --output --null --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --json --all --prune-history --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -8,7 +8,7 @@ result\t''
 text\t''
 lines\t''
 host\t''"
-complete -c call_tool -l color -d 'When to use colours [default: auto]' -r -f -a "auto\t''
+complete -c call_tool -l color -d 'When to use colours' -r -f -a "auto\t''
 always\t''
 never\t''"
 complete -c call_tool -l id -d 'The call\'s id, for functionResponse.id' -r
@@ -39,8 +39,6 @@ complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does 
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
 complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
 complete -c call_tool -l fail-on-match -d 'Exit 1 if a search finds anything, 0 if not, 2 on failure'
-complete -c call_tool -l sarif -d 'Print what a search finds as SARIF 2.1.0, for CI'
-complete -c call_tool -l junit -d 'Print what a search finds as JUnit XML, for CI'
 complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -s h -l help -d 'Print help, about the tool where one is named'
 complete -c call_tool -l json -d 'With --history or --undo: print JSON lines'

@@ -51,7 +51,7 @@ _get_tools() {
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic markdown list table names" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "gemini openai openai-responses anthropic markdown list names" -- "${cur}"))
                     return 0
                     ;;
                 --color)

@@ -31,9 +31,8 @@ openai-responses\t''
 anthropic\t''
 markdown\t''
 list\t''
-table\t''
 names\t''"
-complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When to use colours [default: auto]' -r -f -a "auto\t''
+complete -c get_tools -n "__fish_get_tools_needs_command" -l color -d 'When to use colours' -r -f -a "auto\t''
 always\t''
 never\t''"
 complete -c get_tools -n "__fish_get_tools_needs_command" -l only -f -a "(__gemini_tools_list)" -d 'Only tools whose names match (globs, separated by commas)' -r
@@ -72,7 +71,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s y -l yes -
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l status -d 'Say whether the project is trusted, and why'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l list -d 'List the directories that were trusted here'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s h -l help -d 'Print help'
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'Which tools a model may call without a terminal' -r -f -a "read-only\t''
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'The tools that a model may call without a terminal' -r -f -a "read-only\t''
 all\t''
 none\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''

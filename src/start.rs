@@ -1,7 +1,11 @@
 //! The start of an executable: signals and access, before it does anything else.
 
+use gemini_tools_core::text::wrapped;
 use gemini_tools_core::version;
+use gemini_tools_process::output::width;
 use gemini_tools_process::own;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -22,6 +26,23 @@ pub fn serve(main: fn() -> u8) -> ExitCode {
     catch_unwind(AssertUnwindSafe(main))
         .unwrap_or(UNFORESEEN)
         .into()
+}
+
+/// Writes a message for a person to standard error; on a terminal it is wrapped between words.
+pub fn warn(message: &str) {
+    let mut stderr = std::io::stderr();
+    let message = if stderr.is_terminal() {
+        Cow::Owned(wrapped(message, width()))
+    } else {
+        Cow::Borrowed(message)
+    };
+    // If standard error is gone, there is no reader.
+    let _ = writeln!(stderr, "{message}");
+}
+
+/// Returns the length of a line of help, in characters.
+pub fn help_width() -> usize {
+    width().min(100)
 }
 
 /// Returns a message of the command-line parser with the program's name in the place of `error`.

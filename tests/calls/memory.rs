@@ -331,19 +331,19 @@ fn searches() -> Vec<Row> {
         row(
             "20,000 matches as SARIF",
             many_lines(),
-            |ws| search(ws, &json!({})).flags(&["--sarif"]),
+            |ws| search(ws, &json!({})).flags(&["--format=sarif"]),
             "2.1.0",
         ),
         row(
             "1,000,000 matches as SARIF",
             many_lines(),
-            |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--sarif"]),
+            |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--format=sarif"]),
             "Showing only the first ",
         ),
         row(
             "1,000,000 matches as JUnit",
             many_lines(),
-            |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--junit"]),
+            |ws| search(ws, &json!({"total_max_matches": 3_000_000})).flags(&["--format=junit"]),
             "Showing only the first ",
         ),
         row(

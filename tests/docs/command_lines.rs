@@ -4,8 +4,10 @@
 //! A new executable adds its `command.rs` here; a test fails until it does.
 
 #[path = "../../src/bin/call_tool/command.rs"]
+#[expect(dead_code, reason = "the command line alone is looked at")]
 mod call_tool;
 #[path = "../../src/bin/get_tools/command.rs"]
+#[expect(dead_code, reason = "the command line alone is looked at")]
 mod get_tools;
 #[path = "../../src/bin/run_agent/command.rs"]
 mod run_agent;
@@ -212,14 +214,13 @@ fn with_changes(shell: Shell, text: &str) -> String {
         Shell::Zsh => {
             let start = text.find("--undo=[").expect("the option");
             let (before, after) = text.split_at(start);
-            // No tool is named beside it.
-            let before = before.strip_suffix(')').expect("what it excludes");
             let end = "if [ \"$funcstack[1]\"";
             let function = format!(
                 "_call_tool_changes() {{\n    compadd -V changes -- ${{(f)\"$({CHANGES})\"}}\n}}\n\n"
             );
             let after = after.replacen("::PATH|ID:_default", "::ID:_call_tool_changes", 1);
-            format!("{before} : *){}", after.replacen(end, &format!("{function}{end}"), 1))
+            // No tool is named beside it.
+            format!("{before}(: *){}", after.replacen(end, &format!("{function}{end}"), 1))
         }
         _ => {
             let from = " -l undo ";

@@ -848,12 +848,9 @@ fn command_lines_that_make_no_sense_are_refused() {
         (&["--undo", "--since", "ten m"], "is not a span of time"),
         (&["--history", "--undo"], "cannot be used with"),
         (&["--history", "--batch"], "cannot be used with"),
-        (&["--undo", "--all"], "cannot be used with"),
         (&["--undo", "--prune-history"], "cannot be used with"),
-        (
-            &["--since", "10m", "read_file"],
-            "is for --history or --undo",
-        ),
+        (&["--undo", "--all"], "cannot be used with"),
+        (&["--since", "10m", "read_file"], "--history"),
         (&["--since", "10m"], "--history"),
     ] {
         let answer = ws.call_tool(args).run();

@@ -111,34 +111,39 @@ fn wrap_gives_what_a_request_has_and_filters_count_in_every_format() {
 }
 
 #[test]
-fn a_table_fits_the_terminal_at_every_width() {
+fn a_list_fits_the_terminal_at_every_width() {
     let ws = Workspace::new().home(
         ".gemini/tools/wide.toml",
         "description = \"世界 \u{1f30d} and a word that is aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa long.\"\n\
          command = [\"true\"]\n",
     );
-    let table = |columns: &str| {
-        let call = ws.get_tools(&["--format", "table"]);
+    let list = |columns: &str| {
+        let call = ws.get_tools(&["--format", "list"]);
         let call = call.env("COLUMNS", columns);
         success(call.changing_at_home(&[".gemini/tmp"]).run())
             .text()
             .to_owned()
     };
-    let wide = |c: char| if (c as u32) >= 0x1100 { 2 } else { 1 };
+    let wide = |c: char| {
+        if (c as u32) >= 0x1100 && c != '…' {
+            2
+        } else {
+            1
+        }
+    };
     for width in [10_usize, 24, 40, 60, 80, 120, 200] {
-        for line in table(&width.to_string()).lines() {
+        for line in list(&width.to_string()).lines() {
             let taken: usize = line.chars().map(wide).sum();
             assert!(taken <= width, "{width}: {line:?}");
         }
     }
-    let text = table("160");
+    let text = list("160");
     let head = text.lines().next().expect("a heading");
-    for column in ["TOOL", "KIND", "PARAMETERS", "WHAT IT DOES"] {
+    for column in ["TOOL", "KIND", "WHAT IT DOES"] {
         assert!(head.contains(column), "{head}");
     }
-    assert!(text.contains("pattern, case_sensitive?"), "{text}");
     // Without a width and without a terminal it is the usual one.
-    assert_eq!(table("no number"), table("80"));
+    assert_eq!(list("no number"), list("80"));
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn flags_without_meaning_are_refused_and_say_so() {
             ["names", "--pretty"],
             "--pretty does nothing with --format names",
         ),
-        (["table", "--wrap"], "--wrap"),
+        (["list", "--wrap"], "--wrap"),
         (["yaml", "--pretty"], "openai-responses"),
     ] {
         let answer = ws.get_tools(&["--format"]).flags(&args).run();

@@ -1,4 +1,4 @@
-//! What CI services read: `--fail-on-match`, `--sarif` and `--junit` of `call_tool`, and the checks of those formats.
+//! What CI services read: `--fail-on-match` and `--format` of `call_tool`, and the checks of those formats.
 
 use std::env;
 use std::ffi::OsStr;
@@ -141,23 +141,28 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
     for (arguments, status) in [
         (["pattern=(", "--fail-on-match"], 2),
         (["path=none", "--fail-on-match"], 2),
-        (["path=none", "--sarif"], 2),
-        (["pattern=(", "--sarif"], 2),
-        (["pattern=(", "--junit"], 2),
+        (["path=none", "--format=sarif"], 2),
+        (["pattern=(", "--format=sarif"], 2),
+        (["pattern=(", "--format=junit"], 2),
     ] {
         let answer = search(&ws, &arguments);
         assert_eq!(answer.status(), status, "{arguments:?}");
     }
     let sarif = search(
         &ws,
-        &["pattern=x", "path=none", "--sarif", "--fail-on-match"],
+        &[
+            "pattern=x",
+            "path=none",
+            "--format=sarif",
+            "--fail-on-match",
+        ],
     );
     assert_eq!(sarif.status(), 2, "1 would say that something was found");
     let document = sarif.json();
     check_sarif(&document);
     let invocation = &document["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
-    let junit = search(&ws, &["pattern=x", "path=none", "--junit"]);
+    let junit = search(&ws, &["pattern=x", "path=none", "--format=junit"]);
     check_junit(junit.text());
     junit.must_say(junit.text(), &["errors=\"1\"", "<error message="]);
 }
@@ -165,7 +170,7 @@ fn a_search_that_goes_wrong_keeps_its_own_status() {
 #[test]
 fn sarif_names_file_line_and_column_of_each_match() {
     let ws = project();
-    let answer = search(&ws, &["pattern=TODO", "--sarif"]);
+    let answer = search(&ws, &["pattern=TODO", "--format=sarif"]);
     assert_eq!(answer.status(), 0, "without --fail-on-match");
     let document = answer.json();
     check_sarif(&document);
@@ -191,17 +196,17 @@ fn sarif_names_file_line_and_column_of_each_match() {
         ]
     );
     // The engine for look-around knows columns too, and names of files alone have none.
-    let back = search(&ws, &["pattern=(?<=do )TODO", "--sarif"]).json();
+    let back = search(&ws, &["pattern=(?<=do )TODO", "--format=sarif"]).json();
     let region = &back["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
     assert_eq!(
         *region,
         json!({"startLine": 2, "startColumn": 9, "endColumn": 13})
     );
-    let names = search(&ws, &["pattern=TODO", "names_only:=true", "--sarif"]).json();
+    let names = search(&ws, &["pattern=TODO", "names_only:=true", "--format=sarif"]).json();
     check_sarif(&names);
     let place = &names["runs"][0]["results"][1]["locations"][0]["physicalLocation"];
     assert_eq!(*place, json!({"artifactLocation": {"uri": "src/c.rs"}}));
-    let none = search(&ws, &["pattern=FIXME", "--sarif", "--fail-on-match"]);
+    let none = search(&ws, &["pattern=FIXME", "--format=sarif", "--fail-on-match"]);
     assert_eq!(
         (
             none.status(),
@@ -227,7 +232,7 @@ fn a_check_has_a_rule_a_message_and_a_level_of_its_own() {
         document["runs"][0]["tool"]["driver"]["rules"],
         json!([{"id": "no-todo"}])
     );
-    let junit = check(&["error", "--junit", "--fail-on-match"]);
+    let junit = check(&["error", "--format=junit", "--fail-on-match"]);
     assert_eq!(junit.status(), 1);
     check_junit(junit.text());
     junit.must_say(
@@ -243,7 +248,7 @@ fn a_check_has_a_rule_a_message_and_a_level_of_its_own() {
     // Without a report there is nothing to say it in.
     let alone = search(&ws, &["pattern=TODO", "--rule-id", "x"]);
     assert_eq!(alone.status(), 2);
-    let both = search(&ws, &["pattern=TODO", "--sarif", "--format", "github"]);
+    let both = search(&ws, &["pattern=TODO", "--format=sarif", "--format=github"]);
     assert_eq!(both.status(), 2);
 }
 
@@ -280,7 +285,10 @@ fn matches_become_annotations_of_github() {
 #[test]
 fn sarif_says_that_not_everything_is_told() {
     let ws = Workspace::new().file("many", "x\n".repeat(30));
-    let answer = search(&ws, &["pattern=x", "total_max_matches:=20", "--sarif"]);
+    let answer = search(
+        &ws,
+        &["pattern=x", "total_max_matches:=20", "--format=sarif"],
+    );
     let document = answer.json();
     check_sarif(&document);
     let run = &document["runs"][0];
@@ -293,7 +301,7 @@ fn sarif_says_that_not_everything_is_told() {
 #[test]
 fn junit_is_well_formed_whatever_the_files_hold() {
     let ws = project().file("odd", "TODO \u{1}\u{1b}[2J ]]> &amp; '\"\n");
-    let answer = search(&ws, &["pattern=TODO", "--junit", "--fail-on-match"]);
+    let answer = search(&ws, &["pattern=TODO", "--format=junit", "--fail-on-match"]);
     assert_eq!(answer.status(), 1);
     check_junit(answer.text());
     answer.must_say(
@@ -305,7 +313,7 @@ fn junit_is_well_formed_whatever_the_files_hold() {
             "classname=\"src/a b.rs\"",
         ],
     );
-    let none = search(&ws, &["pattern=FIXME", "--junit", "--fail-on-match"]);
+    let none = search(&ws, &["pattern=FIXME", "--format=junit", "--fail-on-match"]);
     assert_eq!(none.status(), 0);
     check_junit(none.text());
     none.must_say(none.text(), &["tests=\"1\" failures=\"0\""]);
@@ -323,7 +331,7 @@ fn structured_results_name_the_places_too() {
 #[test]
 fn tools_that_find_nothing_are_refused_and_do_nothing() {
     let ws = project();
-    for flag in ["--fail-on-match", "--sarif", "--junit"] {
+    for flag in ["--fail-on-match", "--format=sarif", "--format=junit"] {
         for arguments in [
             &["read_file", "absolute_path=src/c.rs", flag][..],
             &["write_file", "file_path=new", "content=x", flag],
@@ -340,9 +348,9 @@ fn tools_that_find_nothing_are_refused_and_do_nothing() {
         "{message}"
     );
     for flags in [
-        ["--sarif", "--junit"],
-        ["--sarif", "--stream"],
-        ["--junit", "--explain"],
+        ["--format=sarif", "--format=junit"],
+        ["--format=sarif", "--stream"],
+        ["--format=junit", "--explain"],
     ] {
         let answer = search(&ws, &[&["pattern=x"][..], &flags].concat());
         assert_eq!(answer.status(), 2, "{flags:?}");
@@ -421,7 +429,10 @@ fn a_job_fails_where_something_is_found_and_where_nobody_could_look() {
     let wrong = told.replace("TODO", "(TODO");
     assert_eq!(job(&ws, &wrong).text(), "unknown\n");
     // The document is there for the step after, whatever the status.
-    for (format, has) in [("--sarif", "src/a%20b.rs"), ("--junit", "failures=\"2\"")] {
+    for (format, has) in [
+        ("--format=sarif", "src/a%20b.rs"),
+        ("--format=junit", "failures=\"2\""),
+    ] {
         let script =
             format!("{TODO} {format} > report || status=$?; echo ${{status:-0}}; cat report");
         let answer = job(&ws, &script);
@@ -429,12 +440,15 @@ fn a_job_fails_where_something_is_found_and_where_nobody_could_look() {
         answer.must_say(answer.text(), &[has]);
         let (_, report) = answer.text().split_once('\n').expect("a report");
         match format {
-            "--sarif" => check_sarif(&serde_json::from_str(report).expect("JSON")),
+            "--format=sarif" => check_sarif(&serde_json::from_str(report).expect("JSON")),
             _ => check_junit(report),
         }
     }
     // In a pipeline the last command's status is the pipeline's: sh has no pipefail.
-    let piped = job(&ws, &format!("{TODO} --sarif | cat > report; echo $?"));
+    let piped = job(
+        &ws,
+        &format!("{TODO} --format sarif | cat > report; echo $?"),
+    );
     assert_eq!(piped.text(), "0\n");
 }
 
@@ -477,7 +491,7 @@ fn planted_secrets_are_found_and_what_looks_like_one_passes() {
 #[test]
 fn a_match_in_a_binary_file_is_one_for_ci() {
     let ws = Workspace::new().file("data.bin", "\0\u{1}TODO\n");
-    let answer = search(&ws, &["pattern=TODO", "--fail-on-match", "--sarif"]);
+    let answer = search(&ws, &["pattern=TODO", "--fail-on-match", "--format=sarif"]);
     assert_eq!(answer.status(), 1);
     let document = answer.json();
     check_sarif(&document);

@@ -10,7 +10,7 @@ use gemini_tools_core::tool::{
     Cancellation, Display, ErrorKind, Interruption, LlmContent, Location, ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
-use gemini_tools_process::line_client::{LineClient, Reply, TICK};
+use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
 use gemini_tools_process::program_run::MAX_STREAM_BYTES;
 use rustix::process::Signal;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(super) struct BatchClient {
 #[serde(transparent)]
 struct BatchLine(Value);
 
-impl Reply for BatchLine {
+impl LineReply for BatchLine {
     type Notes = ();
 
     fn answers(&self) -> Option<(u64, bool)> {

@@ -6,7 +6,7 @@ use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Display, Interruption, ResultError};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ pub(super) fn discover(
     let program = OsStr::new(&words[0]);
     let ended = run(program, &words[1..], environment, "", limit, cancel)?;
     let failure = match ended.ending {
-        Ok(Ending::Code(0)) => None,
+        Ok(ProcessEnd::Code(0)) => None,
         Ok(ending) => Some(ending.to_string()),
         Err(StopReason::OutOfTime | StopReason::Idle) => {
             Some(format!("it took more than {limit:?}"))

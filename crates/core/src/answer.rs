@@ -8,10 +8,11 @@ use crate::colours::{self, Look};
 use crate::message::{Content, FunctionResponse, Part};
 use crate::text::{harmless_lines, line_name};
 use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -132,21 +133,15 @@ impl Answer<'_> {
                 result.odd_names.keep_within(text.len());
             }
             LlmContent::Part(part) => {
-                if let Some(text) = &mut part.text {
-                    limit_text(text, limit, keep);
-                }
+                let text = part.text.iter_mut();
+                text.for_each(|text| limit_text(text, limit, keep));
             }
             LlmContent::List(list) => {
-                for item in list {
-                    match item {
-                        PartOrText::Text(text) => limit_text(text, limit, keep),
-                        PartOrText::Part(part) => {
-                            if let Some(text) = &mut part.text {
-                                limit_text(text, limit, keep);
-                            }
-                        }
-                    }
-                }
+                let texts = list.iter_mut().filter_map(|item| match item {
+                    PartOrText::Text(text) => Some(text),
+                    PartOrText::Part(part) => part.text.as_mut(),
+                });
+                texts.for_each(|text| limit_text(text, limit, keep));
             }
         }
     }
@@ -178,16 +173,22 @@ impl Answer<'_> {
             return to_line(&value);
         };
         document.extend(more);
-        match &self.outcome {
-            Ok(ToolResult {
-                locations: Some(locations),
-                ..
-            }) if form == Form::Result => to_line(&Located {
-                document,
-                locations,
-            }),
-            _ => to_line(&value),
-        }
+        let locations = self
+            .outcome
+            .as_ref()
+            .ok()
+            .and_then(|r| r.locations.as_deref());
+        let (Form::Result, Some(locations)) = (form, locations) else {
+            return to_line(&value);
+        };
+        let Some(Value::Object(data)) = document.remove("data") else {
+            return to_line(&value);
+        };
+        let data = DataWithPlaces {
+            data: &data,
+            locations,
+        };
+        to_line(&ResultWithPlaces { data, document })
     }
 
     /// The text for a person or a pipe. A name in it breaks no line and commands no terminal; as
@@ -224,11 +225,8 @@ impl Answer<'_> {
                 Some(text) => text.clone(),
                 None if self.is_diff() => lines_of(result),
                 None => match &result.llm_content {
-                    LlmContent::Text(text) => result.odd_names.shown_in(text).into_owned(),
-                    LlmContent::Part(part) => host_text(std::slice::from_ref(&**part)),
-                    LlmContent::List(list) => {
-                        host_text(&list.iter().map(to_part).collect::<Vec<_>>())
-                    }
+                    LlmContent::Text(text) => result.odd_names.replace_in(text).into_owned(),
+                    content => host_text(&parts_of(content)),
                 },
             },
             (None, Err(e)) => e.to_string(),
@@ -259,11 +257,7 @@ impl Answer<'_> {
         else {
             return Vec::new();
         };
-        let mut parts = match llm_content {
-            LlmContent::Text(text) => vec![Part::text(text.clone())],
-            LlmContent::Part(part) => vec![(**part).clone()],
-            LlmContent::List(list) => list.iter().map(to_part).collect(),
-        };
+        let mut parts = parts_of(llm_content);
         parts.retain(|part| part.text.as_ref().is_none_or(|text| !text.is_empty()));
         parts
     }
@@ -280,7 +274,7 @@ impl Answer<'_> {
             (&result.llm_content, self.is_diff(), &result.text_for_people)
         {
             let looks = if has_colours { &*result.looks } else { &[] };
-            let mut text = result.odd_names.shown_on_terminal(text, looks);
+            let mut text = result.odd_names.terminal_text(text, looks);
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -327,37 +321,9 @@ impl Answer<'_> {
         };
         let mut out = String::new();
         for place in places.iter() {
-            let path = root.join(std::ffi::OsStr::from_bytes(&place.file));
+            let path = root.join(OsStr::from_bytes(&place.file));
             let path = path.strip_prefix(directory).unwrap_or(&path);
-            let mut name = line_name(path.as_os_str().as_bytes());
-            if name.is_empty() {
-                name = ".".into();
-            }
-            // Joining and taking apart lose it.
-            if place.file.ends_with(b"/") && !name.ends_with('/') {
-                name.to_mut().push('/');
-            }
-            let push = |out: &mut String, text: &str, look: Look| {
-                if has_colours {
-                    look.push(out, text);
-                } else {
-                    out.push_str(text);
-                }
-            };
-            push(&mut out, &name, Look::Path);
-            for number in [place.line, place.column].into_iter().flatten() {
-                out.push(':');
-                push(&mut out, &number.to_string(), Look::LineNumber);
-            }
-            if let Some(text) = &place.text {
-                out.push(':');
-                if is_terminal {
-                    out.push_str(&harmless_lines(text));
-                } else {
-                    out.push_str(text);
-                }
-            }
-            out.push('\n');
+            push_place(&mut out, path, place, is_terminal, has_colours);
         }
         out
     }
@@ -368,7 +334,7 @@ impl Answer<'_> {
         let mut paths = Vec::new();
         let mut seen = HashSet::new();
         for place in places(self.outcome.as_ref().ok()?)?.iter() {
-            let path = root.join(std::ffi::OsStr::from_bytes(&place.file));
+            let path = root.join(OsStr::from_bytes(&place.file));
             let path = path.strip_prefix(directory).unwrap_or(&path);
             let name = match path.as_os_str().as_bytes() {
                 b"" => b".",
@@ -421,11 +387,7 @@ impl Answer<'_> {
         };
         let (texts, media) = match &result.llm_content {
             LlmContent::Text(text) => return (json!({ "output": text }), Vec::new()),
-            LlmContent::Part(part) => split(std::slice::from_ref(&**part)),
-            LlmContent::List(list) => {
-                let parts: Vec<Part> = list.iter().map(to_part).collect();
-                split(&parts)
-            }
+            content => split(parts_of(content)),
         };
         let output = match (texts.is_empty(), media.first()) {
             (false, _) => texts.join("\n"),
@@ -490,13 +452,52 @@ impl Answer<'_> {
     }
 }
 
+/// Appends the line of a place that has this path.
+fn push_place(
+    out: &mut String,
+    path: &Path,
+    place: &FoundPlace,
+    is_terminal: bool,
+    has_colours: bool,
+) {
+    let mut name = line_name(path.as_os_str().as_bytes());
+    if name.is_empty() {
+        name = ".".into();
+    }
+    // Joining and taking apart lose it.
+    if place.file.ends_with(b"/") && !name.ends_with('/') {
+        name.to_mut().push('/');
+    }
+    let push = |out: &mut String, text: &str, look: Look| {
+        if has_colours {
+            look.push(out, text);
+        } else {
+            out.push_str(text);
+        }
+    };
+    push(out, &name, Look::Path);
+    for number in [place.line, place.column].into_iter().flatten() {
+        out.push(':');
+        push(out, &number.to_string(), Look::LineNumber);
+    }
+    if let Some(text) = &place.text {
+        out.push(':');
+        if is_terminal {
+            out.push_str(&harmless_lines(text));
+        } else {
+            out.push_str(text);
+        }
+    }
+    out.push('\n');
+}
+
 /// The text of a success with the diff of an edit.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
             let content = text_of(&result.llm_content);
             let is_in_it = content.contains(diff.file_diff.trim_end());
-            let content = result.odd_names.shown_in(&content);
+            let content = result.odd_names.replace_in(&content);
             // Some answers show the diff to a model as well.
             if is_in_it {
                 content.into_owned()
@@ -504,7 +505,7 @@ fn lines_of(result: &ToolResult) -> String {
                 format!("{content}\n{}", diff.file_diff)
             }
         }
-        (LlmContent::Text(text), _) => result.odd_names.shown_in(text).into_owned(),
+        (LlmContent::Text(text), _) => result.odd_names.replace_in(text).into_owned(),
         (content, _) => text_of(content),
     }
 }
@@ -587,18 +588,20 @@ fn to_part(item: &PartOrText) -> Part {
     }
 }
 
-/// The texts and the media of some parts.
-fn split(parts: &[Part]) -> (Vec<String>, Vec<Part>) {
-    let mut texts = Vec::new();
-    let mut media = Vec::new();
-    for part in parts {
-        match &part.text {
-            Some(text) if text.is_empty() => {}
-            Some(text) => texts.push(text.clone()),
-            None => media.push(part.clone()),
-        }
+/// Returns the content as parts.
+fn parts_of(content: &LlmContent) -> Vec<Part> {
+    match content {
+        LlmContent::Text(text) => vec![Part::text(text.clone())],
+        LlmContent::Part(part) => vec![(**part).clone()],
+        LlmContent::List(list) => list.iter().map(to_part).collect(),
     }
-    (texts, media)
+}
+
+/// Returns the texts and the media of some parts.
+fn split(parts: Vec<Part>) -> (Vec<String>, Vec<Part>) {
+    let (texts, media): (Vec<Part>, _) = parts.into_iter().partition(|part| part.text.is_some());
+    let texts = texts.into_iter().filter_map(|part| part.text);
+    (texts.filter(|text| !text.is_empty()).collect(), media)
 }
 
 /// Returns the texts of some parts, with a line in the place of each that is media.
@@ -702,41 +705,20 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A result with the places that were found among its data, in the order of keys.
-struct Located<'a> {
+/// A whole result whose data have the places that were found: values of JSON would take ten times
+/// as much memory.
+#[derive(Serialize)]
+struct ResultWithPlaces<'a> {
+    data: DataWithPlaces<'a>,
+    #[serde(flatten)]
     document: &'a Map<String, Value>,
-    locations: &'a [FoundPlace],
 }
 
-impl Serialize for Located<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Data<'a>(&'a Map<String, Value>, &'a [FoundPlace]);
-        impl Serialize for Data<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                const KEY: &str = "locations";
-                let (before, after) = (..KEY.to_owned(), KEY.to_owned()..);
-                let mut map = serializer.serialize_map(None)?;
-                for (key, value) in self.0.iter().filter(|(key, _)| before.contains(*key)) {
-                    map.serialize_entry(key, value)?;
-                }
-                map.serialize_entry(KEY, self.1)?;
-                for (key, value) in self.0.iter().filter(|(key, _)| after.contains(*key)) {
-                    map.serialize_entry(key, value)?;
-                }
-                map.end()
-            }
-        }
-        let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.document {
-            match value {
-                Value::Object(data) if key == "data" => {
-                    map.serialize_entry(key, &Data(data, self.locations))?;
-                }
-                other => map.serialize_entry(key, other)?,
-            }
-        }
-        map.end()
-    }
+#[derive(Serialize)]
+struct DataWithPlaces<'a> {
+    #[serde(flatten)]
+    data: &'a Map<String, Value>,
+    locations: &'a [FoundPlace],
 }
 
 /// Serializes a value as a line of JSON.

@@ -210,7 +210,7 @@ impl Diagnostic {
 
     /// Says which MCP server it is about.
     #[must_use]
-    pub fn of_server(self, server: &str) -> Self {
+    pub fn about_server(self, server: &str) -> Self {
         self.about(Origin::Server(server.to_owned()))
     }
 

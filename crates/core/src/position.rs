@@ -51,7 +51,7 @@ pub struct LineIndex<'a> {
 
 impl<'a> LineIndex<'a> {
     /// Looks for the lines of a text.
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let counts = text.as_bytes().chunks(BLOCK_BYTES).scan(0, |count, block| {
             let before = *count;
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn columns_are_counted_in_characters() {
         let text = "ab\nüx\n";
-        let lines = LineIndex::of(text);
+        let lines = LineIndex::new(text);
         let x = text.find('x').expect("there");
         assert_eq!(lines.position(x), Position::new(2, 2));
         assert_eq!(lines.position(0), Position::START);
@@ -272,13 +272,13 @@ mod tests {
             "😀 ".repeat(1000),
             "y".repeat(512)
         );
-        let lines = LineIndex::of(&text);
+        let lines = LineIndex::new(&text);
         for (at, _) in text.char_indices() {
             let line = text[..at].matches('\n').count() + 1;
             let column = text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
             assert_eq!(lines.position(at), Position::new(line, column), "{at}");
         }
         assert_eq!(lines.position(text.len()), Position::new(2, 2514));
-        assert_eq!(LineIndex::of("").position(0), Position::START);
+        assert_eq!(LineIndex::new("").position(0), Position::START);
     }
 }

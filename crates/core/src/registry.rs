@@ -261,11 +261,12 @@ impl ToolRegistry {
     ///
     /// What the tool gives; `execution_failed` where tail calls don't come to an end.
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.execute_judged(name, args, cx, |_, _| Ok(Judged::default()))
+        self.execute_judged(name, args, cx, |_, _| Ok(None))
     }
 
-    /// [`ToolRegistry::execute`], where `judge` is asked about each call before it is made, tail
-    /// calls too.
+    /// Makes a call as [`ToolRegistry::execute`] does, but asks `judge` about it before it is made, and about each tail
+    /// call. `judge` may return the line of shell that it has judged, which runs in the place of the one that was given:
+    /// the same commands, written so that bash can read them in one way only.
     ///
     /// # Errors
     ///
@@ -275,14 +276,13 @@ impl ToolRegistry {
         name: &str,
         args: Value,
         cx: &Context,
-        mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Judged, ToolError>,
+        mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
     ) -> Result<ToolResult, ToolError> {
         let mut name = name.to_owned();
         let mut args = args;
         for _ in 0..=MAX_TAIL_CALLS {
             let tool = self.require(&name)?;
-            let judged = judge(tool, &mut args)?;
-            let own = judged.line.map(|line| cx.with_line(line));
+            let own = judge(tool, &mut args)?.map(|line| cx.with_line(line));
             let cx = own.as_ref().unwrap_or(cx);
             let mut result = crate::tool::validate_build_execute(tool, args, cx)?;
             let Some(next) = result.tail_tool_call_request.take() else {
@@ -299,14 +299,6 @@ impl ToolRegistry {
             ),
         ))
     }
-}
-
-/// A judge's verdict on a call that may run.
-#[derive(Debug, Clone, Default)]
-pub struct Judged {
-    /// The line of shell that was judged, where it is to run in the place of the one that was
-    /// given: the same commands, written so that bash can read them in one way only.
-    pub line: Option<String>,
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {

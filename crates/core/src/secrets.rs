@@ -108,7 +108,7 @@ impl Secrets {
     }
 
     /// Collects the secrets of this process's environment.
-    pub fn of_environment() -> Self {
+    pub fn from_environment() -> Self {
         let text = |word: std::ffi::OsString| word.into_string().ok();
         Self::among(
             std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))),

@@ -122,25 +122,6 @@ pub fn harmless_lines(text: &str) -> String {
     out
 }
 
-/// Returns a document of JSON for a terminal: everything that would command it or deceive is
-/// escaped, which changes no value.
-pub fn json_for_terminal(json: &str) -> Cow<'_, str> {
-    let is_odd = |c: char, deceives: bool| deceives && !c.is_ascii_control() || c == '\u{7f}';
-    if !with_deceptive(json).any(|(c, deceives)| is_odd(c, deceives)) {
-        return json.into();
-    }
-    let mut out = String::with_capacity(json.len() + 16);
-    for (c, deceives) in with_deceptive(json) {
-        if is_odd(c, deceives) {
-            let units = c.encode_utf16(&mut [0; 2]).to_vec();
-            out.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
-        }
-    }
-    out.into()
-}
-
 /// [`show_name`] of a path.
 pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
@@ -219,37 +200,6 @@ pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
         }
         Some((c, deceives))
     })
-}
-
-/// The beginning of what a program printed, on one line.
-pub fn excerpt(bytes: &[u8]) -> String {
-    /// A user learns nothing from more.
-    const MAX_CHARS: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    let text = without_controls(text.trim()).replace('\n', " ⏎ ");
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
-}
-
-/// A text from elsewhere without what would command a terminal.
-pub fn without_controls(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            // Colours and the like end with a letter.
-            '\x1b' if chars.next_if_eq(&'[').is_some() => {
-                while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {}
-                chars.next();
-            }
-            '\r' if chars.peek() == Some(&'\n') => {}
-            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Returns a number with its noun: `1 file`, `2 files`, `2 entries`, `2 matches`.
@@ -372,8 +322,7 @@ fn base_letter(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::{
-        is_deceptive, json_for_terminal, line_name, path_from_argument, shortened, show_name,
-        visible, wrapped,
+        is_deceptive, line_name, path_from_argument, shortened, show_name, visible, wrapped,
     };
     use std::os::unix::ffi::OsStrExt;
 
@@ -415,17 +364,6 @@ mod tests {
             assert_eq!(line_name(name), shown);
             assert_eq!(path_from_argument(shown).as_os_str().as_bytes(), name);
         }
-    }
-
-    #[test]
-    fn json_means_the_same_on_a_terminal() {
-        let value = serde_json::json!({"a\u{202e}": "\u{1b}\u{7f}\u{9b}\u{e0041}é"});
-        let json = value.to_string();
-        let shown = json_for_terminal(&json);
-        assert!(!shown.chars().any(super::is_deceptive), "{shown}");
-        let read: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
-        assert_eq!(read, value);
-        assert_eq!(json_for_terminal("{\"a\": 1}\n"), "{\"a\": 1}\n");
     }
 
     #[test]

@@ -10,15 +10,15 @@ use super::words::Bindings;
 use super::{env, pair};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::text::without_controls;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LiveOutput, Location,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, OutputUpdate,
     ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_process::capture::{Capture, Captured};
+use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::CommandOutcome;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::kept_answers;
+use gemini_tools_process::terminal::plain_text;
 use gemini_tools_shell::analyse;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
@@ -247,9 +247,9 @@ impl Call {
         let name = self.name();
         let captured = streams.finish_text();
         let errors = streams.errors.text();
-        let printed = |captured: Option<&Captured>| match captured {
+        let printed = |captured: Option<&CapturedOutput>| match captured {
             Some(captured) => captured.text.clone(),
-            None => without_controls(String::from_utf8_lossy(&streams.whole).trim()),
+            None => plain_text(&streams.whole).trim().to_owned(),
         };
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
             let output = captured.map(|c| c.text).unwrap_or_default();
@@ -258,12 +258,12 @@ impl Call {
         }
         let ending = ending_of(end);
         let with_code = |result: ToolResult| match ending {
-            Some(Ending::Code(code)) => result.with_data("exitCode", code),
-            Some(Ending::Signal(signal)) => result.with_data("signal", signal),
+            Some(ProcessEnd::Code(code)) => result.with_data("exitCode", code),
+            Some(ProcessEnd::Signal(signal)) => result.with_data("signal", signal),
             None => result,
         };
         let codes = &self.manifest.success;
-        if !matches!(ending, Some(Ending::Code(code)) if codes.contains(&code)) {
+        if !matches!(ending, Some(ProcessEnd::Code(code)) if codes.contains(&code)) {
             if self.manifest.output == Output::ToolResult
                 && let Ok(result) = output::tool_result(&streams.whole)
                 && result.error.is_some()
@@ -297,7 +297,7 @@ impl Call {
 
 /// Returns the result of a program that prints text; if it prints none, of its standard error, where
 /// many programs tell people what others print.
-fn text_result(captured: Captured, errors: String) -> ToolResult {
+fn text_result(captured: CapturedOutput, errors: String) -> ToolResult {
     let text = match captured.text {
         text if text.is_empty() => errors,
         text => text,
@@ -369,7 +369,7 @@ impl ToolInvocation for Call {
             running: &self.manifest.running,
             tool_env: &self.tool_env,
         };
-        let show = |text| cx.update_output(LiveOutput::Text(text));
+        let show = |text| cx.update_output(OutputUpdate::Text(text));
         let end = program.run(&mut streams, cx, &show)?;
         self.report(streams, end)
     }

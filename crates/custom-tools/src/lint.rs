@@ -283,7 +283,7 @@ impl Lint {
     /// Takes a tool of an MCP server, which counts less than all that were taken before.
     pub fn take_tool_of_server(&mut self, name: &str, server: &str) {
         let owner = format!("the MCP server {server}");
-        self.claim(name, owner, |finding| finding.of_server(server));
+        self.claim(name, owner, |finding| finding.about_server(server));
     }
 
     /// Takes a name, or tells who has it; `place` says where the tool comes from.

@@ -9,7 +9,6 @@ use gemini_tools_core::tool::{
     Display, ErrorKind, LlmContent, PartOrText, ResultError, TailToolCallRequest, ToolResult,
 };
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// A whole result, as the tools API has it.
@@ -213,22 +212,15 @@ fn from_data_url(url: &str) -> Option<Blob> {
 
 /// Reads a display; its keys say which it is, so that an error is about that one.
 fn read_display(display: Value) -> Result<Display, String> {
-    fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-        let wrong = |e| format!("\"returnDisplay\" can't be used: {e}.");
-        json::from_value(value).map_err(wrong)
-    }
-    let has = |key: &str| display.get(key).is_some();
-    match &display {
-        Value::String(text) => Ok(Display::Markdown(text.clone())),
-        Value::Array(_) => read(display).map(Display::Ansi),
-        _ if has("fileDiff") => read(display).map(|diff| Display::FileDiff(Box::new(diff))),
-        _ if has("todos") => read(display).map(Display::Todos),
-        _ if has("agentName") => read(display).map(Display::Subagent),
-        _ => Err(
-            "\"returnDisplay\" must be a text (markdown), lines of a terminal ([[{\"text\": \"…\"}]]), or \
-             an object with \"fileDiff\", \"todos\" or \"agentName\"."
-                .to_owned(),
-        ),
+    match display {
+        Value::String(text) => Ok(Display::Markdown(text)),
+        display if display.get("fileDiff").is_some() => {
+            let wrong = |e| format!("\"returnDisplay\" can't be used: {e}.");
+            let diff = json::from_value(display).map_err(wrong)?;
+            Ok(Display::FileDiff(Box::new(diff)))
+        }
+        Value::Array(_) | Value::Object(_) => Ok(Display::Other(display)),
+        _ => Err("\"returnDisplay\" must be a text (markdown), an object or a list.".to_owned()),
     }
 }
 
@@ -294,7 +286,7 @@ mod tests {
                 "expected one of `text`, `image`",
             ),
             (
-                j!({"llmContent": "a", "returnDisplay": [["plain"]]}),
+                j!({"llmContent": "a", "returnDisplay": {"fileDiff": 1}}),
                 "\"returnDisplay\" can't be used",
             ),
             (
@@ -328,15 +320,14 @@ mod tests {
             let result = tool_result(whole.to_string().as_bytes()).expect("a result");
             result.return_display
         };
-        let ansi = display(j!([[{"text": "red", "fg": "#ff0000"}], []]));
-        assert!(matches!(ansi, Display::Ansi(lines) if lines[0][0].text == "red"));
-        let activity = j!([{"type": "thought", "content": "hm", "status": "running"}]);
-        let agent = display(j!({"agentName": "a", "recentActivity": activity}));
-        assert!(matches!(agent, Display::Subagent(_)));
         let diff = display(j!({"fileDiff": "d", "fileName": "f"}));
         assert!(matches!(diff, Display::FileDiff(_)));
-        let todos = display(j!({"todos": [{"description": "d", "status": "pending"}]}));
-        assert!(matches!(todos, Display::Todos(_)));
+        for other in [
+            j!({"todos": [{"description": "d"}]}),
+            j!([[{"text": "red"}]]),
+        ] {
+            assert_eq!(display(other.clone()), Display::Other(other));
+        }
     }
 
     #[test]

@@ -15,13 +15,14 @@ use crate::declarations::{self as declaration, Names};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::message::FunctionResponse;
-use gemini_tools_core::text::{excerpt, hex};
+use gemini_tools_core::text::hex;
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location, PartOrText,
     ResultError, ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_process::command::CommandOutcome;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
+use gemini_tools_process::terminal::excerpt;
 use gemini_tools_workspace::stamp::Stamp;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde::{Deserialize, Serialize};
@@ -216,7 +217,7 @@ fn declarations(
     if let Some(e) = interrupted(name, end, &running) {
         return Err(format!("{}{stderr}", e.message));
     }
-    if let Some(ending) = ending_of(end).filter(|ending| *ending != Ending::Code(0)) {
+    if let Some(ending) = ending_of(end).filter(|ending| *ending != ProcessEnd::Code(0)) {
         return Err(format!("{name} failed with {ending}.{stderr}"));
     }
     if printed.whole.len() > MAX_DECLARATION_BYTES {
@@ -386,7 +387,7 @@ impl ToolInvocation for Call {
         let ending = ending_of(end);
         // A warning there makes a failure of a success for Gemini CLI: the commonest fault of
         // pairs, from which these are to be kept.
-        let stderr = if ending == Some(Ending::Code(0)) {
+        let stderr = if ending == Some(ProcessEnd::Code(0)) {
             &[]
         } else {
             streams.errors.raw()

@@ -21,7 +21,7 @@ impl<'a> Source<'a> {
 
     /// Returns the place in the file of a byte of its TOML.
     pub(super) fn position(&self, toml: &str, at: usize) -> Position {
-        self.outside(LineIndex::of(toml).position(at))
+        self.outside(LineIndex::new(toml).position(at))
     }
 
     /// Returns the place in the file of one in its TOML.
@@ -64,7 +64,7 @@ pub(super) fn put(
         _ => String::new(),
     };
     let top = DeTable::parse(&toml).ok();
-    let top = top.map(|top| table(&LineIndex::of(&toml), Position::START, top.get_ref()));
+    let top = top.map(|top| table(&LineIndex::new(&toml), Position::START, top.get_ref()));
     for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
         let key = key.unwrap_or(&finding.place.key);
         let found = top.as_ref().and_then(|top| find(top, key));

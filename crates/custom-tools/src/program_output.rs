@@ -3,7 +3,7 @@
 
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::tool::ResultError;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::signal_name;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub struct ProgramOutput<'a> {
     /// Standard error.
     pub stderr: &'a [u8],
     /// `None` where it was not started.
-    pub ending: Option<Ending>,
+    pub ending: Option<ProcessEnd>,
 }
 
 /// The meaning of a program's output.
@@ -32,7 +32,7 @@ pub enum ParsedOutput {
 /// Parses the output of a program that has ended.
 pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(ended.stdout);
-    let is_success = ended.ending == Some(Ending::Code(0)) && ended.stderr.is_empty();
+    let is_success = ended.ending == Some(ProcessEnd::Code(0)) && ended.stderr.is_empty();
     match unwrap(&stdout) {
         Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
             ParsedOutput::Answer(Box::new(answer))
@@ -94,8 +94,8 @@ fn five_lines(ended: ProgramOutput<'_>, error: &str) -> String {
     };
     let none = || "(none)".to_owned();
     let (code, signal) = match ended.ending {
-        Some(Ending::Code(code)) => (code.to_string(), none()),
-        Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+        Some(ProcessEnd::Code(code)) => (code.to_string(), none()),
+        Some(ProcessEnd::Signal(signal)) => (none(), signal_name(signal)),
         None => (none(), none()),
     };
     format!(

@@ -5,13 +5,14 @@ use super::manifest::RunSettings;
 use super::owner_of;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use gemini_tools_process::capture::{Capture, Captured};
+use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
 };
-use gemini_tools_process::ending::{Ending, GRACE};
+use gemini_tools_process::ending::{GRACE, ProcessEnd};
 use gemini_tools_process::sandbox::Sandbox;
 use gemini_tools_process::sandbox_error;
+use gemini_tools_process::terminal::plain_text;
 use gemini_tools_settings::trust::Trust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
@@ -185,15 +186,15 @@ impl Tail {
     /// Returns the end as text, beginning with a whole line if some of it is left out.
     pub(super) fn text(&self) -> String {
         let from = self.kept.len().saturating_sub(TAIL_BYTES);
-        let text = String::from_utf8_lossy(&self.kept[from..]);
+        let text = plain_text(&self.kept[from..]);
         let text = if self.bytes as usize > TAIL_BYTES {
             let from = text.find('\n').map_or(0, |at| at + 1);
             let left = self.bytes as usize - (text.len() - from);
             format!("[… {left} bytes before are left out]\n{}", &text[from..])
         } else {
-            text.into_owned()
+            text
         };
-        gemini_tools_core::text::without_controls(text.trim_end())
+        text.trim_end().to_owned()
     }
 }
 
@@ -232,7 +233,7 @@ impl<'a> Streams<'a> {
     }
 
     /// Takes the text, if one was wanted.
-    pub(super) fn finish_text(&mut self) -> Option<Captured> {
+    pub(super) fn finish_text(&mut self) -> Option<CapturedOutput> {
         self.text.take().map(Capture::finish)
     }
 }
@@ -273,9 +274,7 @@ impl OutputSink for Streams<'_> {
             .and_then(Capture::take_live)
             .unwrap_or_default();
         let errors = std::mem::take(live);
-        text.push_str(&gemini_tools_core::text::without_controls(
-            &String::from_utf8_lossy(&errors),
-        ));
+        text.push_str(&plain_text(&errors));
         (!text.is_empty()).then_some(text)
     }
 }
@@ -313,7 +312,7 @@ pub(super) fn interrupted(
 }
 
 /// Returns the way in which a program ended; `None` if it was ended.
-pub(super) fn ending_of(end: CommandOutcome) -> Option<Ending> {
+pub(super) fn ending_of(end: CommandOutcome) -> Option<ProcessEnd> {
     match end {
         CommandOutcome::Done { ending, .. } => Some(ending),
         CommandOutcome::Ended { .. } | CommandOutcome::Background => None,

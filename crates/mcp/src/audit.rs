@@ -74,7 +74,7 @@ impl Mcp {
         tools: &mut Vec<(String, &'a str)>,
     ) {
         let server = &self.servers[at];
-        let mut say = |finding: Diagnostic| findings.push(finding.of_server(&server.name));
+        let mut say = |finding: Diagnostic| findings.push(finding.about_server(&server.name));
         if let Some(reason) = failure {
             let message = format!("It has no tools: {reason}.");
             let help = format!("See {}.", server.entry());

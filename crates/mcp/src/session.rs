@@ -31,7 +31,7 @@ use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, Tool, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, Tool, ToolError};
 use gemini_tools_policy::{PolicyCall, ServerTool};
 use gemini_tools_process::network::link::{Failure, Link, Question};
 use gemini_tools_process::network::wire::{FailureKind, Wanted};
@@ -563,7 +563,7 @@ impl Mcp {
         let _waiting = cx.cancel.wait_for_others();
         self.link
             .ask(&question, &cancel, &|text| {
-                cx.update_output(LiveOutput::Text(text.to_owned()));
+                cx.update_output(OutputUpdate::Text(text.to_owned()));
             })
             .map_err(|failure| {
                 let may_have_run = is_call && failure.why == FailureKind::Gone;

@@ -67,7 +67,7 @@ impl std::fmt::Debug for Capture<'_> {
 
 /// The output as it is kept in the end.
 #[derive(Debug)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// For the model: at most as long as the limit, with a marker where something is missing.
     pub text: String,
     /// The text as it was printed, for a terminal.
@@ -152,7 +152,7 @@ impl<'a> Capture<'a> {
     }
 
     /// Ends the output.
-    pub fn finish(mut self) -> Captured {
+    pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
         shown.terminal.finish(&mut |text| shown.plain.push(text));
@@ -163,7 +163,7 @@ impl<'a> Capture<'a> {
             let kind = format_of(&self.sniffed);
             let file = self.whole.keep();
             let place = place(file.as_ref(), self.whole.is_lost);
-            return Captured {
+            return CapturedOutput {
                 text: format!("[Binary output of {kind}, {bytes} bytes, is not shown.{place}]"),
                 coloured: None,
                 bytes,
@@ -179,7 +179,7 @@ impl<'a> Capture<'a> {
         let marker =
             |missing: String| format!("[Truncated: {missing} are left out here.{place}]\n");
         let (text, _) = shown.plain.cut(self.limit, marker);
-        Captured {
+        CapturedOutput {
             text: text.trim_matches(['\n', ' ', '\t']).to_owned(),
             coloured: shown.coloured.map(|ends| {
                 ends.cut(self.limit, |missing| {
@@ -437,7 +437,7 @@ fn boundary(text: &str, at: usize) -> usize {
 mod tests {
     use super::Capture;
 
-    fn captured(limit: usize, pieces: &[&[u8]]) -> super::Captured {
+    fn captured(limit: usize, pieces: &[&[u8]]) -> super::CapturedOutput {
         let mut capture = Capture::new(limit, true, false, || None);
         for piece in pieces {
             capture.push(piece);

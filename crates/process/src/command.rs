@@ -1,15 +1,15 @@
 //! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
 
 use super::capture::Capture;
-use super::ending::{Ending, GRACE};
+use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
 use crate::sandbox::Sandbox;
-use crate::supervisor::{Event, Supervised};
+use crate::supervisor::{SupervisedProgram, SupervisorEvent};
 use crate::tree;
-use gemini_tools_core::tool::{Cancellation, Waiting};
+use gemini_tools_core::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -96,7 +96,7 @@ pub enum CommandOutcome {
     /// The command has ended.
     Done {
         /// The status.
-        ending: Ending,
+        ending: ProcessEnd,
         /// True if something that it started still runs.
         has_survivors: bool,
         /// True if its output was still held open when it was no longer waited for.
@@ -202,23 +202,30 @@ impl OutputSink for Capture<'_> {
 
 /// Takes in a command's output until it ends, or until it has to.
 pub fn supervise(
-    supervised: &Supervised,
+    supervised: &SupervisedProgram,
     capture: &mut dyn OutputSink,
     limits: CommandLimits,
     cancel: &Cancellation,
     show: &dyn Fn(String),
 ) -> CommandOutcome {
-    let waiting = cancel.wait_in_rounds();
-    Supervision::new(supervised, capture, show).run(limits, cancel, &waiting)
+    let _waiting = cancel.wait_for_others();
+    Supervision::new(supervised, capture, show).run(limits, cancel)
 }
 
 /// Ends what a command has left behind, and takes in what that still says.
-pub(super) fn end_rest(supervised: &Supervised, capture: &mut dyn OutputSink) {
+pub(super) fn end_rest(supervised: &SupervisedProgram, capture: &mut dyn OutputSink) {
     Supervision::new(supervised, capture, &|_| {}).end_all(StopReason::Cancelled);
 }
 
+/// A stream of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Output,
+    Errors,
+}
+
 struct Supervision<'a> {
-    watched: &'a Supervised,
+    watched: &'a SupervisedProgram,
     capture: &'a mut dyn OutputSink,
     buffer: ReadBuffer,
     /// True if a process may still write.
@@ -232,7 +239,7 @@ struct Supervision<'a> {
 /// A command that has ended while something that it started may still print.
 #[derive(Clone, Copy)]
 struct PendingEnd {
-    ending: Ending,
+    ending: ProcessEnd,
     took: Duration,
     /// Until when its pipes are waited for; `None` for as long as the command could have run.
     until: Option<Instant>,
@@ -289,7 +296,7 @@ fn is_past(at: Option<Instant>) -> bool {
 
 impl<'a> Supervision<'a> {
     fn new(
-        watched: &'a Supervised,
+        watched: &'a SupervisedProgram,
         capture: &'a mut dyn OutputSink,
         show: &'a dyn Fn(String),
     ) -> Supervision<'a> {
@@ -305,16 +312,10 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    fn run(
-        &mut self,
-        limits: CommandLimits,
-        cancel: &Cancellation,
-        waiting: &Waiting<'_>,
-    ) -> CommandOutcome {
+    fn run(&mut self, limits: CommandLimits, cancel: &Cancellation) -> CommandOutcome {
         let started = Instant::now();
         let mut pending_end: Option<PendingEnd> = None;
         loop {
-            waiting.round();
             if cancel.signal().is_some() {
                 return self.end_all(StopReason::Cancelled);
             }
@@ -342,20 +343,20 @@ impl<'a> Supervision<'a> {
             self.step(clock.pause(), Some(cancel));
             match (self.watched.next_event(), limits.hold) {
                 (None, _) => {}
-                (Some(Event::Lost), _) => return self.end_unwatched(),
-                (Some(Event::AllGone { .. }), _) => {
+                (Some(SupervisorEvent::Lost), _) => return self.end_unwatched(),
+                (Some(SupervisorEvent::AllGone { .. }), _) => {
                     if let Some(PendingEnd { ending, took, .. }) = pending_end {
                         return self.done(ending, took, false);
                     }
                 }
-                (Some(Event::Ended { status, all_gone }), Some(hold)) if !all_gone => {
+                (Some(SupervisorEvent::Ended { status, all_gone }), Some(hold)) if !all_gone => {
                     pending_end = Some(PendingEnd {
                         ending: status.into(),
                         took: started.elapsed(),
                         until: Instant::now().checked_add(hold),
                     });
                 }
-                (Some(Event::Ended { status, all_gone }), _) => {
+                (Some(SupervisorEvent::Ended { status, all_gone }), _) => {
                     let took = started.elapsed();
                     let has_survivors = !all_gone && !self.linger();
                     return self.done(status.into(), took, has_survivors);
@@ -366,7 +367,7 @@ impl<'a> Supervision<'a> {
     }
 
     /// Returns the end of a command that has ended by itself.
-    fn done(&mut self, ending: Ending, took: Duration, has_survivors: bool) -> CommandOutcome {
+    fn done(&mut self, ending: ProcessEnd, took: Duration, has_survivors: bool) -> CommandOutcome {
         self.drain();
         CommandOutcome::Done {
             ending,
@@ -378,66 +379,63 @@ impl<'a> Supervision<'a> {
 
     /// Waits for something to happen and takes in some output.
     fn step(&mut self, pause: Duration, cancel: Option<&Cancellation>) {
-        let watched = self.watched;
-        let control = watched.control();
-        let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
-        if self.is_open {
-            fds.push(PollFd::new(&watched.output, PollFlags::IN));
-        }
-        let errors = watched.errors.as_ref().filter(|_| self.are_errors_open);
-        let errors_at = errors.map(|fd| {
-            fds.push(PollFd::new(fd, PollFlags::IN));
-            fds.len() - 1
-        });
+        let control = self.watched.control();
+        let open: Vec<_> = self.open_streams().collect();
         let caller = cancel.and_then(Cancellation::caller);
+        let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
+        fds.extend(open.iter().map(|(_, fd)| PollFd::new(*fd, PollFlags::IN)));
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
         // An interruption is a signal, which is looked at next.
         if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
             return;
         }
-        let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
-        let output_ready = self.is_open && is_ready(fds.get(1));
-        let errors_ready = errors_at.is_some_and(|at| is_ready(fds.get(at)));
-        let caller_gone = caller.is_some() && is_ready(fds.last());
-        drop(fds);
+        let mut ready = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
+        let readable: Vec<_> = open
+            .iter()
+            .filter(|_| ready.next() == Some(true))
+            .map(|(stream, _)| *stream)
+            .collect();
         if let Some(cancel) = cancel
-            && caller_gone
+            && ready.next() == Some(true)
         {
             cancel.cancel();
         }
-        if output_ready {
-            self.read();
-        }
-        if errors_ready {
-            self.read_errors();
+        for stream in readable {
+            self.read(stream);
         }
     }
 
-    fn read_errors(&mut self) {
-        let Some(errors) = &self.watched.errors else {
+    /// Returns the streams that a process may still write to.
+    fn open_streams(&self) -> impl Iterator<Item = (Stream, &'a OwnedFd)> + use<'a> {
+        let watched = self.watched;
+        let output = self.is_open.then_some((Stream::Output, &watched.output));
+        let errors = watched.errors.as_ref().filter(|_| self.are_errors_open);
+        output
+            .into_iter()
+            .chain(errors.map(|fd| (Stream::Errors, fd)))
+    }
+
+    fn read(&mut self, stream: Stream) {
+        let Some((_, fd)) = self.open_streams().find(|(of, _)| *of == stream) else {
             return;
         };
-        match self.buffer.read(errors) {
-            Ok([]) => self.are_errors_open = false,
+        let is_open = match self.buffer.read(fd) {
+            Ok([]) => false,
             Ok(piece) => {
                 self.last_output = Instant::now();
-                self.capture.push_error(piece);
+                match stream {
+                    Stream::Output => self.capture.push(piece),
+                    Stream::Errors => self.capture.push_error(piece),
+                }
+                true
             }
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.are_errors_open = false,
-        }
-    }
-
-    fn read(&mut self) {
-        match self.buffer.read(&self.watched.output) {
-            Ok([]) => self.is_open = false,
-            Ok(piece) => {
-                self.last_output = Instant::now();
-                self.capture.push(piece);
-            }
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.is_open = false,
+            Err(Errno::AGAIN) => true,
+            Err(_) => false,
+        };
+        match stream {
+            Stream::Output => self.is_open = is_open,
+            Stream::Errors => self.are_errors_open = is_open,
         }
     }
 
@@ -445,19 +443,15 @@ impl<'a> Supervision<'a> {
     /// go on writing.
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
-        let is_ready = |fd: &OwnedFd| loop {
+        let is_ready = |fd: &OwnedFd| {
             let mut ready = [PollFd::new(fd, PollFlags::IN)];
-            match rustix::event::poll(&mut ready, Some(&Timespec::default())) {
-                Err(Errno::INTR) => {}
-                outcome => break outcome == Ok(1),
-            }
+            let now = Timespec::default();
+            retry_on_intr(|| rustix::event::poll(&mut ready, Some(&now))) == Ok(1)
         };
-        while self.is_open && self.capture.bytes() < until && is_ready(&self.watched.output) {
-            self.read();
-        }
-        let errors = self.watched.errors.as_ref();
-        while self.are_errors_open && self.capture.bytes() < until && errors.is_some_and(is_ready) {
-            self.read_errors();
+        while self.capture.bytes() < until
+            && let Some((stream, _)) = self.open_streams().find(|(_, fd)| is_ready(fd))
+        {
+            self.read(stream);
         }
     }
 
@@ -471,8 +465,8 @@ impl<'a> Supervision<'a> {
             }
             self.step(until - now, None);
             match self.watched.next_event() {
-                Some(Event::AllGone { .. } | Event::Lost) => return true,
-                Some(Event::Ended { .. }) | None => {}
+                Some(SupervisorEvent::AllGone { .. } | SupervisorEvent::Lost) => return true,
+                Some(SupervisorEvent::Ended { .. }) | None => {}
             }
         }
     }
@@ -484,12 +478,12 @@ impl<'a> Supervision<'a> {
             // A process that is being ended may have something to say, and waits until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
-                Some(Event::AllGone { left }) => {
+                Some(SupervisorEvent::AllGone { left }) => {
                     self.drain();
                     return CommandOutcome::Ended { why, left };
                 }
-                Some(Event::Lost) => return self.end_unwatched(),
-                Some(Event::Ended { .. }) | None => {}
+                Some(SupervisorEvent::Lost) => return self.end_unwatched(),
+                Some(SupervisorEvent::Ended { .. }) | None => {}
             }
         }
         // Another process keeps the supervisor from its work. What it watches over must not live on

@@ -9,14 +9,14 @@ use std::process::ExitStatus;
 
 /// The end of a process: by itself with a code, or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProcessEnd {
     /// The exit code.
     Code(i32),
     /// The signal's number.
     Signal(i32),
 }
 
-impl From<ExitStatus> for Ending {
+impl From<ExitStatus> for ProcessEnd {
     fn from(status: ExitStatus) -> Self {
         match status.signal() {
             Some(signal) => Self::Signal(signal),
@@ -27,7 +27,7 @@ impl From<ExitStatus> for Ending {
 }
 
 /// `exit status 3`, or the name of a signal.
-impl fmt::Display for Ending {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Code(code) => write!(f, "exit status {code}"),

@@ -6,9 +6,9 @@
 //! the moment of their start, so that neither a stale record nor an id that is used again is
 //! taken for a living job.
 
-use super::ending::Ending;
+use super::ending::ProcessEnd;
 use super::log::Log;
-use crate::supervisor::Keeper;
+use crate::supervisor::OutputKeeper;
 use crate::tree;
 use crate::tree::Identity;
 use rustix::fs::{Mode, OFlags};
@@ -20,9 +20,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Records of ended jobs older than this are removed when a new one is made.
-const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// No more of a record is read.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
@@ -59,10 +56,10 @@ struct EndingLine {
 }
 
 /// Returns a line that says how a process ended.
-fn ending_line(pid: i32, ending: Ending, at: SystemTime) -> String {
+fn ending_line(pid: i32, ending: ProcessEnd, at: SystemTime) -> String {
     let (exit_code, signal) = match ending {
-        Ending::Code(code) => (Some(code), None),
-        Ending::Signal(signal) => (None, Some(signal)),
+        ProcessEnd::Code(code) => (Some(code), None),
+        ProcessEnd::Signal(signal) => (None, Some(signal)),
     };
     let line = EndingLine {
         pid,
@@ -99,7 +96,7 @@ struct JobFiles {
 }
 
 /// Opens the files of a job, which exist.
-pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>> {
+pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn OutputKeeper>> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
     Ok(Box::new(JobFiles {
@@ -109,7 +106,7 @@ pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>> {
     }))
 }
 
-impl Keeper for JobFiles {
+impl OutputKeeper for JobFiles {
     fn output(&mut self, bytes: &[u8]) {
         // What can't be kept is lost, but the writer goes on.
         let _ = self.log.append(bytes);
@@ -140,7 +137,7 @@ pub struct Job {
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
     /// The ends of its processes and their times (seconds since 1970), as far as they are known.
-    pub endings: Vec<(i32, Ending, u64)>,
+    pub endings: Vec<(i32, ProcessEnd, u64)>,
     /// True if its supervisor lives.
     is_watched: bool,
 }
@@ -174,7 +171,6 @@ impl Jobs {
             .recursive(true)
             .mode(0o700)
             .create(&self.dir)?;
-        self.remove_old();
         let name = match record.processes.first() {
             Some(first) => format!("{}-{}", first.pid, first.start_time),
             None => return Err(io::ErrorKind::NotFound.into()),
@@ -229,43 +225,6 @@ impl Jobs {
             .or_else(|| jobs.iter().find(began))
             .cloned()
     }
-
-    fn remove_old(&self) {
-        let now = seconds(SystemTime::now());
-        self.remove_lonely_logs(now);
-        for job in self.list() {
-            let ended_at = job.endings.iter().map(|(_, _, at)| *at).max();
-            let last = ended_at.unwrap_or(job.record.started_at);
-            if job.living.is_empty() && !job.is_watched && now.saturating_sub(last) > KEEP.as_secs()
-            {
-                Files {
-                    record: job.log.with_extension("json"),
-                    log: job.log,
-                }
-                .remove();
-            }
-        }
-    }
-}
-
-impl Jobs {
-    /// Removes logs that no record belongs to any more.
-    fn remove_lonely_logs(&self, now: u64) {
-        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let changed = entry
-                .metadata()
-                .and_then(|m| m.modified())
-                .map_or(now, seconds);
-            if path.extension().is_some_and(|e| e == "log")
-                && !path.with_extension("json").exists()
-                && now.saturating_sub(changed) > KEEP.as_secs()
-            {
-                // Another call may have done so already.
-                let _ = std::fs::remove_file(path);
-            }
-        }
-    }
 }
 
 impl Files {
@@ -309,8 +268,8 @@ impl Job {
             .filter_map(|line| serde_json::from_str::<EndingLine>(line).ok())
             .map(|line| {
                 let ending = match (line.exit_code, line.signal) {
-                    (_, Some(signal)) => Ending::Signal(signal),
-                    (code, None) => Ending::Code(code.unwrap_or(0)),
+                    (_, Some(signal)) => ProcessEnd::Signal(signal),
+                    (code, None) => ProcessEnd::Code(code.unwrap_or(0)),
                 };
                 (line.pid, ending, line.ended_at)
             })
@@ -336,12 +295,12 @@ impl Job {
     }
 
     /// Returns the end of the job's first process, and its time.
-    pub fn ending(&self) -> Option<(Ending, u64)> {
+    pub fn ending(&self) -> Option<(ProcessEnd, u64)> {
         self.ending_of(self.pid())
     }
 
     /// Returns the end of a process of the job, and its time.
-    pub fn ending_of(&self, pid: i32) -> Option<(Ending, u64)> {
+    pub fn ending_of(&self, pid: i32) -> Option<(ProcessEnd, u64)> {
         let line = self.endings.iter().find(|(p, _, _)| *p == pid)?;
         Some((line.1, line.2))
     }

@@ -80,8 +80,10 @@ fn remove_oldest(tmp: &Path) {
     for project in entries(tmp) {
         let outputs = entries(&project.join("tool-outputs"));
         all.extend(outputs.filter_map(|path| StoredAnswer::answer(&path)));
-        let jobs = Jobs::new(project.join("background-processes"));
-        all.extend(jobs.list().iter().filter_map(StoredAnswer::log));
+        let background = project.join("background-processes");
+        let jobs = Jobs::new(background.clone()).list();
+        all.extend(jobs.iter().filter_map(StoredAnswer::log));
+        all.extend(entries(&background).filter_map(StoredAnswer::log_without_job));
     }
     all.sort_by_key(|kept| kept.changed);
     let mut sum: u64 = all.iter().map(|kept| kept.bytes).sum();
@@ -123,7 +125,22 @@ impl StoredAnswer {
         })
     }
 
-    /// The log of a job in the background.
+    /// Returns a log whose job is forgotten; `None` for other files.
+    fn log_without_job(path: PathBuf) -> Option<Self> {
+        let is_log = path.extension().is_some_and(|e| e == "log");
+        if !is_log || path.with_extension("json").exists() {
+            return None;
+        }
+        let (changed, bytes) = size_of_file(&path)?;
+        Some(Self {
+            changed,
+            bytes,
+            files: vec![path],
+            is_in_use: false,
+        })
+    }
+
+    /// Returns the log of a job in the background, with its record.
     fn log(job: &Job) -> Option<Self> {
         let (changed, bytes) = size_of_file(&job.log)?;
         Some(Self {

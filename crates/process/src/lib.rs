@@ -30,7 +30,7 @@
 //!
 //! ```
 //! use gemini_tools_core::tool::Cancellation;
-//! use gemini_tools_process::ending::Ending;
+//! use gemini_tools_process::ending::ProcessEnd;
 //! use gemini_tools_process::piped::Program;
 //! use gemini_tools_process::program_run::{Input, RunOptions};
 //! use std::time::Duration;
@@ -49,7 +49,7 @@
 //! };
 //! let run = program.run(options, &Cancellation::default())?;
 //! assert_eq!(run.stdout, b"two\none\n");
-//! assert_eq!(run.ending, Ok(Ending::Code(0)));
+//! assert_eq!(run.ending, Ok(ProcessEnd::Code(0)));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 

@@ -28,7 +28,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program prints.
-pub trait Reply: DeserializeOwned + Debug + Send + 'static {
+pub trait LineReply: DeserializeOwned + Debug + Send + 'static {
     /// A collection of lines that answer no request.
     type Notes: Default + Debug + Send;
 
@@ -46,23 +46,23 @@ pub trait Reply: DeserializeOwned + Debug + Send + 'static {
 }
 
 /// The requests that wait, by id; `None` once the program's output has ended.
-type Waiting<R> = Arc<Mutex<Option<HashMap<u64, Sender<R>>>>>;
+type WaitingRequests<R> = Arc<Mutex<Option<HashMap<u64, Sender<R>>>>>;
 
 /// The program, which is started when it is first needed.
 #[derive(Debug)]
-pub struct LineClient<R: Reply> {
-    running: Mutex<Option<Running<R>>>,
+pub struct LineClient<R: LineReply> {
+    running: Mutex<Option<RunningProgram<R>>>,
     next_id: AtomicU64,
     notes: Arc<Mutex<R::Notes>>,
 }
 
 /// The program while it runs.
 #[derive(Debug)]
-pub struct Running<R> {
+pub struct RunningProgram<R> {
     program: String,
     identity: Option<Identity>,
     stdin: ChildStdin,
-    waiting: Waiting<R>,
+    waiting: WaitingRequests<R>,
     /// Closed when the process has ended.
     ended: Receiver<()>,
     /// The facts that this process was given once, for all later requests.
@@ -73,7 +73,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<R: Reply> Default for LineClient<R> {
+impl<R: LineReply> Default for LineClient<R> {
     fn default() -> Self {
         Self {
             running: Mutex::default(),
@@ -83,7 +83,7 @@ impl<R: Reply> Default for LineClient<R> {
     }
 }
 
-impl<R: Reply> LineClient<R> {
+impl<R: LineReply> LineClient<R> {
     /// Sends the lines that `lines` makes of the request's id and of what the process was told.
     /// The answers come by the receiver, which is closed when the process has ended.
     ///
@@ -148,11 +148,11 @@ impl<R: Reply> LineClient<R> {
     }
 
     /// Returns the process, if it runs; the next request starts another one.
-    pub fn take(&self) -> Option<Running<R>> {
+    pub fn take(&self) -> Option<RunningProgram<R>> {
         lock(&self.running).take()
     }
 
-    fn start(&self, mut command: Command) -> io::Result<Running<R>> {
+    fn start(&self, mut command: Command) -> io::Result<RunningProgram<R>> {
         let program = command.get_program().to_string_lossy().into_owned();
         command
             .stdin(Stdio::piped())
@@ -177,7 +177,7 @@ impl<R: Reply> LineClient<R> {
             reader.read(stdout, child);
             drop(alive);
         });
-        Ok(Running {
+        Ok(RunningProgram {
             program,
             identity,
             stdin,
@@ -188,7 +188,7 @@ impl<R: Reply> LineClient<R> {
     }
 }
 
-impl<R> Running<R> {
+impl<R> RunningProgram<R> {
     /// Closes the channel of a request.
     fn forget(&self, id: u64) {
         if let Some(waiting) = lock(&self.waiting).as_mut() {
@@ -223,12 +223,12 @@ fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
 }
 
 /// A thread's state, which reads the process's output.
-struct Reader<R: Reply> {
-    waiting: Waiting<R>,
+struct Reader<R: LineReply> {
+    waiting: WaitingRequests<R>,
     notes: Arc<Mutex<R::Notes>>,
 }
 
-impl<R: Reply> Reader<R> {
+impl<R: LineReply> Reader<R> {
     fn read(&self, stdout: ChildStdout, mut child: Child) {
         let mut lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
         for line in lines.by_ref().map_while(Result::ok) {
@@ -264,7 +264,7 @@ impl<R: Reply> Reader<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LineClient, Reply};
+    use super::{LineClient, LineReply};
     use serde::Deserialize;
     use std::process::Command;
 
@@ -273,7 +273,7 @@ mod tests {
         id: Option<u64>,
     }
 
-    impl Reply for Answer {
+    impl LineReply for Answer {
         type Notes = ();
 
         fn answers(&self) -> Option<(u64, bool)> {

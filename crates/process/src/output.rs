@@ -7,9 +7,10 @@
 //! ASCII, with `\u` escapes, which cost a model several tokens for each character.
 
 use crate::unread::{Reader, WatchedStream, reader};
+use gemini_tools_core::text::with_deceptive;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::stdio::stdout;
 use std::borrow::Cow;
 use std::io;
@@ -57,9 +58,21 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The exit status of having written to a standard stream: 1 where that was not possible. A
+/// Writes JSON to a terminal, in ASCII if a character of it would deceive or command the terminal.
+///
+/// # Errors
+///
+/// As [`write_stdout`].
+pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
+    if with_deceptive(json).any(|(c, deceives)| deceives && c != '\n') {
+        return write_stdout(&to_ascii(json.as_bytes()));
+    }
+    write_stdout(json.as_bytes())
+}
+
+/// Returns the exit status of having written to a standard stream: 1 if that was not possible. A
 /// reader that has gone away is none of our business.
-pub fn printed(written: io::Result<()>) -> u8 {
+pub fn write_status(written: io::Result<()>) -> u8 {
     u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
 }
 
@@ -95,9 +108,8 @@ pub fn width() -> usize {
 fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
     let mut rest = text;
     while !rest.is_empty() {
-        match rustix::io::write(to, rest) {
+        match retry_on_intr(|| rustix::io::write(to, rest)) {
             Ok(n) => rest = &rest[n..],
-            Err(Errno::INTR) => {}
             // The reader has made the pipe non-blocking, and it is full.
             Err(Errno::AGAIN) => {
                 // An interruption makes it try again, which is right.
@@ -152,7 +164,7 @@ fn wait_until_read(stream: &WatchedStream<'_>) {
     }
 }
 
-/// JSON with `\u` escapes for all that is not ASCII, which only strings have. What is not UTF-8 is
+/// Returns JSON with `\u` escapes for all that is not printable ASCII, which only strings have. What is not UTF-8 is
 /// not JSON, and stays.
 fn to_ascii(json: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(json) else {
@@ -160,7 +172,7 @@ fn to_ascii(json: &[u8]) -> Cow<'_, [u8]> {
     };
     let mut ascii = Vec::with_capacity(text.len() * 2);
     for c in text.chars() {
-        if c.is_ascii() {
+        if c.is_ascii() && c != '\u{7f}' {
             ascii.push(c as u8);
             continue;
         }

@@ -1,9 +1,9 @@
 //! A program that is talked to over its standard streams for as long as it lives, watched over:
 //! when it is dropped, or its caller is gone, everything that it started is ended.
 
-use super::ending::Ending;
+use super::ending::ProcessEnd;
 use super::start;
-use crate::supervisor::{Event, Supervised};
+use crate::supervisor::{SupervisedProgram, SupervisorEvent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ pub struct Program<'a> {
 
 /// A program that runs, with our ends of its streams.
 #[derive(Debug)]
-pub struct Piped {
-    watched: Supervised,
+pub struct PipedProgram {
+    watched: SupervisedProgram,
     /// Our end of its standard input.
     pub input: Option<OwnedFd>,
     /// Our end of its output; `None` once that has been taken.
@@ -36,7 +36,7 @@ pub struct Piped {
     /// Our end of its standard error; `None` once that has been taken.
     pub errors: Option<OwnedFd>,
     is_gone: bool,
-    ending: Option<Ending>,
+    ending: Option<ProcessEnd>,
 }
 
 impl Program<'_> {
@@ -45,11 +45,11 @@ impl Program<'_> {
     /// # Errors
     ///
     /// Returns `NotFound` if there is no such program, or the operating system's error.
-    pub fn start(&self) -> io::Result<Piped> {
+    pub fn start(&self) -> io::Result<PipedProgram> {
         let (mut watched, input) = start::start_piped(self)?;
         let output = watched.output.try_clone()?;
         let errors = watched.errors.take();
-        Ok(Piped {
+        Ok(PipedProgram {
             watched,
             input: Some(input),
             output: Some(output),
@@ -66,25 +66,27 @@ impl Program<'_> {
     }
 }
 
-impl Piped {
+impl PipedProgram {
     /// Looks whether all of it is gone by itself.
     pub fn is_gone(&mut self) -> bool {
         while !self.is_gone {
             match self.watched.next_event() {
-                Some(Event::Ended { status, all_gone }) => {
+                Some(SupervisorEvent::Ended { status, all_gone }) => {
                     self.ending = Some(status.into());
                     self.is_gone = all_gone;
                 }
-                Some(Event::AllGone { .. } | Event::Lost) => self.is_gone = true,
+                Some(SupervisorEvent::AllGone { .. } | SupervisorEvent::Lost) => {
+                    self.is_gone = true;
+                }
                 None => break,
             }
         }
         self.is_gone
     }
 
-    /// Returns the end of the program itself, if [`Piped::is_gone`] has seen it; others that it
+    /// Returns the end of the program itself, if [`PipedProgram::is_gone`] has seen it; others that it
     /// started may live on.
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<ProcessEnd> {
         self.ending
     }
 

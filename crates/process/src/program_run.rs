@@ -4,7 +4,7 @@
 //! the program's session is not known, nor waited for.
 
 use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_rest, supervise};
-use super::ending::Ending;
+use super::ending::ProcessEnd;
 use super::piped::Program;
 use super::start;
 use crate::own::without_sigpipe;
@@ -57,7 +57,7 @@ pub struct ProgramRun {
     /// True if it printed more than [`MAX_STREAM_BYTES`] to one of them.
     pub is_cut: bool,
     /// The end, or the reason why it was ended.
-    pub ending: Result<Ending, StopReason>,
+    pub ending: Result<ProcessEnd, StopReason>,
     /// From its start to its own end.
     pub took: Duration,
     /// True if something that it started held its pipes after its end for too long.

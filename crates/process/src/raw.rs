@@ -35,7 +35,7 @@ const SIGNALS: c_int = 31;
 
 /// A signal as it came through the descriptor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Received(pub i32);
+pub(crate) struct SignalNumber(pub i32);
 
 fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
@@ -82,7 +82,7 @@ pub(crate) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
 }
 
 /// A program that is ready to be started: everything that allocates has happened.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct PreparedProgram<'a> {
     program: CString,
     /// Keeps alive what the pointers point to.
     _strings: Vec<CString>,
@@ -109,10 +109,10 @@ pub(crate) struct Announcement {
 /// The length of the message of an [`Announcement`].
 pub(crate) const ANNOUNCEMENT_BYTES: usize = 9;
 
-impl fmt::Debug for Prepared<'_> {
+impl fmt::Debug for PreparedProgram<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments and environment may hold secrets.
-        f.debug_struct("Prepared")
+        f.debug_struct("PreparedProgram")
             .field("program", &self.program)
             .finish_non_exhaustive()
     }
@@ -131,7 +131,7 @@ pub(crate) struct Descriptors<'a> {
     pub(crate) errors: BorrowedFd<'a>,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedProgram<'a> {
     /// Makes it ready; `confine` is done in the child last of all.
     pub(crate) fn new(
         program: &CStr,
@@ -174,7 +174,7 @@ impl<'a> Prepared<'a> {
 
 /// Becomes the program, in the child, or returns the error that kept it from that. Makes system
 /// calls only. Of the descriptors from 3 on, `keep` alone stays open until the program is there.
-fn become_program(program: &Prepared<'_>, keep: Option<RawFd>) -> c_int {
+fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {
         libc::setsid();

@@ -1,7 +1,7 @@
 //! A buffer for what comes in pieces of unknown size.
 
 use rustix::fd::AsFd;
-use rustix::io::{Errno, read};
+use rustix::io::{Errno, read, retry_on_intr};
 
 /// The size at first, in bytes: most commands print less, and most arguments are shorter.
 const FIRST_BYTES: usize = 4 * 1024;
@@ -30,7 +30,7 @@ impl ReadBuffer {
     ///
     /// Returns the operating system's error.
     pub fn read(&mut self, fd: impl AsFd) -> Result<&[u8], Errno> {
-        let count = read(fd, &mut self.bytes[..])?;
+        let count = retry_on_intr(|| read(fd.as_fd(), &mut self.bytes[..]))?;
         if count == self.bytes.len() && count < self.max_bytes {
             // What was read stays where it is: at the beginning.
             self.bytes.resize(self.max_bytes, 0);

@@ -4,7 +4,7 @@ use super::command::{ProgramCommand, ShellCommand, variables};
 use super::jobs;
 use super::piped::Program;
 use crate::program;
-use crate::supervisor::{Confine, Start, Supervised, file_with};
+use crate::supervisor::{Confine, Start, SupervisedProgram, file_with};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ impl ShellCommand<'_> {
     /// # Errors
     ///
     /// Returns `NotFound` if there is no shell, or the operating system's error.
-    pub fn start(&self) -> io::Result<Supervised> {
+    pub fn start(&self) -> io::Result<SupervisedProgram> {
         let (shell, words) = program::shell().ok_or(io::ErrorKind::NotFound)?;
         let words = words.iter().chain([&self.line]);
         let mut environment = variables(self.path);
@@ -44,7 +44,7 @@ impl ProgramCommand<'_> {
     /// # Errors
     ///
     /// Returns `NotFound` if there is no such program, or the operating system's error.
-    pub fn start(&self) -> io::Result<Supervised> {
+    pub fn start(&self) -> io::Result<SupervisedProgram> {
         let mut environment = variables(self.path);
         let program = program::to_execute(self.program, &environment, self.path);
         for (name, value) in self.environment {
@@ -72,7 +72,7 @@ impl ProgramCommand<'_> {
 }
 
 /// Starts a program. Gives what is written to for it to read, too.
-pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(Supervised, OwnedFd)> {
+pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgram, OwnedFd)> {
     let path = program::to_execute(program.name, program.environment, program.directory);
     let path = path.ok_or(Errno::NOENT)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

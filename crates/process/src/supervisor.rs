@@ -6,7 +6,7 @@ mod start;
 mod supervised;
 
 pub use start::file_with;
-pub use supervised::Supervised;
+pub use supervised::SupervisedProgram;
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ pub const GRACE: Duration = Duration::from_secs(1);
 
 /// News of a program that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum SupervisorEvent {
     /// The program has ended; others that it started may live on.
     Ended {
         /// The status.
@@ -41,7 +41,7 @@ pub enum Event {
 }
 
 /// Takes what there is of a program that stays when its caller is gone.
-pub trait Keeper {
+pub trait OutputKeeper {
     /// Takes a piece of output.
     fn output(&mut self, bytes: &[u8]);
 
@@ -49,8 +49,8 @@ pub trait Keeper {
     fn ended(&mut self, process: i32, status: ExitStatus);
 }
 
-/// Opens the files that [`Supervised::detach`] names: the record, and the log of the output.
-pub type OpenKeeper = fn(record: &Path, log: &Path) -> io::Result<Box<dyn Keeper>>;
+/// Opens the files that [`SupervisedProgram::detach`] names: the record, and the log of the output.
+pub type OpenKeeper = fn(record: &Path, log: &Path) -> io::Result<Box<dyn OutputKeeper>>;
 
 /// The last steps of a process before it becomes the program. They may only make system calls.
 pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;

@@ -13,6 +13,30 @@ const MAX_SEQUENCE_BYTES: usize = 4096;
 /// Output is looked through for control characters in blocks of this size.
 const PLAIN_BLOCK_BYTES: usize = 64;
 
+/// Returns all that a program printed as a terminal would show it.
+pub fn plain_text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    let mut terminal = TerminalEmulator::default();
+    let mut decoder = Utf8Decoder::default();
+    let mut text = String::new();
+    decoder.push(bytes, |piece| text.push_str(piece));
+    decoder.finish(|piece| text.push_str(piece));
+    terminal.push(&text, &mut |piece| out.push_str(piece));
+    terminal.finish(&mut |piece| out.push_str(piece));
+    out
+}
+
+/// Returns the beginning of what a program printed, on one line.
+pub fn excerpt(bytes: &[u8]) -> String {
+    /// A user learns nothing from more.
+    const MAX_CHARS: usize = 200;
+    let text = plain_text(bytes).trim().replace('\n', " ⏎ ");
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 /// Turns bytes into text, piece by piece; pieces may be cut anywhere.
 #[derive(Debug, Default)]
 pub struct Utf8Decoder {

@@ -15,7 +15,7 @@ use macos as system;
 pub use system::boot_id;
 pub(crate) use system::{LOOK_FOR_ORPHANS, orphans};
 
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -234,10 +234,9 @@ fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>
 /// Takes leave of children that have ended. Whether there are none left.
 pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
+        match retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG)) {
             Ok(Some((pid, status))) => reaped(pid, status),
             Ok(None) => return false,
-            Err(Errno::INTR) => {}
             Err(_) => return true,
         }
     }

@@ -37,11 +37,6 @@ impl Tty {
         Some(Self(tty))
     }
 
-    /// Returns true if it can show colours: any can that `TERM` says no other thing of.
-    pub fn can_colour(&self) -> bool {
-        true
-    }
-
     /// Shows a text.
     ///
     /// # Errors

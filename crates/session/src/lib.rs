@@ -6,7 +6,6 @@
 use gemini_tools_builtin_tools::builtin::{self, MemoryHost, ToolEnv};
 use gemini_tools_core::answer::to_line;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::registry::Judged;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
     self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
@@ -395,7 +394,7 @@ impl Session {
         args: &mut Value,
         cx: &Context,
         person: Option<&SharedPrompt>,
-    ) -> Result<Judged, ToolError> {
+    ) -> Result<Option<String>, ToolError> {
         let mut asked = SessionCall {
             tool,
             args,
@@ -404,7 +403,7 @@ impl Session {
             person,
         };
         match self.gate.pass(&mut asked) {
-            Ok(Pass { line, .. }) => Ok(Judged { line }),
+            Ok(Pass { line, .. }) => Ok(line),
             Err(GateError::Denied(verdict)) => Err(verdict.to_error()),
             Err(refusal) => {
                 if matches!(refusal, GateError::Cancelled) {

@@ -1,6 +1,6 @@
-//! `call_tool --fail-on-match`, `--sarif`, `--junit` and `--format`: what a search has found, for CI.
+//! `call_tool --fail-on-match` and `--format`: what a search has found, for CI.
 
-use crate::options::{CallToolOptions, Check, CiFormat};
+use crate::options::{CallToolOptions, CiFormat};
 use gemini_tools::answer::{Answer, places, to_line};
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
@@ -15,11 +15,9 @@ use std::path::Path;
 /// Refuses a tool that would change something before it turns out that it finds nothing.
 pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result<(), ToolError> {
     let flag = match options.report {
-        Some(CiFormat::Sarif) => "--sarif",
-        Some(CiFormat::Junit) => "--junit",
-        Some(CiFormat::Github) => "--format github",
+        Some(_) => "--format",
         None if options.fail_on_match => "--fail-on-match",
-        None if options.prints_paths => "--null",
+        None if options.null => "--null",
         None => return Ok(()),
     };
     if session.only_reads(&options.name) {
@@ -63,14 +61,11 @@ pub(crate) fn check(
             .with_hint("Check its spelling: patterns count from the directory that is searched."));
         }
     }
-    if options.prints_paths {
+    if options.null {
         wants("--null", "locations")?;
     }
-    match options.report {
-        Some(CiFormat::Sarif) => wants("--sarif", "locations")?,
-        Some(CiFormat::Junit) => wants("--junit", "locations")?,
-        Some(CiFormat::Github) => wants("--format github", "locations")?,
-        None => {}
+    if options.report.is_some() {
+        wants("--format", "locations")?;
     }
     Ok(result)
 }
@@ -108,7 +103,7 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
 }
 
 /// The document for CI.
-pub(crate) fn report(format: CiFormat, check: &Check, answer: &Answer<'_>) -> Vec<u8> {
+pub(crate) fn report(format: CiFormat, check: &CallToolOptions, answer: &Answer<'_>) -> Vec<u8> {
     let mut report = CheckReport {
         suite: answer.name.to_owned(),
         failure: answer.failure().map(|(message, _)| message),
@@ -126,7 +121,7 @@ pub(crate) fn report(format: CiFormat, check: &Check, answer: &Answer<'_>) -> Ve
         let issue = |file: Option<&Path>, message: String| {
             let message = check.message.clone().unwrap_or(message);
             let mut issue = Diagnostic::error(rule.to_owned(), "", "", message);
-            issue.severity = check.severity.unwrap_or(Severity::Error);
+            issue.severity = check.level.unwrap_or(Severity::Error);
             issue.place.origin = file.map(|file| Origin::File(file.to_owned()));
             issue
         };

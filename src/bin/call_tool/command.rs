@@ -1,9 +1,16 @@
 //! The command line of `call_tool`, for clap; `options` reads it.
 
-use clap::builder::PossibleValue;
-use clap::{Arg, ArgAction, ArgGroup, Command};
+#![expect(
+    clippy::doc_markdown,
+    reason = "the comments of options are their help"
+)]
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
+use gemini_tools::diagnostic::Severity;
+use gemini_tools::dialect::Dialect;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
@@ -26,7 +33,7 @@ Examples:
   call_tool github__get_issue number=7   a tool over MCP
   call_tool --batch < calls.jsonl
   call_tool --from openai < call.json    from another API
-  call_tool search_file_content TODO --fail-on-match --sarif
+  call_tool search_file_content TODO --fail-on-match --format sarif
   call_tool search_file_content TODO --format github --level warning
   call_tool --history src          what tools have changed
   call_tool --undo --since 10m     takes it back
@@ -44,14 +51,7 @@ by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch th
 (name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
 (instead of the home directory), NO_COLOR and CLICOLOR_FORCE. The manual page says more.";
 
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-}
-
-/// The option by which what is over the limits is removed from the journal.
-pub(crate) const PRUNE: &str = "prune-history";
-
-/// A span such as `10m`, in milliseconds.
+/// Parses a span such as `10m`, in milliseconds.
 fn span(text: &str) -> Result<u64, String> {
     let complaint = || {
         format!("{text:?} is not a span of time; give a number and s, m, h, d or w, such as 10m.")
@@ -69,274 +69,180 @@ fn span(text: &str) -> Result<u64, String> {
 }
 
 /// Options of a call, which the options for the journal exclude.
-const CALLS: [&str; 15] = [
+const CALLS: [&str; 13] = [
     "NAME",
+    "ARGUMENT",
     "batch",
     "from",
-    "output",
+    "form",
     "text",
     "null",
     "id",
     "strict",
     "stream",
-    "fail-on-match",
-    "sarif",
-    "junit",
-    "format",
-    "propagate-status",
-    "ARGUMENT",
+    "fail_on_match",
+    "report",
+    "propagate_status",
 ];
 
-/// Returns the forms of an answer; `json` is another name of the first.
-fn forms() -> [PossibleValue; Form::NAMES.len()] {
-    Form::NAMES.map(|name| match Form::from_name(name) {
+/// Options that exclude a report for CI, because they ask for another answer.
+const OTHER_ANSWERS: [&str; 7] = ["batch", "from", "explain", "form", "text", "stream", "id"];
+
+/// Returns a parser of the forms of an answer; `json` is another name of the first.
+fn form() -> impl TypedValueParser<Value = Form> {
+    let names = Form::NAMES.map(|name| match Form::from_name(name) {
         Some(Form::Part) => PossibleValue::new(name).alias(Form::JSON),
         _ => PossibleValue::new(name),
+    });
+    PossibleValuesParser::new(names).map(|name| Form::from_name(&name).unwrap_or_default())
+}
+
+fn colours() -> impl TypedValueParser<Value = ColourChoice> {
+    let names = PossibleValuesParser::new(ColourChoice::NAMES);
+    names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
+}
+
+fn approval_mode() -> impl TypedValueParser<Value = ApprovalMode> {
+    let names = PossibleValuesParser::new(ApprovalMode::NAMES);
+    names.map(|name| ApprovalMode::from_name(&name).unwrap_or_default())
+}
+
+fn dialect() -> impl TypedValueParser<Value = Dialect> {
+    let names = PossibleValuesParser::new(["openai", "anthropic"]);
+    names.map(|name| Dialect::from_name(&name).unwrap_or_default())
+}
+
+fn level() -> impl TypedValueParser<Value = Severity> {
+    PossibleValuesParser::new(["error", "warning", "note"]).map(|name| match &*name {
+        "warning" => Severity::Warning,
+        "note" => Severity::Repair,
+        _ => Severity::Error,
     })
 }
 
-/// The command line of `call_tool`.
-pub(crate) fn command() -> Command {
-    let command = Command::new("call_tool")
-        .version(gemini_tools::VERSION)
-        .about("Runs one call of a tool and prints its answer")
-        .max_term_width(100)
-        .after_help(EXAMPLES)
-        .disable_help_flag(true)
-        .arg(
-            Arg::new("NAME")
-                .required_unless_present_any(["batch", "from", "help", "history", "undo", PRUNE])
-                .help("The tool's name (see get_tools)"),
-        )
-        .arg(Arg::new("ARGUMENT").num_args(0..).help(
-            "KEY=VALUE, KEY=@FILE, KEY:=JSON or a bare value, instead of JSON on standard input",
-        ))
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FORM")
-                .value_parser(forms())
-                .help("Form of the answer [default: text on a terminal, else part]"),
-        )
-        .arg(
-            Arg::new("text")
-                .short('t')
-                .action(ArgAction::SetTrue)
-                .conflicts_with("output")
-                .help("Print text, as --output text"),
-        )
-        .arg(
-            flag(
-                "null",
-                "Print the paths of what is found, each once and ended by NUL, for xargs -0",
-            )
-            .short('0')
-            .conflicts_with_all([
-                "output", "text", "explain", "stream", "batch", "from", "report",
-            ]),
-        )
-        .arg(
-            Arg::new("color")
-                .long("color")
-                .value_name("WHEN")
-                .value_parser(ColourChoice::NAMES)
-                .help("When to use colours [default: auto]"),
-        )
-        .arg(
-            Arg::new("id")
-                .long("id")
-                .value_name("ID")
-                .help("The call's id, for functionResponse.id"),
-        )
-        .arg(
-            Arg::new("approval-mode")
-                .long("approval-mode")
-                .value_name("MODE")
-                .value_parser(ApprovalMode::NAMES)
-                .help("Ask on the terminal when the policy requires it [default: never ask]"),
-        )
-        .arg(
-            Arg::new("policy")
-                .long("policy")
-                .value_name("PATH")
-                .action(ArgAction::Append)
-                .help("Policy file or directory to use instead of ~/.gemini/policies"),
-        )
-        .arg(flag(
-            "explain",
-            "Say what the call would do, without doing it",
-        ))
-        .arg(flag(
-            "strict",
-            "Refuse arguments in JSON that the tool does not know",
-        ))
-        .arg(
-            flag(
-                "stream",
-                "Print JSON lines: output while the tool runs, then the result",
-            )
-            .conflicts_with("explain"),
-        )
-        .arg(
-            flag(
-                "batch",
-                "Read calls as JSON lines from standard input and answer each with a line",
-            )
-            .conflicts_with_all(["NAME", "id"]),
-        )
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("DIALECT")
-                .value_parser(["openai", "anthropic"])
-                .conflicts_with_all(["ARGUMENT", "id", "output", "text", "explain", "stream"])
-                .help("Read the call in another API's form, and answer in it"),
-        );
-    with_reports(command)
+/// A format that CI reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CiFormat {
+    Sarif,
+    Junit,
+    Github,
 }
 
-/// Adds what makes a search a check for CI.
-fn with_reports(command: Command) -> Command {
-    let command = command
-        .arg(
-            flag(
-                "fail-on-match",
-                "Exit 1 if a search finds anything, 0 if not, 2 on failure",
-            )
-            .conflicts_with_all(["batch", "from", "explain"]),
-        )
-        .arg(
-            flag("sarif", "Print what a search finds as SARIF 2.1.0, for CI")
-                .conflicts_with_all(["batch", "from", "explain", "output", "text", "stream", "id"]),
-        )
-        .arg(
-            flag("junit", "Print what a search finds as JUnit XML, for CI").conflicts_with_all([
-                "batch", "from", "explain", "output", "text", "stream", "id", "sarif",
-            ]),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(["sarif", "junit", "github"])
-                .conflicts_with_all([
-                    "batch", "from", "explain", "output", "text", "stream", "id", "sarif", "junit",
-                ])
-                .help("Print what a search finds for CI; github: annotations of GitHub Actions"),
-        )
-        .group(ArgGroup::new("report").args(["sarif", "junit", "format"]))
-        .args(words_of_reports())
-        .args(place_and_status());
-    with_journal(command)
+/// The options of `call_tool`. The comments are the help.
+#[derive(Debug, Default, Parser)]
+#[command(
+    name = "call_tool",
+    about = "Runs one call of a tool and prints its answer",
+    long_about = None,
+    version = gemini_tools::VERSION,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+    disable_help_flag = true,
+    group(ArgGroup::new("changes").args(["history", "undo"])),
+    group(ArgGroup::new("journal").args(["history", "undo", "prune_history"]).conflicts_with_all(CALLS)),
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct CallToolOptions {
+    /// The tool's name (see get_tools)
+    #[arg(id = "NAME", required_unless_present_any = ["batch", "from", "help", "journal"])]
+    pub(crate) given_name: Option<String>,
+    #[arg(skip)]
+    pub(crate) name: String,
+    /// KEY=VALUE, KEY=@FILE, KEY:=JSON or a bare value, instead of JSON on standard input
+    #[arg(id = "ARGUMENT", num_args = 0..)]
+    pub(crate) args: Option<Vec<String>>,
+    /// Form of the answer [default: text on a terminal, else part]
+    #[arg(long = "output", short = 'o', value_name = "FORM", value_parser = form())]
+    pub(crate) form: Option<Form>,
+    /// Print text, as --output text
+    #[arg(short = 't', conflicts_with = "form")]
+    pub(crate) text: bool,
+    /// Print the paths of what is found, each once and ended by NUL, for xargs -0
+    #[arg(long, short = '0', conflicts_with_all = ["form", "text", "explain", "stream", "batch", "from", "report"])]
+    pub(crate) null: bool,
+    /// When to use colours
+    #[arg(long = "color", value_name = "WHEN", value_parser = colours(), default_value = "auto")]
+    pub(crate) colours: ColourChoice,
+    /// The call's id, for functionResponse.id
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Ask on the terminal when the policy requires it [default: never ask]
+    #[arg(long, value_name = "MODE", value_parser = approval_mode())]
+    pub(crate) approval_mode: Option<ApprovalMode>,
+    /// Policy file or directory to use instead of ~/.gemini/policies
+    #[arg(long, value_name = "PATH")]
+    pub(crate) policy: Vec<String>,
+    /// Say what the call would do, without doing it
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Refuse arguments in JSON that the tool does not know
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print JSON lines: output while the tool runs, then the result
+    #[arg(long, conflicts_with = "explain")]
+    pub(crate) stream: bool,
+    /// Read calls as JSON lines from standard input and answer each with a line
+    #[arg(long, conflicts_with_all = ["NAME", "id"])]
+    pub(crate) batch: bool,
+    /// Read the call in another API's form, and answer in it
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        value_parser = dialect(),
+        conflicts_with_all = ["ARGUMENT", "id", "form", "text", "explain", "stream"],
+    )]
+    pub(crate) from: Option<Dialect>,
+    /// Exit 1 if a search finds anything, 0 if not, 2 on failure
+    #[arg(long, conflicts_with_all = ["batch", "from", "explain"])]
+    pub(crate) fail_on_match: bool,
+    /// Print what a search finds for CI; github: annotations of GitHub Actions
+    #[arg(long = "format", value_name = "FORMAT", value_enum, conflicts_with_all = OTHER_ANSWERS)]
+    pub(crate) report: Option<CiFormat>,
+    /// Name of the broken rule in a report [default: the tool's name]
+    #[arg(long, value_name = "ID", requires = "report")]
+    pub(crate) rule_id: Option<String>,
+    /// Message for each match in a report [default: the text that was found]
+    #[arg(long, value_name = "TEXT", requires = "report")]
+    pub(crate) message: Option<String>,
+    /// Severity of a match in a report [default: error]
+    #[arg(long, value_name = "LEVEL", requires = "report", value_parser = level())]
+    pub(crate) level: Option<Severity>,
+    /// Work in this directory instead of the current one
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// End with the command's own exit status; 125 is a failure of call_tool
+    #[arg(long, conflicts_with_all = ["batch", "from", "explain", "fail_on_match", "report"])]
+    pub(crate) propagate_status: bool,
+    /// Print help, about the tool where one is named
+    #[arg(long, short = 'h')]
+    pub(crate) help: bool,
+    /// List what tools have changed in this project, or below PATH, newest first
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    pub(crate) history: Option<Option<String>>,
+    /// Undo the latest change (of PATH), or those with these IDs; --explain previews
+    #[arg(long, value_name = "PATH|ID", num_args = 0..)]
+    pub(crate) undo: Option<Vec<String>>,
+    /// With --history or --undo: only changes of the last 10m, 2h, 3d, ...
+    #[arg(long, value_name = "SPAN", value_parser = span, requires = "changes")]
+    pub(crate) since: Option<u64>,
+    /// With --history or --undo: only changes of this session
+    #[arg(long, value_name = "ID", requires = "changes")]
+    pub(crate) session: Option<String>,
+    /// With --history or --undo: print JSON lines
+    #[arg(long, requires = "changes")]
+    pub(crate) json: bool,
+    /// With --history: list the changes in all projects
+    #[arg(long, requires = "history", conflicts_with = "undo")]
+    pub(crate) all: bool,
+    /// Trim the journal now (normally automatic)
+    #[arg(long)]
+    pub(crate) prune_history: bool,
 }
 
-/// Returns the options for the texts of a report.
-fn words_of_reports() -> [Arg; 3] {
-    let arg = |id: &'static str, value: &'static str, help: &'static str| {
-        let arg = Arg::new(id).long(id).value_name(value);
-        arg.requires("report").help(help)
-    };
-    [
-        arg(
-            "rule-id",
-            "ID",
-            "Name of the broken rule in a report [default: the tool's name]",
-        ),
-        arg(
-            "message",
-            "TEXT",
-            "Message for each match in a report [default: the text that was found]",
-        ),
-        arg(
-            "level",
-            "LEVEL",
-            "Severity of a match in a report [default: error]",
-        )
-        .value_parser(["error", "warning", "note"]),
-    ]
-}
-
-/// Returns the options for the working directory, the exit status, and help.
-fn place_and_status() -> [Arg; 3] {
-    [
-        Arg::new("root")
-            .long("root")
-            .value_name("DIR")
-            .action(ArgAction::Append)
-            .value_parser(clap::value_parser!(PathBuf))
-            .help("Work in this directory instead of the current one"),
-        flag(
-            "propagate-status",
-            "End with the command's own exit status; 125 is a failure of call_tool",
-        )
-        .conflicts_with_all([
-            "batch",
-            "from",
-            "explain",
-            "fail-on-match",
-            "sarif",
-            "junit",
-            "format",
-        ]),
-        flag("help", "Print help, about the tool where one is named").short('h'),
-    ]
-}
-
-/// Adds what there is instead of calls: listing and taking back what they have changed.
-fn with_journal(command: Command) -> Command {
-    command
-        .arg(
-            Arg::new("history")
-                .long("history")
-                .value_name("PATH")
-                .num_args(0..=1)
-                .conflicts_with_all(CALLS)
-                .help("List what tools have changed in this project, or below PATH, newest first"),
-        )
-        .arg(
-            Arg::new("undo")
-                .long("undo")
-                .value_name("PATH|ID")
-                .num_args(0..)
-                .conflicts_with_all(CALLS)
-                .conflicts_with("history")
-                .help(
-                    "Undo the latest change (of PATH), or those with these IDs; --explain previews",
-                ),
-        )
-        .arg(
-            Arg::new("since")
-                .long("since")
-                .value_name("SPAN")
-                .value_parser(span)
-                .requires("journal")
-                .conflicts_with_all(CALLS)
-                .help("With --history or --undo: only changes of the last 10m, 2h, 3d, ..."),
-        )
-        .arg(
-            Arg::new("session")
-                .long("session")
-                .value_name("ID")
-                .requires("journal")
-                .conflicts_with_all(CALLS)
-                .help("With --history or --undo: only changes of this session"),
-        )
-        .arg(
-            flag("json", "With --history or --undo: print JSON lines")
-                .requires("journal")
-                .conflicts_with_all(CALLS),
-        )
-        .arg(
-            flag("all", "With --history: list the changes in all projects")
-                .requires("history")
-                .conflicts_with("undo")
-                .conflicts_with_all(CALLS),
-        )
-        .arg(
-            flag(PRUNE, "Trim the journal now (normally automatic)")
-                .conflicts_with_all(CALLS)
-                .conflicts_with("journal"),
-        )
-        .group(ArgGroup::new("journal").args(["history", "undo"]))
+/// Returns the command line of `call_tool`.
+pub(crate) fn command() -> clap::Command {
+    CallToolOptions::command()
 }

@@ -1,8 +1,7 @@
 //! `--history` and `--undo`: the changes that tools have made, and taking them back.
 
-use crate::command::PRUNE;
 use crate::options::CallToolOptions;
-use crate::print::{Printed, Statuses, is_stdout_terminal, print, warn};
+use crate::print::{Medium, is_stdout_terminal, print, warn};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
 use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Undo, prune};
@@ -184,13 +183,13 @@ struct View<'a> {
     has_colours: bool,
 }
 
-/// Prints a text and returns the status; 1 where it can't be printed.
-fn printed(text: &str, printed: Printed, status: u8) -> u8 {
-    let statuses = Statuses {
-        written: status,
-        unwritten: 1,
-    };
-    print(text.as_bytes(), printed, statuses)
+/// Prints a text and returns the status; 1 if it can't be printed.
+fn print_with(text: &str, medium: Medium, status: u8) -> u8 {
+    if print(text.as_bytes(), medium) {
+        status
+    } else {
+        1
+    }
 }
 
 impl View<'_> {
@@ -239,12 +238,12 @@ impl View<'_> {
             }
             return 0;
         }
-        printed(
+        print_with(
             &text,
             if self.json {
-                Printed::Json
+                Medium::Json
             } else {
-                Printed::Text
+                Medium::Text
             },
             0,
         )
@@ -316,7 +315,7 @@ impl View<'_> {
         if self.json {
             let lines = outcomes.iter().map(|outcome| self.outcome_json(outcome));
             let text: String = lines.map(|line| line.to_string() + "\n").collect();
-            return Ok(printed(&text, Printed::Json, status));
+            return Ok(print_with(&text, Medium::Json, status));
         }
         let undone = outcomes.iter().filter(|outcome| !outcome.undone.is_empty());
         let mut text: String = undone
@@ -329,7 +328,7 @@ impl View<'_> {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
         if !text.is_empty() {
-            printed(&text, Printed::Text, status);
+            print_with(&text, Medium::Text, status);
         }
         for outcome in &outcomes {
             self.complain(outcome);
@@ -489,7 +488,7 @@ pub(crate) fn prune_behind(session: &Session) {
     };
     let mut command = Command::new(program);
     command
-        .arg(format!("--{PRUNE}"))
+        .arg("--prune-history")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

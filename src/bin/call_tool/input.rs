@@ -78,15 +78,9 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let mut buffer = ReadBuffer::new(64 * 1024);
     let mut is_too_large = false;
     loop {
-        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        let tick = Timespec::try_from(TICK).ok();
-        match rustix::event::poll(&mut ready, tick.as_ref()) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {
-                cancel.check()?;
-                continue;
-            }
-            other => other.map_err(failed)?,
-        };
+        if !wait_for_stdin(|| cancel.interruption().is_some()) {
+            cancel.check()?;
+        }
         match buffer.read(stdin) {
             Ok([]) => break,
             // Read on, only to let the writer finish.
@@ -99,7 +93,7 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
                     input.extend_from_slice(piece);
                 }
             }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(rustix::io::Errno::AGAIN) => {}
             Err(e) => return Err(failed(e)),
         }
     }
@@ -107,4 +101,17 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
         return Err(too_large());
     }
     Ok(input)
+}
+
+/// Waits for input; `false` if `is_over` comes first.
+pub(crate) fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
+    let stdin = rustix::stdio::stdin();
+    let tick = Timespec::try_from(TICK).ok();
+    while !is_over() {
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        if let Ok(1..) = rustix::event::poll(&mut ready, tick.as_ref()) {
+            return true;
+        }
+    }
+    false
 }

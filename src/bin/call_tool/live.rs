@@ -1,9 +1,9 @@
 //! The output of a call that still runs: as text on a terminal, or as lines of JSON for `--stream`.
 
-use crate::print::{Printed, Statuses, print, print_json};
+use crate::print::{Medium, print, print_json};
 use gemini_tools::answer::to_line;
 use gemini_tools::text::harmless_lines;
-use gemini_tools::tool::LiveOutput;
+use gemini_tools::tool::OutputUpdate;
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,8 +13,8 @@ pub(crate) struct LiveText(Mutex<String>);
 
 impl LiveText {
     /// Shows the next piece. Only text can be shown as a part of what is to come.
-    pub(crate) fn show(&self, output: LiveOutput) {
-        let LiveOutput::Text(text) = output else {
+    pub(crate) fn show(&self, output: OutputUpdate) {
+        let OutputUpdate::Text(text) = output else {
             return;
         };
         write(&harmless_lines(&text));
@@ -33,24 +33,18 @@ impl LiveText {
 
 /// Writes text to the terminal.
 pub(crate) fn write(text: &str) {
-    let statuses = Statuses {
-        written: 0,
-        unwritten: 0,
-    };
-    print(text.as_bytes(), Printed::Text, statuses);
+    print(text.as_bytes(), Medium::Text);
 }
 
 /// Prints one line of JSON with the output of a call that still runs.
-pub(crate) fn print_line(output: LiveOutput) {
+pub(crate) fn print_line(output: OutputUpdate) {
     print_json(&to_line(&line(output)), 0);
 }
 
 /// Returns the JSON of a piece of output.
-pub(crate) fn line(output: LiveOutput) -> Value {
+pub(crate) fn line(output: OutputUpdate) -> Value {
     match output {
-        LiveOutput::Text(text) => json!({ "type": "output", "text": text }),
-        LiveOutput::Ansi(lines) => json!({ "type": "output", "lines": lines }),
-        LiveOutput::Subagent(progress) => json!({ "type": "output", "progress": progress }),
-        LiveOutput::ModelCall(call) => json!({ "type": "model_call", "call": call }),
+        OutputUpdate::Text(text) => json!({ "type": "output", "text": text }),
+        OutputUpdate::ModelCall(call) => json!({ "type": "model_call", "call": call }),
     }
 }

@@ -18,9 +18,7 @@ mod watchdog;
 use crate::input::{arguments, read_input};
 use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
-use crate::print::{
-    Printed, Statuses, is_stderr_terminal, is_stdout_terminal, print, print_last, warn,
-};
+use crate::print::{Medium, is_stderr_terminal, is_stdout_terminal, print, print_last, warn};
 use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
@@ -28,7 +26,7 @@ use gemini_tools::output::keeps_characters;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
-    Cancellation, Context, ErrorKind, Interruption, LlmContent, Places, ToolError, ToolResult,
+    Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value};
@@ -49,25 +47,18 @@ fn run() -> u8 {
         Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
     };
-    if options.helps {
+    if options.help {
         return help::run(options);
     }
     if let Some(status) = help::asked_by_name(options) {
         return status;
     }
     let cancel = cancellation();
-    if let Some(wanted) = &options.history {
-        return history::run(options, wanted, &cancel);
+    if let Some(wanted) = options.history() {
+        return history::run(options, &wanted, &cancel);
     }
     let watchdog = Arc::new(Watchdog::default());
-    let is_command =
-        options.name == "run_shell_command" && !options.batch && options.from.is_none();
-    let start = if is_command {
-        Watchdog::start_beside_a_command
-    } else {
-        Watchdog::start
-    };
-    start(Arc::clone(&watchdog), &cancel);
+    Watchdog::start(Arc::clone(&watchdog), &cancel);
     if options.batch {
         return batch::run(options, &cancel, watchdog);
     }
@@ -109,7 +100,7 @@ fn cancellation() -> Cancellation {
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let Some((first, more)) = options.roots.split_first() else {
         let root = std::env::current_dir().unwrap_or_default();
-        return Session::open(&root, &[], &options.rules);
+        return Session::open(&root, &[], &options.rules());
     };
     let absolute = |path: &PathBuf| {
         let fail = |e| ToolError::invalid(format!("--root {}: {e}.", show_path(path)));
@@ -120,7 +111,7 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     };
     let more: Vec<PathBuf> = more.iter().map(absolute).collect::<Result<_, _>>()?;
     let written = absolute(first)?;
-    let session = Session::open(&real_root(&written, &more)?, &more, &options.rules)?;
+    let session = Session::open(&real_root(&written, &more)?, &more, &options.rules())?;
     // No command may have pointed it elsewhere.
     let writable = &session.tool_env().settings.sandbox.allowed_paths;
     real_root(&written, writable)?;
@@ -129,7 +120,7 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
 
 /// The person at the terminal, where rules may want the user to be asked.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
-    options.rules.approval?;
+    options.approval_mode?;
     let mut terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
     if !options.batch && options.from.is_none() {
         terminal = terminal.for_one_call();
@@ -171,17 +162,19 @@ fn call(
 fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
     let own = cancel.clone();
     let number = watchdog.begin(cancel.clone(), move |error| {
-        let last = Message::of(options, Err(error), None, &own);
-        print_last(&last.text, last.printed, last.statuses(options));
+        let last = Message::new(options, Err(error), None, &own);
+        print_last(&last.text, last.medium, |is_written| {
+            last.exit_status(options, is_written)
+        });
     });
     let form = options.form.unwrap_or_default();
     let wants_display = matches!(form, Form::Result | Form::Host) || form.is_for_people();
     let mut cx = Context::new(cancel.clone(), wants_display);
     cx.places = match form {
-        _ if options.report.is_some() => Places::Matches,
-        Form::Result => Places::Matches,
-        Form::Lines => Places::Items,
-        _ => Places::Unwanted,
+        _ if options.report.is_some() => ResultPlaces::Matches,
+        Form::Result => ResultPlaces::Matches,
+        Form::Lines => ResultPlaces::Items,
+        _ => ResultPlaces::Unwanted,
     };
     cx.wants_looks = form == Form::Text && shows_colours(options);
     cx.call_id.clone_from(&options.id);
@@ -212,7 +205,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         ci::check(options, result)
     });
     let rest = shown.take().map(|shown| rest_of(&outcome, &shown));
-    let mut message = Message::of(options, outcome, session.as_ref(), cancel);
+    let mut message = Message::new(options, outcome, session.as_ref(), cancel);
     if !watchdog.claim(number) {
         wait_for_the_end();
     }
@@ -220,11 +213,11 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     for remark in &message.remarks {
         warn(&format!("call_tool: {remark}"));
     }
-    let status = print(&message.text, message.printed, message.statuses(options));
+    let is_written = print(&message.text, message.medium);
     if let Some(session) = &session {
         history::prune_behind(session);
     }
-    status
+    message.exit_status(options, is_written)
 }
 
 /// The rest of an answer whose beginning was shown while the call ran.
@@ -250,14 +243,14 @@ fn shows_colours(options: &CallToolOptions) -> bool {
 /// The output of a call.
 struct Message {
     text: Vec<u8>,
-    printed: Printed,
+    medium: Medium,
     status: u8,
     /// Notes for a person about what a list leaves out.
     remarks: Vec<String>,
 }
 
 impl Message {
-    fn of(
+    fn new(
         options: &CallToolOptions,
         outcome: Result<ToolResult, ToolError>,
         session: Option<&Session>,
@@ -271,14 +264,14 @@ impl Message {
         };
         let status = ci::status(options, &answer, status(&answer, cancel));
         let status = propagate::status(options, &answer, status);
-        let said = |text, printed| Self {
+        let said = |text, medium| Self {
             text,
-            printed,
+            medium,
             status,
             remarks: Vec::new(),
         };
         if let Some(format) = options.report {
-            return said(ci::report(format, &options.check, &answer), Printed::Text);
+            return said(ci::report(format, options, &answer), Medium::Text);
         }
         if !form.is_for_people()
             && let Some(session) = session
@@ -288,9 +281,9 @@ impl Message {
         if let Some(json) = explanation(options, &answer) {
             if form.is_for_people() {
                 let text = explained::text(json, shows_colours(options));
-                return said(text.into_bytes(), Printed::Text);
+                return said(text.into_bytes(), Medium::Text);
             }
-            return said(json.as_bytes().to_vec(), Printed::Json);
+            return said(json.as_bytes().to_vec(), Medium::Json);
         }
         if form.is_for_people() && !options.stream {
             return Self::for_people(options, &answer, session, status);
@@ -301,14 +294,14 @@ impl Message {
             let keep = |text: &str| env?.keep(answer.name, text);
             let text = answer.to_host(limit, &keep);
             if keeps_characters(text.as_bytes()) {
-                return said(text.into_bytes(), Printed::Text);
+                return said(text.into_bytes(), Medium::Text);
             }
         }
         let mut more = Map::new();
         if options.stream {
             more.insert("type".to_owned(), "result".into());
         }
-        said(answer.to_json_with(form, more), Printed::Json)
+        said(answer.to_json_with(form, more), Medium::Json)
     }
 
     /// Leaves out what a terminal has shown already.
@@ -319,22 +312,19 @@ impl Message {
         let is_whole = rest.text.is_none();
         if let Some(text) = rest.text {
             self.text = text.into_bytes();
-            self.printed = Printed::Text;
+            self.medium = Medium::Text;
         }
         if is_whole && !rest.ends_in_line {
             live::write("\n");
         }
     }
 
-    /// The exit status, and the one where this can't be written.
-    fn statuses(&self, options: &CallToolOptions) -> Statuses {
-        Statuses {
-            written: self.status,
-            unwritten: if options.propagates_status {
-                propagate::OURS
-            } else {
-                1
-            },
+    /// Returns the exit status of the process.
+    fn exit_status(&self, options: &CallToolOptions, is_written: bool) -> u8 {
+        match is_written {
+            true => self.status,
+            false if options.propagate_status => propagate::OURS,
+            false => 1,
         }
     }
 
@@ -347,35 +337,35 @@ impl Message {
         let is_terminal = is_stdout_terminal();
         let has_colours = shows_colours(options);
         let mut remarks = Vec::new();
-        let (text, printed) = if let Some((_, kind)) = answer.failure() {
+        let (text, medium) = if let Some((_, kind)) = answer.failure() {
             let mut complaint = format!("call_tool: {}", answer.to_text().trim_end());
             if kind == ErrorKind::PathNotInWorkspace {
                 complaint.push_str(" Another root: --root DIR.");
             }
-            (complaint, Printed::Complaint)
+            (complaint, Medium::Complaint)
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
             remarks = answer.remarks();
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
             // A terminal is not to be commanded by a name.
-            if options.prints_paths && !is_terminal {
+            if options.null && !is_terminal {
                 return Self {
                     text: answer.to_paths(root, &directory).unwrap_or_default(),
-                    printed: Printed::Text,
+                    medium: Medium::Text,
                     status,
                     remarks,
                 };
             }
             let text = answer.to_lines(root, &directory, is_terminal, has_colours);
-            (text, Printed::Text)
+            (text, Medium::Text)
         } else if is_terminal || has_colours {
-            (answer.to_terminal(has_colours), Printed::Text)
+            (answer.to_terminal(has_colours), Medium::Text)
         } else {
-            (answer.to_text(), Printed::Text)
+            (answer.to_text(), Medium::Text)
         };
         Self {
             text: text.into_bytes(),
-            printed,
+            medium,
             status,
             remarks,
         }

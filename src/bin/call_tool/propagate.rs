@@ -24,7 +24,7 @@ pub(crate) fn check_tool(
     session: &Session,
     cx: &Context,
 ) -> Result<(), ToolError> {
-    if !options.propagates_status {
+    if !options.propagate_status {
         return Ok(());
     }
     let runs = session.with_tool(&options.name, cx, |tool| {
@@ -44,7 +44,7 @@ pub(crate) fn check_tool(
 
 /// The exit status, which was `status` until now.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
-    if !options.propagates_status {
+    if !options.propagate_status {
         return status;
     }
     let failure = answer.failure().map(|(_, kind)| kind);

@@ -29,12 +29,13 @@ pub(crate) struct Watchdog {
 #[derive(Default)]
 struct Calls {
     next: u64,
-    watched: Vec<Watched>,
+    watched: Vec<WatchedCall>,
     /// Something goes on that has an end by itself.
     busy: usize,
 }
 
-struct Watched {
+/// A call that has not been answered.
+struct WatchedCall {
     number: u64,
     cancel: Cancellation,
     grace: GracePeriod,
@@ -51,14 +52,6 @@ impl Watchdog {
             .spawn(move || self.watch(&cancel));
     }
 
-    /// Starts to watch when a command runs for a moment. A thread costs a short command a
-    /// twentieth of its time, and more where processors are busy, since a process ends with all
-    /// of its threads. What comes before, reading and judging a line, has its own limits.
-    pub(crate) fn start_beside_a_command(self: Arc<Self>, cancel: &Cancellation) {
-        let own = cancel.clone();
-        cancel.when_waiting(move || self.start(&own));
-    }
-
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,7 +65,7 @@ impl Watchdog {
         let mut calls = self.calls();
         calls.next += 1;
         let number = calls.next;
-        calls.watched.push(Watched {
+        calls.watched.push(WatchedCall {
             number,
             cancel,
             grace: GracePeriod::default(),
@@ -108,7 +101,7 @@ impl Watchdog {
         loop {
             is_caller_there = wait(cancel, is_caller_there);
             let mut calls = self.calls();
-            let is_over = |call: &mut Watched| call.grace.is_over(&call.cancel);
+            let is_over = |call: &mut WatchedCall| call.grace.is_over(&call.cancel);
             let given_up: Vec<_> = calls.watched.extract_if(.., is_over).collect();
             let is_idle = calls.watched.is_empty() && calls.busy == 0;
             drop(calls);

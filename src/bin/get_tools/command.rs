@@ -1,18 +1,23 @@
 //! The command line of `get_tools`, for clap; `options` reads it.
 
-use clap::{Arg, ArgAction, Command};
+#![expect(
+    clippy::doc_markdown,
+    reason = "the comments of options are their help"
+)]
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use gemini_tools::colours::ColourChoice;
 use std::path::PathBuf;
 
 /// Formats of declarations.
-pub(crate) const FORMATS: [&str; 8] = [
+pub(crate) const FORMATS: [&str; 7] = [
     "gemini",
     "openai",
     "openai-responses",
     "anthropic",
     "markdown",
     "list",
-    "table",
     "names",
 ];
 
@@ -20,7 +25,6 @@ const EXAMPLES: &str = "\
 Examples:
   get_tools                       on a terminal: a list
   get_tools | jq length           in a pipe: the JSON
-  get_tools --format table        with their parameters
   get_tools --pretty              the JSON, indented
   get_tools --format names        the names only
   get_tools --only 'read_*,glob'  some of the tools
@@ -97,223 +101,189 @@ condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
 
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+fn colours() -> impl TypedValueParser<Value = ColourChoice> {
+    let names = PossibleValuesParser::new(ColourChoice::NAMES);
+    names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
 }
 
-/// The command line of `get_tools`.
-pub(crate) fn command() -> Command {
-    let list = |id: &'static str, help: &'static str| {
-        Arg::new(id)
-            .long(id)
-            .value_name("GLOBS")
-            .value_delimiter(',')
-            .action(ArgAction::Append)
-            .help(help)
-    };
-    Command::new("get_tools")
-        .version(gemini_tools::VERSION)
-        .about("Lists all tools, or prints their declarations as a JSON array")
-        .max_term_width(100)
-        .after_help(EXAMPLES)
-        .arg(flag("pretty", "Indent the JSON"))
-        .arg(flag(
-            "wrap",
-            "Wrap the declarations as a request has them: [{\"functionDeclarations\":[…]}]",
-        ))
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(FORMATS)
-                .help("Form of the declarations [default: list on a terminal, else gemini]"),
-        )
-        .arg(
-            Arg::new("color")
-                .long("color")
-                .value_name("WHEN")
-                .value_parser(ColourChoice::NAMES)
-                .help("When to use colours [default: auto]"),
-        )
-        .arg(flag(
-            "kinds",
-            "Add each tool's kind (read, edit, execute, …), for hosts that decide by it",
-        ))
-        .arg(flag(
-            "mcp",
-            "Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)",
-        ))
-        .arg(flag(
-            "refresh",
-            "As --mcp, but ask all servers and pairs again, and accept what they declare now",
-        ))
-        .arg(flag(
-            "notes",
-            "Say on standard error what was left out and why, as on a terminal",
-        ))
-        .arg(list(
-            "only",
-            "Only tools whose names match (globs, separated by commas)",
-        ))
-        .arg(list(
-            "exclude",
-            "No tools whose names match (globs, separated by commas)",
-        ))
-        .arg(
-            flag(
-                "licenses",
-                "Print the licences of all that is linked into the executables",
-            )
-            .exclusive(true),
-        )
-        .args_conflicts_with_subcommands(true)
-        .disable_help_subcommand(true)
-        .subcommand(
-            Command::new("config")
-                .about("Prints the settings and policy files in force, and what is left out")
-                .arg(flag("json", "Print JSON"))
-                .arg(
-                    Arg::new("policy")
-                        .long("policy")
-                        .value_name("PATH")
-                        .action(ArgAction::Append)
-                        .help("Policy file or directory to use instead of ~/.gemini/policies"),
-                ),
-        )
-        .subcommand(show_command())
-        .subcommand(lint_command())
-        .subcommand(trust_command())
-        .subcommand(init_command())
-        .subcommand(doctor_command())
-        .subcommand(completions_command())
+/// The options of `get_tools`. The comments are the help.
+#[derive(Debug, Parser)]
+#[command(
+    name = "get_tools",
+    about = "Lists all tools, or prints their declarations as a JSON array",
+    long_about = None,
+    version = gemini_tools::VERSION,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct GetToolsOptions {
+    /// Indent the JSON
+    #[arg(long)]
+    pub(crate) pretty: bool,
+    /// Wrap the declarations as a request has them: [{"functionDeclarations":[…]}]
+    #[arg(long)]
+    pub(crate) wrap: bool,
+    /// Form of the declarations [default: list on a terminal, else gemini]
+    #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
+    pub(crate) format: Option<String>,
+    /// When to use colours
+    #[arg(long = "color", value_name = "WHEN", value_parser = colours(), default_value = "auto")]
+    pub(crate) colours: ColourChoice,
+    /// Add each tool's kind (read, edit, execute, …), for hosts that decide by it
+    #[arg(long)]
+    pub(crate) kinds: bool,
+    /// Add the tools of the MCP servers in the settings (or GEMINI_TOOLS_MCP=1)
+    #[arg(long)]
+    pub(crate) mcp: bool,
+    /// As --mcp, but ask all servers and pairs again, and accept what they declare now
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    /// Say on standard error what was left out and why, as on a terminal
+    #[arg(long)]
+    pub(crate) notes: bool,
+    /// Only tools whose names match (globs, separated by commas)
+    #[arg(long, value_name = "GLOBS", value_delimiter = ',')]
+    pub(crate) only: Option<Vec<String>>,
+    /// No tools whose names match (globs, separated by commas)
+    #[arg(long, value_name = "GLOBS", value_delimiter = ',')]
+    pub(crate) exclude: Option<Vec<String>>,
+    /// Print the licences of all that is linked into the executables
+    #[arg(long, exclusive = true)]
+    pub(crate) licenses: bool,
+    #[command(subcommand)]
+    pub(crate) task: Option<Subtask>,
 }
 
-fn show_command() -> Command {
-    Command::new("show")
-        .about("Shows what a tool does, what it takes, how to call it, and its errors")
-        .arg(
-            Arg::new("NAME")
-                .required(true)
-                .help("The tool's name, as call_tool takes it"),
-        )
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Subtask {
+    /// Prints the settings and policy files in force, and what is left out
+    Config {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Policy file or directory to use instead of ~/.gemini/policies
+        #[arg(long, value_name = "PATH")]
+        policy: Vec<String>,
+    },
+    /// Shows what a tool does, what it takes, how to call it, and its errors
+    Show {
+        /// The tool's name, as call_tool takes it
+        #[arg(id = "NAME")]
+        name: String,
+    },
+    Lint(LintOptions),
+    Trust(TrustOptions),
+    Init(InitOptions),
+    Doctor(DoctorOptions),
+    /// Prints completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// Shell to print them for
+        #[arg(id = "SHELL", value_parser = ["bash", "zsh", "fish"])]
+        shell: String,
+        /// For this command only
+        #[arg(id = "COMMAND")]
+        command: Option<String>,
+    },
 }
 
-fn lint_command() -> Command {
-    Command::new("lint")
-        .about("Checks your own tools and those of MCP servers, or files")
-        .after_help(LINT_EXAMPLES)
-        .arg(
-            Arg::new("FILE")
-                .num_args(0..)
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Manifests, scripts, directories, or what a discovery command prints, to check instead; - for standard input"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORMAT")
-                .value_parser(["text", "json", "sarif", "junit", "github"])
-                .help("Form of the findings [default: text]"),
-        )
-        .arg(flag("json", "Print each finding as a line of JSON").conflicts_with("format"))
-        .arg(
-            flag(
-                "mcp",
-                "Start MCP servers whose declarations are not cached",
-            )
-            .conflicts_with("FILE"),
-        )
-        .arg(
-            flag(
-                "refresh",
-                "Ask all MCP servers again, and accept what they declare now",
-            )
-            .conflicts_with("FILE"),
-        )
+/// Checks your own tools and those of MCP servers, or files
+#[derive(Debug, Args)]
+#[command(after_help = LINT_EXAMPLES)]
+pub(crate) struct LintOptions {
+    /// Manifests, scripts, directories, or what a discovery command prints, to check instead; - for standard input
+    #[arg(id = "FILE", num_args = 0..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Form of the findings [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "sarif", "junit", "github"])]
+    pub(crate) format: Option<String>,
+    /// Print each finding as a line of JSON
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Start MCP servers whose declarations are not cached
+    #[arg(long, conflicts_with = "FILE")]
+    pub(crate) mcp: bool,
+    /// Ask all MCP servers again, and accept what they declare now
+    #[arg(long, conflicts_with = "FILE")]
+    pub(crate) refresh: bool,
 }
 
-fn init_command() -> Command {
-    Command::new("init")
-        .about("Puts the two commands into Gemini CLI's settings")
-        .after_help(INIT_EXAMPLES)
-        .arg(flag("user", "Change your own settings, for all projects"))
-        .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag("undo", "Undo what init did here"))
-        .arg(
-            Arg::new("allow")
-                .long("allow")
-                .value_name("WHICH")
-                .value_parser(["read-only", "all", "none"])
-                .default_value("read-only")
-                .conflicts_with("undo")
-                .help("Which tools a model may call without a terminal"),
-        )
-        .arg(
-            flag(
-                "trust",
-                "Trust the project as well, if it brings nothing else that runs",
-            )
-            .conflicts_with_all(["undo", "user"]),
-        )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FORM")
-                .value_parser(["host", "part"])
-                .conflicts_with("undo")
-                .help("Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]"),
-        )
+/// Reviews and trusts the project's own tools and commands
+#[derive(Debug, Args)]
+#[command(after_help = TRUST_EXAMPLES)]
+#[group(multiple = false)]
+pub(crate) struct TrustOptions {
+    /// Don't ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Say whether the project is trusted, and why
+    #[arg(long)]
+    pub(crate) status: bool,
+    /// List the directories that were trusted here
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Take trust back [default: the current directory]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    pub(crate) remove: Option<PathBuf>,
 }
 
-fn doctor_command() -> Command {
-    Command::new("doctor")
-        .about("Tries the two commands that the settings name as Gemini CLI would, and says what is wrong")
-        .after_help(DOCTOR_EXAMPLES)
-        .arg(flag("json", "Print JSON"))
-        .arg(flag(
-            "mcp",
-            "Start MCP servers whose declarations are not cached",
-        ))
-        .arg(
-            Arg::new("try")
-                .long("try")
-                .value_name("NAME[=JSON]")
-                .action(ArgAction::Append)
-                .help("Make this call as well, whatever it does"),
-        )
+/// Puts the two commands into Gemini CLI's settings
+#[derive(Debug, Args)]
+#[command(after_help = INIT_EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct InitOptions {
+    /// Change your own settings, for all projects
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Don't ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Undo what init did here
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// The tools that a model may call without a terminal
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_parser = ["read-only", "all", "none"],
+        default_value = "read-only",
+        conflicts_with = "undo",
+    )]
+    pub(crate) allow: String,
+    /// Trust the project as well, if it brings nothing else that runs
+    #[arg(long, conflicts_with_all = ["undo", "user"])]
+    pub(crate) trust: bool,
+    /// Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]
+    #[arg(long, value_name = "FORM", value_parser = ["host", "part"], conflicts_with = "undo")]
+    pub(crate) output: Option<String>,
 }
 
-fn trust_command() -> Command {
-    Command::new("trust")
-        .about("Reviews and trusts the project's own tools and commands")
-        .after_help(TRUST_EXAMPLES)
-        .arg(flag("yes", "Don't ask").short('y'))
-        .arg(flag(
-            "status",
-            "Say whether the project is trusted, and why",
-        ))
-        .arg(flag("list", "List the directories that were trusted here"))
-        .arg(
-            Arg::new("remove")
-                .long("remove")
-                .value_name("DIR")
-                .num_args(0..=1)
-                .default_missing_value(".")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Take trust back [default: the current directory]"),
-        )
-        .group(clap::ArgGroup::new("what").args(["yes", "status", "list", "remove"]))
+/// Tries the two commands that the settings name as Gemini CLI would, and says what is wrong
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct DoctorOptions {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Start MCP servers whose declarations are not cached
+    #[arg(long)]
+    pub(crate) mcp: bool,
+    /// Make this call as well, whatever it does
+    #[arg(long = "try", value_name = "NAME[=JSON]")]
+    pub(crate) tries: Vec<String>,
 }
 
-fn completions_command() -> Command {
-    Command::new("completions")
-        .about("Prints completions for a shell")
-        .after_help(COMPLETIONS_EXAMPLES)
-        .arg(
-            Arg::new("SHELL")
-                .required(true)
-                .value_parser(["bash", "zsh", "fish"])
-                .help("Shell to print them for"),
-        )
-        .arg(Arg::new("COMMAND").help("For this command only"))
+/// Returns the command line of `get_tools`.
+pub(crate) fn command() -> clap::Command {
+    GetToolsOptions::command()
 }

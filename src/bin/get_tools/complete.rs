@@ -5,7 +5,7 @@ use crate::print::print;
 use gemini_tools::builtin::summary;
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::text::{first_sentence, visible};
-use gemini_tools::tool::{Cancellation, Context, Undeclared, parameters};
+use gemini_tools::tool::{Cancellation, Context, ExtraArgument, parameters};
 use serde_json::Value;
 
 /// Prints a line for each tool, or for each argument of `tool`; with what it means after a tab
@@ -54,7 +54,7 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
     if session.is_registered(name) {
         let cx = Context::new(Cancellation::default(), false);
         let found = session.with_tool(name, &cx, |tool| {
-            of_schema(tool.parameters().value(), tool.usage().undeclared)
+            schema_arguments(tool.parameters().value(), tool.usage().undeclared)
         });
         return found.unwrap_or_default();
     }
@@ -62,12 +62,12 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
     let tool = known
         .iter()
         .find(|tool| tool.name == name || tool.alias == name);
-    tool.map(|tool| of_schema(&tool.declaration()["parametersJsonSchema"], &[]))
+    tool.map(|tool| schema_arguments(&tool.declaration()["parametersJsonSchema"], &[]))
         .unwrap_or_default()
 }
 
 /// The arguments with what follows them: `:=` for an object or a list of them, else `=`.
-fn of_schema(schema: &Value, undeclared: &[Undeclared]) -> Vec<(String, String)> {
+fn schema_arguments(schema: &Value, undeclared: &[ExtraArgument]) -> Vec<(String, String)> {
     let word = |name: &str, kind: &str| {
         let is_json = kind.contains("object") || kind.starts_with("array of array");
         format!("{name}{}", if is_json { ":=" } else { "=" })

@@ -140,19 +140,7 @@ impl Report {
                 })
             })
             .collect();
-        let (of_files, of_environment): (Vec<_>, Vec<_>) =
-            self.variables.iter().partition(|one| one.file.is_some());
-        let variables: Map<String, Value> = of_environment
-            .iter()
-            .map(|one| (one.name.clone(), one.text().into()))
-            .collect();
-        let of_files: Vec<Value> = of_files
-            .iter()
-            .map(|one| {
-                let file = one.file.as_deref().map(show_path);
-                json!({ "name": one.name, "value": one.text(), "file": file })
-            })
-            .collect();
+        let (of_environment, of_files) = self.variables_json();
         json!({
             "trust": {
                 "root": show_path(&self.root),
@@ -166,9 +154,26 @@ impl Report {
             "problems": self.settings.problems,
             "files": files,
             "policy": self.policy_json(),
-            "environment": variables,
+            "environment": of_environment,
             "environmentFiles": of_files,
         })
+    }
+
+    /// Returns the variables of the environment, and those of files.
+    fn variables_json(&self) -> (Map<String, Value>, Vec<Value>) {
+        let (of_files, of_environment): (Vec<_>, Vec<_>) =
+            self.variables.iter().partition(|one| one.file.is_some());
+        let of_environment = of_environment.iter();
+        let of_files = of_files.iter().map(|one| {
+            let file = one.file.as_deref().map(show_path);
+            json!({ "name": one.name, "value": one.text(), "file": file })
+        });
+        (
+            of_environment
+                .map(|one| (one.name.clone(), one.text().into()))
+                .collect(),
+            of_files.collect(),
+        )
     }
 
     fn policy_json(&self) -> Value {
@@ -250,16 +255,7 @@ impl Report {
         if in_force.is_empty() {
             text.push_str("  nothing but the defaults\n");
         }
-        for one in &self.variables {
-            let (value, place) = (one.text(), one.file.as_deref().map(show_path));
-            let place = place.as_deref().unwrap_or("environment");
-            text.push_str(&format!(
-                "  {} = {}\n      {}\n",
-                one.name,
-                visible(&value),
-                visible(place)
-            ));
-        }
+        text.push_str(&self.variables_text());
         let notes = self.settings.notes.clone();
         if !notes.is_empty() || !self.settings.problems.is_empty() {
             text.push_str("\nNot in force\n");
@@ -277,6 +273,16 @@ impl Report {
             text.push_str(&format!("  {}\n", visible(&problem.text())));
         }
         text
+    }
+
+    fn variables_text(&self) -> String {
+        let variables = self.variables.iter().map(|one| {
+            let (value, place) = (one.text(), one.file.as_deref().map(show_path));
+            let place = place.as_deref().unwrap_or("environment");
+            let (value, place) = (visible(&value), visible(place));
+            format!("  {} = {value}\n      {place}\n", one.name)
+        });
+        variables.collect()
     }
 
     fn source(&mut self, scope: Scope, key: &str) -> String {

@@ -46,7 +46,7 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
     let text = if task.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
-        text(&report, Style::of_stdout())
+        text(&report, Style::for_stdout())
     };
     match print(text.as_bytes()) {
         0 => u8::from(report.has_errors()),

@@ -1,18 +1,15 @@
 //! `get_tools --format`: the declarations as other APIs and people want them.
 
 use crate::list::ListOptions;
-use crate::table::{Column, cut_table, table};
+use crate::table::{Column, table};
 use gemini_tools::builtin;
 use gemini_tools::colours::Look;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
 use gemini_tools::output::width;
 use gemini_tools::text::visible;
-use gemini_tools::tool::Kind;
+use gemini_tools::tool::{Kind, parameters};
 use serde_json::Value;
 use std::io::IsTerminal;
-
-/// The narrowest column that descriptions are shown in, in characters.
-const NARROWEST: usize = 24;
 
 /// The format of declarations.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +18,6 @@ pub(crate) enum Format {
     Markdown,
     /// A line for each, as wide as the terminal.
     List,
-    Table,
     Names,
 }
 
@@ -33,7 +29,7 @@ impl Default for Format {
 
 impl Format {
     /// Returns the format if none was asked for: a person gets a list.
-    pub(crate) fn of_stdout() -> Self {
+    pub(crate) fn for_stdout() -> Self {
         if std::io::stdout().is_terminal() {
             Format::List
         } else {
@@ -46,7 +42,6 @@ impl Format {
         match name {
             "markdown" => Format::Markdown,
             "list" => Format::List,
-            "table" => Format::Table,
             "names" => Format::Names,
             dialect => Format::Dialect(Dialect::from_name(dialect).unwrap_or_default()),
         }
@@ -66,7 +61,7 @@ impl Format {
     pub(crate) fn has_kinds(self) -> bool {
         match self {
             Format::Dialect(dialect) => dialect == Dialect::Gemini,
-            Format::Markdown | Format::List | Format::Table | Format::Names => true,
+            Format::Markdown | Format::List | Format::Names => true,
         }
     }
 
@@ -88,7 +83,6 @@ impl Format {
             }
             Format::Markdown => markdown(&declared().collect::<Vec<_>>()),
             Format::List => overview(&declared().collect::<Vec<_>>(), options),
-            Format::Table => for_terminal(&declared().collect::<Vec<_>>()),
             Format::Names => declared()
                 .map(|d| match kind_of(&d) {
                     kind if options.kinds => format!("{}\t{kind}\n", d.name),
@@ -119,55 +113,6 @@ fn kind_of(declared: &GeminiDeclaration) -> String {
     name.as_str().unwrap_or_default().to_owned()
 }
 
-/// A parameter as people want to see it.
-struct Parameter {
-    name: String,
-    is_required: bool,
-    kind: String,
-    description: String,
-}
-
-/// The parameters of a tool, the required ones first, each in the order of the schema.
-fn parameters(declared: &GeminiDeclaration) -> Vec<Parameter> {
-    let schema = declared.schema();
-    let required = |name: &str| {
-        let list = schema["required"].as_array();
-        list.is_some_and(|list| list.iter().any(|r| r == name))
-    };
-    let properties = schema["properties"].as_object();
-    let mut all: Vec<Parameter> = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, property)| Parameter {
-            name: visible(name).into_owned(),
-            is_required: required(name),
-            kind: type_of(property),
-            description: one_line(property["description"].as_str().unwrap_or_default()),
-        })
-        .collect();
-    all.sort_by_key(|p| !p.is_required);
-    all
-}
-
-fn type_of(schema: &Value) -> String {
-    let mut name = match &schema["type"] {
-        Value::String(name) => name.clone(),
-        Value::Array(names) => {
-            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-            names.join(" or ")
-        }
-        _ => "any".to_owned(),
-    };
-    if name == "array" && schema["items"]["type"].is_string() {
-        name = format!("array of {}", type_of(&schema["items"]));
-    }
-    if let Some(values) = schema["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(Value::to_string).collect();
-        name = format!("{name}: {}", values.join(", "));
-    }
-    one_line(&name)
-}
-
 /// A text from elsewhere on one line, with what can't be seen escaped.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -186,13 +131,14 @@ fn markdown(list: &[GeminiDeclaration]) -> String {
             one_line(&declared.description),
             kind_of(declared)
         ));
-        let parameters = parameters(declared);
+        let schema = declared.schema();
+        let parameters = parameters(&schema);
         if parameters.is_empty() {
             continue;
         }
         text.push_str("\n| Parameter | Type | | Description |\n|---|---|---|---|\n");
         for parameter in parameters {
-            let cell = |text: &str| text.replace('|', "\\|");
+            let cell = |text: &str| one_line(text).replace('|', "\\|");
             text.push_str(&format!(
                 "| `{}` | {} | {} | {} |\n",
                 cell(&parameter.name),
@@ -202,7 +148,7 @@ fn markdown(list: &[GeminiDeclaration]) -> String {
                 } else {
                     ""
                 },
-                cell(&parameter.description)
+                cell(parameter.description)
             ));
         }
     }
@@ -222,42 +168,5 @@ fn overview(list: &[GeminiDeclaration], options: &ListOptions) -> String {
         Column::new("WHAT IT DOES", list.iter().map(summary).collect()),
     ];
     let has_colours = options.colours.shows_on(std::io::stdout().is_terminal());
-    cut_table(&columns, width(), has_colours)
-}
-
-fn for_terminal(list: &[GeminiDeclaration]) -> String {
-    let width = width();
-    let names = Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect());
-    let kinds = Column::new("KIND", list.iter().map(kind_of).collect());
-    let shown = |d: &GeminiDeclaration| {
-        let all = parameters(d).into_iter();
-        let all = all.map(|p| {
-            if p.is_required {
-                p.name
-            } else {
-                format!("{}?", p.name)
-            }
-        });
-        all.collect::<Vec<_>>().join(", ")
-    };
-    let parameters = Column::new("PARAMETERS", list.iter().map(shown).collect());
-    let what = Column::new("WHAT IT DOES", list.iter().map(summary).collect());
-    let left = |columns: &[&Column]| {
-        let taken: usize = columns.iter().map(|c| c.natural() + 2).sum();
-        width.saturating_sub(taken)
-    };
-    let rest = left(&[&names, &kinds]);
-    if rest >= 2 * NARROWEST + 2 {
-        let most = parameters.natural().min(rest * 2 / 5);
-        let what = what.at_most(rest - most - 2);
-        return table(&[names, kinds, parameters.at_most(most), what]);
-    }
-    if rest >= NARROWEST {
-        return table(&[names, kinds, what.at_most(rest)]);
-    }
-    let rest = left(&[&names]);
-    if rest >= NARROWEST {
-        return table(&[names, what.at_most(rest)]);
-    }
-    table(&[names.at_most(width)])
+    table(&columns, width(), has_colours)
 }

@@ -124,7 +124,7 @@ fn planned(
 
 /// Shows the changes, and leaves in the plan what the user agrees to.
 fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
-    let style = Style::of_stdout();
+    let style = Style::for_stdout();
     let print = |text: &str| print(text.as_bytes());
     let done = |status| if status == 0 { Ok(()) } else { Err(status) };
     let shown: Vec<String> = plan
@@ -152,7 +152,7 @@ fn notes(plan: &SetupPlan) -> String {
         let (first, diff) = note.split_once('\n').unwrap_or((note, ""));
         let diff = diff.lines().map(|line| format!("{}\n", visible(line)));
         let diff: String = diff.collect();
-        at_width(&visible(first), "", Style::of_stdout()) + &diff
+        at_width(&visible(first), "", Style::for_stdout()) + &diff
     };
     plan.notes.iter().map(note).collect()
 }
@@ -325,5 +325,5 @@ fn done(task: &InitTask, before: &Before, home: &Path, root: &Path) -> String {
          Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
          get_tools init{option} --undo takes it back.\n"
     );
-    at_width(&text, "", Style::of_stdout())
+    at_width(&text, "", Style::for_stdout())
 }

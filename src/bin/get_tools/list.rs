@@ -66,7 +66,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
             warn("get_tools: To see and trust what the project brings, run get_tools trust.");
         }
     }
-    let shown = Shown {
+    let shown = Selection {
         options,
         policy: &policy,
         mode: mode_from_env(),
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
 }
 
 /// The tools to print.
-struct Shown<'a> {
+struct Selection<'a> {
     options: &'a ListOptions,
     policy: &'a Policy,
     mode: Mode,
@@ -106,7 +106,7 @@ struct Shown<'a> {
     names: RefCell<Vec<String>>,
 }
 
-impl Shown<'_> {
+impl Selection<'_> {
     /// Says which globs of the command line fit no tool. Both versions of Gemini CLI that we test
     /// with overlook what a discovery command says on standard error as long as it succeeds.
     fn warn_of_globs(&self) {
@@ -172,7 +172,7 @@ fn is_set(variable: &str) -> bool {
 /// Adds the tools of MCP servers. What is wrong with some of them costs only those.
 fn add_mcp(
     list: &mut Vec<String>,
-    shown: &Shown<'_>,
+    shown: &Selection<'_>,
     mcp: &Mcp,
     custom: &[String],
     with_kinds: bool,

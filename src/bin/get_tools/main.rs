@@ -32,7 +32,7 @@ fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
     if std::env::args_os().len() <= 1 {
         return list::run(&list::ListOptions {
-            format: format::Format::of_stdout(),
+            format: format::Format::for_stdout(),
             ..list::ListOptions::default()
         });
     }

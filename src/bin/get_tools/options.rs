@@ -1,6 +1,6 @@
 //! The options of `get_tools`, read from its command line.
 
-use crate::command::command;
+use crate::command::{GetToolsOptions, InitOptions, LintOptions, Subtask, TrustOptions, command};
 use crate::doctor::DoctorTask;
 use crate::format::Format;
 use crate::init::InitTask;
@@ -9,15 +9,13 @@ use crate::list;
 use crate::print::warn;
 use crate::show;
 use crate::trust::TrustTask;
-use clap::ArgMatches;
-use gemini_tools::colours::ColourChoice;
+use clap::Parser;
 use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::Asks;
-use gemini_tools::output::printed;
+use gemini_tools::output::write_status;
 use gemini_tools::start::usage_message;
 use gemini_tools::workspace::pattern::PatternSet;
 use std::env::args_os;
-use std::path::PathBuf;
 
 /// The task of the command line.
 pub(crate) enum Task {
@@ -54,43 +52,38 @@ pub(crate) fn parse() -> Result<Task, u8> {
     if let Some(task) = complete() {
         return Ok(task);
     }
-    let matches = match command().try_get_matches_from(args_os()) {
-        Ok(matches) => matches,
+    let options = match GetToolsOptions::try_parse() {
+        Ok(options) => options,
         Err(e) => {
             let words: Vec<String> = args_os()
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect();
-            if let Some(task) = meant(&words) {
+            if let Some(task) = guess(&words) {
                 return task;
             }
             if e.use_stderr() {
                 warn(&usage_message("get_tools", &e.to_string()));
                 return Err(2);
             }
-            return Err(printed(e.print()));
+            return Err(write_status(e.print()));
         }
     };
-    match matches.subcommand() {
-        Some(("show", matches)) => Ok(Task::Show(text(matches, "NAME").unwrap_or_default())),
-        Some(("lint", matches)) => Ok(Task::Lint(lint_task(matches))),
-        Some(("config", matches)) => Ok(Task::Config {
-            json: matches.get_flag("json"),
-            policy: matches
-                .get_many::<String>("policy")
-                .map(|paths| paths.cloned().collect())
-                .unwrap_or_default(),
+    Ok(match options.task {
+        Some(Subtask::Config { json, policy }) => Task::Config { json, policy },
+        Some(Subtask::Show { name }) => Task::Show(name),
+        Some(Subtask::Lint(options)) => Task::Lint(lint_task(options)),
+        Some(Subtask::Trust(options)) => Task::Trust(trust_task(options)),
+        Some(Subtask::Init(options)) => Task::Init(init_task(&options)),
+        Some(Subtask::Doctor(options)) => Task::Doctor(DoctorTask {
+            json: options.json,
+            asks_servers: options.mcp,
+            tries: options.tries,
         }),
-        Some(("doctor", matches)) => Ok(Task::Doctor(doctor_task(matches))),
-        Some(("init", matches)) => Ok(Task::Init(init_task(matches))),
-        Some(("completions", matches)) => Ok(Task::Completions {
-            shell: text(matches, "SHELL").unwrap_or_default(),
-            command: text(matches, "COMMAND"),
-        }),
-        Some(("trust", matches)) => Ok(Task::Trust(trust_task(matches))),
-        _ if matches.get_flag("licenses") => Ok(Task::Licenses),
-        _ => Ok(Task::List(list_options(&matches)?)),
-    }
+        Some(Subtask::Completions { shell, command }) => Task::Completions { shell, command },
+        None if options.licenses => Task::Licenses,
+        None => Task::List(list_options(options)?),
+    })
 }
 
 /// `get_tools complete [--describe] [--] [NAME]`: for the completions of shells, which ask for it
@@ -111,25 +104,25 @@ fn complete() -> Option<Task> {
 
 /// Returns the task of a user who has typed something else than a subcommand: help, the list, or a
 /// tool.
-fn meant(words: &[String]) -> Option<Result<Task, u8>> {
+fn guess(words: &[String]) -> Option<Result<Task, u8>> {
     let [first, rest @ ..] = words else {
         return None;
     };
     let is_subcommand = |name: &str| command().find_subcommand(name).is_some();
     match (first.as_str(), rest) {
-        ("help", []) => Some(Err(printed(command().print_help()))),
+        ("help", []) => Some(Err(write_status(command().print_help()))),
         ("help", [name]) if is_subcommand(name) => {
             let mut all = command();
             all.build();
             let found = all.find_subcommand_mut(name)?;
-            Some(Err(printed(found.print_help())))
+            Some(Err(write_status(found.print_help())))
         }
         ("help", [name]) => Some(Ok(Task::Show(name.clone()))),
         ("list", []) => Some(Ok(Task::List(list::ListOptions {
-            format: Format::Table,
+            format: Format::List,
             ..list::ListOptions::default()
         }))),
-        (name, []) if !name.starts_with('-') => match show::of_tool(name) {
+        (name, []) if !name.starts_with('-') => match show::tool_help(name) {
             Ok(_) => Some(Ok(Task::Show(name.to_owned()))),
             Err(e) => {
                 let hint = e.hint.filter(|hint| hint.starts_with("Did you mean"))?;
@@ -143,25 +136,18 @@ fn meant(words: &[String]) -> Option<Result<Task, u8>> {
     }
 }
 
-fn text(matches: &ArgMatches, id: &str) -> Option<String> {
-    matches.get_one::<String>(id).cloned()
-}
-
-fn lint_task(matches: &ArgMatches) -> LintTask {
-    let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
-    let output = match text("format") {
-        _ if matches.get_flag("json") => Output::Json,
-        Some("json") => Output::Json,
-        Some("sarif") => Output::Sarif,
-        Some("junit") => Output::Junit,
-        Some("github") => Output::Github,
-        _ => Output::Text,
-    };
-    let files = matches.get_many::<PathBuf>("FILE");
+fn lint_task(options: LintOptions) -> LintTask {
     LintTask {
-        files: files.into_iter().flatten().cloned().collect(),
-        output,
-        asks: match (matches.get_flag("refresh"), matches.get_flag("mcp")) {
+        files: options.files,
+        output: match options.format.as_deref() {
+            _ if options.json => Output::Json,
+            Some("json") => Output::Json,
+            Some("sarif") => Output::Sarif,
+            Some("junit") => Output::Junit,
+            Some("github") => Output::Github,
+            _ => Output::Text,
+        },
+        asks: match (options.refresh, options.mcp) {
             (true, _) => Asks::All,
             (false, true) => Asks::Unknown,
             (false, false) => Asks::None,
@@ -169,55 +155,37 @@ fn lint_task(matches: &ArgMatches) -> LintTask {
     }
 }
 
-fn doctor_task(matches: &ArgMatches) -> DoctorTask {
-    let tries = matches.get_many::<String>("try");
-    DoctorTask {
-        json: matches.get_flag("json"),
-        asks_servers: matches.get_flag("mcp"),
-        tries: tries.into_iter().flatten().cloned().collect(),
-    }
-}
-
-fn init_task(matches: &ArgMatches) -> InitTask {
-    let allow = match matches.get_one::<String>("allow").map(String::as_str) {
-        Some("all") => Allow::All,
-        Some("none") => Allow::Nothing,
-        _ => Allow::ReadOnly,
-    };
+fn init_task(options: &InitOptions) -> InitTask {
     InitTask {
-        scope: if matches.get_flag("user") {
+        scope: if options.user {
             SetupScope::User
         } else {
             SetupScope::Project
         },
-        allow,
-        asks: !matches.get_flag("yes"),
-        undoes: matches.get_flag("undo"),
-        trusts: matches.get_flag("trust"),
-        host_form: matches
-            .get_one::<String>("output")
-            .map(|form| form == "host"),
+        allow: match options.allow.as_str() {
+            "all" => Allow::All,
+            "none" => Allow::Nothing,
+            _ => Allow::ReadOnly,
+        },
+        asks: !options.yes,
+        undoes: options.undo,
+        trusts: options.trust,
+        host_form: options.output.as_ref().map(|form| form == "host"),
     }
 }
 
-fn trust_task(matches: &ArgMatches) -> TrustTask {
-    if let Some(dir) = matches.get_one::<PathBuf>("remove") {
-        return TrustTask::Remove(dir.clone());
-    }
-    if matches.get_flag("list") {
-        return TrustTask::List;
-    }
-    if matches.get_flag("status") {
-        return TrustTask::Status;
-    }
-    TrustTask::Record {
-        asks: !matches.get_flag("yes"),
+fn trust_task(options: TrustOptions) -> TrustTask {
+    match options.remove {
+        Some(dir) => TrustTask::Remove(dir),
+        None if options.list => TrustTask::List,
+        None if options.status => TrustTask::Status,
+        None => TrustTask::Record { asks: !options.yes },
     }
 }
 
-fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
-    let set = |id: &str| -> Result<Option<PatternSet>, u8> {
-        let Some(values) = matches.get_many::<String>(id) else {
+fn list_options(options: GetToolsOptions) -> Result<list::ListOptions, u8> {
+    let set = |id: &str, values: &Option<Vec<String>>| -> Result<Option<PatternSet>, u8> {
+        let Some(values) = values else {
             return Ok(None);
         };
         let mut set = PatternSet::default();
@@ -230,46 +198,40 @@ fn list_options(matches: &ArgMatches) -> Result<list::ListOptions, u8> {
         }
         Ok(Some(set))
     };
-    let format = matches.get_one::<String>("format");
-    let asks_for_json = matches.get_flag("pretty") || matches.get_flag("wrap");
-    let format = match format {
+    let format = match &options.format {
         Some(name) => Format::from_name(name),
-        None if asks_for_json => Format::default(),
-        None => Format::of_stdout(),
+        None if options.pretty || options.wrap => Format::default(),
+        None => Format::for_stdout(),
     };
-    let colours = matches.get_one::<String>("color");
-    let colours = colours.and_then(|name| ColourChoice::from_name(name));
-    for (id, is_for) in [
-        ("pretty", format.is_json()),
-        ("wrap", format.is_json()),
-        ("kinds", format.has_kinds()),
+    for (id, is_set, is_for) in [
+        ("pretty", options.pretty, format.is_json()),
+        ("wrap", options.wrap, format.is_json()),
+        ("kinds", options.kinds, format.has_kinds()),
     ] {
-        if matches.get_flag(id) && !is_for {
-            let name = matches.get_one::<String>("format");
-            let name = name.map_or("gemini", String::as_str);
+        if is_set && !is_for {
+            let name = options.format.as_deref().unwrap_or("gemini");
             warn(&format!(
                 "get_tools: --{id} does nothing with --format {name}; leave it out."
             ));
             return Err(2);
         }
     }
+    let only = set("only", &options.only)?;
+    let exclude = set("exclude", &options.exclude)?.unwrap_or_default();
+    let named = |id| move |glob| (id, glob);
+    let globs = options.only.into_iter().flatten().map(named("only"));
+    let excluded = options.exclude.into_iter().flatten();
     Ok(list::ListOptions {
         format,
-        colours: colours.unwrap_or_default(),
-        pretty: matches.get_flag("pretty"),
-        wrap: matches.get_flag("wrap"),
-        kinds: matches.get_flag("kinds"),
-        mcp: matches.get_flag("mcp"),
-        notes: matches.get_flag("notes"),
-        refresh: matches.get_flag("refresh"),
-        only: set("only")?,
-        exclude: set("exclude")?.unwrap_or_default(),
-        globs: ["only", "exclude"]
-            .into_iter()
-            .flat_map(|id| {
-                let globs = matches.get_many::<String>(id).into_iter().flatten();
-                globs.map(move |glob| (id, glob.clone()))
-            })
-            .collect(),
+        colours: options.colours,
+        pretty: options.pretty,
+        wrap: options.wrap,
+        kinds: options.kinds,
+        mcp: options.mcp,
+        notes: options.notes,
+        refresh: options.refresh,
+        only,
+        exclude,
+        globs: globs.chain(excluded.map(named("exclude"))).collect(),
     })
 }

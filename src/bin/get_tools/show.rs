@@ -1,14 +1,14 @@
 //! `get_tools show NAME`: help for one tool, as `call_tool NAME --help` prints it.
 
-use crate::print::{WIDEST, print, warn};
-use gemini_tools::output::width;
+use crate::print::{print, warn};
 use gemini_tools::session::{PolicyOptions, Session};
+use gemini_tools::start::help_width;
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ToolError, help};
 
 /// Prints the help for a tool.
 pub(crate) fn run(name: &str) -> u8 {
-    match of_tool(name) {
+    match tool_help(name) {
         Ok(text) => print(text.as_bytes()),
         Err(e) => {
             warn(&format!("get_tools: {}", visible(&e.to_string())));
@@ -22,9 +22,9 @@ pub(crate) fn run(name: &str) -> u8 {
 /// # Errors
 ///
 /// `tool_not_registered`, or why the tool can't be used.
-pub(crate) fn of_tool(name: &str) -> Result<String, ToolError> {
+pub(crate) fn tool_help(name: &str) -> Result<String, ToolError> {
     let root = std::env::current_dir().unwrap_or_default();
     let session = Session::open(&root, &[], &PolicyOptions::default())?;
     let cx = Context::new(Cancellation::default(), false);
-    session.with_tool(name, &cx, |tool| help(tool, width().min(WIDEST)))
+    session.with_tool(name, &cx, |tool| help(tool, help_width()))
 }

@@ -13,7 +13,7 @@ pub(crate) struct Style {
 impl Style {
     /// For standard output: with marks on a terminal, and with colours where it has them. `NO_COLOR`
     /// takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
-    pub(crate) fn of_stdout() -> Self {
+    pub(crate) fn for_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let has_colours = ColourChoice::Auto.shows_on(is_terminal);
         Self {

@@ -32,40 +32,11 @@ impl Column {
         self.look = Some(look);
         self
     }
-
-    /// Returns the column's width without a limit.
-    pub(crate) fn natural(&self) -> usize {
-        self.width
-    }
-
-    /// Limits the column's width; wider texts have several lines.
-    pub(crate) fn at_most(mut self, width: usize) -> Self {
-        self.width = self.width.min(width).max(1);
-        self
-    }
 }
 
-/// The columns side by side, with two spaces in between.
-pub(crate) fn table(all: &[Column]) -> String {
-    let headings: Vec<Vec<String>> = all
-        .iter()
-        .map(|column| wrapped(column.heading, column.width))
-        .collect();
-    let mut text = row(all, &headings);
-    let rows = all.first().map_or(0, |column| column.cells.len());
-    for at in 0..rows {
-        let cells: Vec<Vec<String>> = all
-            .iter()
-            .map(|column| wrapped(&column.cells[at], column.width))
-            .collect();
-        text.push_str(&row(all, &cells));
-    }
-    text
-}
-
-/// The columns side by side, a line for each row, which ends where `width` characters are full: the
+/// Writes the columns side by side, a line for each row, which ends where `width` characters are full: the
 /// last column gets what room there is.
-pub(crate) fn cut_table(all: &[Column], width: usize, has_colours: bool) -> String {
+pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     let rows = all.first().map_or(0, |column| column.cells.len());
     let mut text = String::new();
     for at in 0..=rows {
@@ -96,23 +67,6 @@ pub(crate) fn cut_table(all: &[Column], width: usize, has_colours: bool) -> Stri
 
 fn cut(text: &str, width: usize) -> String {
     shortened(text, width, |c| c.width().unwrap_or(0))
-}
-
-fn row(all: &[Column], cells: &[Vec<String>]) -> String {
-    let height = cells.iter().map(Vec::len).max().unwrap_or_default();
-    let mut text = String::new();
-    for at in 0..height {
-        let mut line = String::new();
-        for (column, cell) in all.iter().zip(cells) {
-            let part = cell.get(at).map_or("", String::as_str);
-            let padding = column.width.saturating_sub(part.width()) + 2;
-            line.push_str(part);
-            line.push_str(&" ".repeat(padding));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// Returns lines of text, each broken between words where a terminal is narrower, with `indent`

@@ -2,7 +2,7 @@
 
 use crate::command::command;
 use clap::ArgMatches;
-use gemini_tools::output::printed;
+use gemini_tools::output::write_status;
 use gemini_tools::start::usage_message;
 use gemini_tools::tool::ApprovalMode;
 use std::env::args_os;
@@ -122,6 +122,6 @@ fn parse() -> Result<ArgMatches, u8> {
             let _ = writeln!(std::io::stderr(), "{message}");
             return BAD_INPUT;
         }
-        printed(e.print())
+        write_status(e.print())
     })
 }

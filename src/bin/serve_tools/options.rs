@@ -3,7 +3,7 @@
 use crate::command::command;
 use crate::log;
 use clap::ArgMatches;
-use gemini_tools::output::printed;
+use gemini_tools::output::write_status;
 use gemini_tools::serve::{Http, HttpError, ServeOptions};
 use gemini_tools::session::PolicyOptions;
 use gemini_tools::start::usage_message;
@@ -20,7 +20,7 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
             let _ = writeln!(std::io::stderr(), "{message}");
             return 2;
         }
-        printed(e.print())
+        write_status(e.print())
     })?;
     let http = http(&matches).map_err(|problem| {
         log(&problem.to_string());

@@ -2,7 +2,7 @@
 
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
-    Context, ErrorKind, FunctionTool, Kind, LiveOutput, Schema, ToolError, ToolResult,
+    Context, ErrorKind, FunctionTool, Kind, OutputUpdate, Schema, ToolError, ToolResult,
 };
 use gemini_tools_mcp_sdk::serve::{ServerInfo, registry};
 use serde::Deserialize;
@@ -71,7 +71,7 @@ fn add(tools: &mut ToolRegistry) -> Result<(), ToolError> {
     let has_ended = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&has_ended);
     let wait = move |_: Nothing, cx: &Context| {
-        cx.update_output(LiveOutput::Text("waiting".to_owned()));
+        cx.update_output(OutputUpdate::Text("waiting".to_owned()));
         let error = loop {
             match cx.cancel.check() {
                 Ok(()) => thread::sleep(PAUSE),

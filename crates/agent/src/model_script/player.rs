@@ -49,7 +49,7 @@ impl Player {
             calls_before: 0,
             met: 0,
             places,
-            secrets: Secrets::of_environment(),
+            secrets: Secrets::from_environment(),
             checks,
         })))
     }

@@ -63,7 +63,7 @@ impl Recorder {
             file,
             path: path.to_owned(),
             places,
-            secrets: Secrets::of_environment(),
+            secrets: Secrets::from_environment(),
             current: Turn::default(),
             pending: Vec::new(),
             is_broken: false,

@@ -221,33 +221,24 @@ fn changed_file(call: &ToolCall) -> Option<String> {
 }
 
 /// Returns lines of what has come of a call: the end of what a command has printed, and the
-/// beginning of anything else. Of text it is a line or two, of tasks and activities the list.
+/// beginning of anything else.
 fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
     };
-    let text = outcome.display.to_text();
+    let text = match &outcome.display {
+        Display::Other(_) => outcome.text.as_str().into(),
+        display => display.to_text(),
+    };
     let mut lines: Vec<&str> = text.lines().collect();
     lines.retain(|line| !line.trim().is_empty());
-    let (most, is_end_shown) = match outcome.display {
-        Display::Todos(_) | Display::Subagent(_) => (DIFF_LINES, false),
-        Display::Ansi(_) => (RESULT_LINES, true),
-        _ => (
-            RESULT_LINES,
-            bare_name(&call.request.name) == "run_shell_command",
-        ),
-    };
-    let surplus = lines.len().saturating_sub(most);
-    if is_end_shown {
+    let surplus = lines.len().saturating_sub(RESULT_LINES);
+    if bare_name(&call.request.name) == "run_shell_command" {
         lines.drain(..surplus);
     } else {
-        lines.truncate(most);
+        lines.truncate(RESULT_LINES);
     }
-    let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
-    if most == DIFF_LINES && surplus > 0 {
-        lines.push(format!("… {surplus} lines more"));
-    }
-    lines
+    lines.into_iter().map(str::to_owned).collect()
 }
 
 /// A line as [`one_line`] has it, with the spaces before it.
@@ -354,7 +345,7 @@ mod tests {
     use crate::output::tests::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::stats::Stats;
     use gemini_tools_core::tool::Display;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use std::time::Duration;
 
     fn shown(columns: usize, is_styled: bool, events: &[Event<'_>]) -> String {
@@ -422,35 +413,14 @@ mod tests {
     }
 
     #[test]
-    fn every_sort_of_display_is_shown() {
-        let with = |display: Value| {
-            let outcome = CallOutcome {
-                display: serde_json::from_value(display).expect("a display"),
-                ..CallOutcome::default()
-            };
-            plain(&[Event::Call(&done("t", json!({}), outcome))])
+    fn of_a_display_for_other_hosts_the_text_is_shown() {
+        let outcome = CallOutcome {
+            display: serde_json::from_value(json!({"todos": []})).expect("a display"),
+            text: "Two tasks.".to_owned(),
+            ..CallOutcome::default()
         };
-        for (display, shown) in [
-            (
-                json!([[{"text": "1 "}, {"text": "passed", "fg": "#00ff00"}], [{"text": "2"}], [{"text": "3"}]]),
-                "  2\n  3\n",
-            ),
-            (
-                json!({"todos": [
-                    {"description": "Read", "status": "completed"},
-                    {"description": "Write", "status": "in_progress"},
-                    {"description": "Test", "status": "pending"},
-                ]}),
-                "  [x] Read\n  [>] Write\n  [ ] Test\n",
-            ),
-            (
-                json!({"agentName": "scout", "state": "completed", "recentActivity": [
-                    {"id": "1", "type": "tool_call", "content": "glob", "status": "completed"}]}),
-                "  scout: completed\n  glob (completed)\n",
-            ),
-        ] {
-            assert_eq!(with(display), format!("✓ t (12ms)\n{shown}"));
-        }
+        let call = done("t", json!({}), outcome);
+        assert_eq!(plain(&[Event::Call(&call)]), "✓ t (12ms)\n  Two tasks.\n");
     }
 
     #[test]

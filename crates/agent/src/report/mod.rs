@@ -212,7 +212,7 @@ impl Entries {
         };
         let args = args_text(call);
         let output = match &outcome.display {
-            Display::Ansi(_) | Display::Todos(_) | Display::Subagent(_) => {
+            Display::Other(_) => {
                 format!("{}\n\n{}", outcome.display.to_text(), outcome.text)
             }
             Display::Markdown(_) | Display::FileDiff(_) => outcome.text.clone(),

@@ -4,7 +4,7 @@ use super::{BuiltinTool, ToolEnv, ignored_note, node_modules_note};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, Places, Schema,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, Schema,
     ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::Ignored;
@@ -457,7 +457,7 @@ impl Call {
                 text.push_looking("/", Look::Path);
             }
             text.push_name(finder.path(hit));
-            if cx.places == Places::Items {
+            if cx.places == ResultPlaces::Items {
                 let path = directory.join(OsStr::from_bytes(finder.path(hit)));
                 places.push(FoundPlace::file(path.as_os_str().as_bytes()));
             }
@@ -469,7 +469,7 @@ impl Call {
                 gemini_tools_core::text::counted(total, "file")
             ))
             .with_data("files", total);
-        result.locations = (cx.places == Places::Items).then_some(places);
+        result.locations = (cx.places == ResultPlaces::Items).then_some(places);
         result
     }
 }

@@ -5,7 +5,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, Kind, Limit, Location, Schema, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::jobs::{Job, Jobs, seconds};
 use gemini_tools_process::signal_name;
 use serde::Deserialize;
@@ -138,8 +138,8 @@ pub(super) fn state(job: &Job, pid: i32) -> String {
         return "running".to_owned();
     }
     match job.ending_of(pid) {
-        Some((Ending::Code(code), _)) => format!("exited with code {code}"),
-        Some((Ending::Signal(signal), _)) => format!("ended by {}", signal_name(signal)),
+        Some((ProcessEnd::Code(code), _)) => format!("exited with code {code}"),
+        Some((ProcessEnd::Signal(signal), _)) => format!("ended by {}", signal_name(signal)),
         None if job.is_running() => "ended, but what it started is running".to_owned(),
         None => "ended".to_owned(),
     }

@@ -5,7 +5,7 @@ use gemini_tools_core::colours::Look;
 use gemini_tools_core::text::{counted, push_collation_key};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, Places, Schema,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, Schema,
     ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::Ignored;
@@ -177,7 +177,7 @@ impl ToolInvocation for Call {
         let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("entries", shown.len());
-        if cx.places == Places::Items {
+        if cx.places == ResultPlaces::Items {
             let entries = shown.iter().map(|(_, _, entry)| self.place(entry));
             result.locations = Some(entries.collect());
         }

@@ -5,7 +5,7 @@ use base64::Engine;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location,
-    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
+    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, ExtraArgument, Usage,
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
@@ -46,13 +46,13 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
         undeclared: &[
-            Undeclared::new("start_line", "number", "The first line, counted from 1."),
-            Undeclared::new(
+            ExtraArgument::new("start_line", "number", "The first line, counted from 1."),
+            ExtraArgument::new(
                 "end_line",
                 "number",
                 "The last line, counted from 1, inclusive.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "count_lines",
                 "boolean",
                 "Whether all lines are counted, also those of a very large file.",

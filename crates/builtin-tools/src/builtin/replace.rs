@@ -4,7 +4,7 @@ use super::edit::{Edit, Plan, line_list};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Undeclared, Usage,
+    ToolInvocation, ToolResult, ExtraArgument, Usage,
 };
 use gemini_tools_workspace::edit::Occurrences;
 use gemini_tools_workspace::write::Target;
@@ -27,12 +27,12 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
         undeclared: &[
-            Undeclared::new(
+            ExtraArgument::new(
                 "allow_multiple",
                 "boolean",
                 "Replaces all occurrences, however many there are.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "instruction",
                 "string",
                 "Ignored; Gemini CLI 0.61 sends one.",

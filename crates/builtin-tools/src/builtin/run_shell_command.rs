@@ -3,18 +3,18 @@
 use super::confinement::sandbox;
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, LiveOutput, Location,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, OutputUpdate, Location,
     ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage, seconds_of,
 };
-use gemini_tools_process::capture::{Capture, Captured};
+use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise,
 };
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
 use gemini_tools_process::kept_answers;
 use gemini_tools_process::signal_name;
-use gemini_tools_process::supervisor::Supervised;
+use gemini_tools_process::supervisor::SupervisedProgram;
 use gemini_tools_process::tree;
 use gemini_tools_process::tree::Identity;
 use gemini_tools_shell::analyse;
@@ -227,7 +227,7 @@ impl ToolInvocation for Call {
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;
         drop(acting);
-        let show = |text| cx.update_output(LiveOutput::Text(text));
+        let show = |text| cx.update_output(OutputUpdate::Text(text));
         let end = supervise(&supervised, &mut capture, self.limits, &cx.cancel, &show);
         let mut report = Report {
             call: &self,
@@ -264,10 +264,10 @@ impl Call {
     /// Describes the end of a command that was to stay in the background.
     fn ended_meanwhile(
         &self,
-        supervised: &Supervised,
+        supervised: &SupervisedProgram,
         capture: &mut Capture<'_>,
         cx: &Context,
-    ) -> Option<Ending> {
+    ) -> Option<ProcessEnd> {
         let limits = CommandLimits {
             background_after: None,
             ..self.limits
@@ -312,7 +312,7 @@ struct Report<'a> {
     call: &'a Call,
     /// Also the process group.
     leader: i32,
-    ending: Option<Ending>,
+    ending: Option<ProcessEnd>,
     error: Option<String>,
     background: Vec<Identity>,
     log: Option<PathBuf>,
@@ -324,7 +324,7 @@ impl Report<'_> {
     fn conclude(
         &mut self,
         outcome: CommandOutcome,
-        supervised: &Supervised,
+        supervised: &SupervisedProgram,
         capture: &mut Capture<'_>,
         jobs: impl FnOnce() -> Option<Jobs>,
         cx: &Context,
@@ -366,7 +366,7 @@ impl Report<'_> {
     /// Lets what still runs go on without us. Returns true if anything does.
     fn leave(
         &mut self,
-        supervised: &Supervised,
+        supervised: &SupervisedProgram,
         capture: &mut Capture<'_>,
         jobs: Option<Jobs>,
     ) -> bool {
@@ -416,12 +416,12 @@ impl Report<'_> {
         }
         self.ending = self
             .ending
-            .or_else(|| supervised.ended_meanwhile().map(Ending::from));
+            .or_else(|| supervised.ended_meanwhile().map(ProcessEnd::from));
         self.background = living;
         true
     }
 
-    fn finish(self, captured: Captured, kind: Option<ErrorKind>) -> ToolResult {
+    fn finish(self, captured: CapturedOutput, kind: Option<ErrorKind>) -> ToolResult {
         let text = self.lines(&captured.text);
         let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
         let start = self.before_output().len();
@@ -437,8 +437,8 @@ impl Report<'_> {
         result.return_display = display.into();
         result.is_limited = true;
         match self.ending {
-            Some(Ending::Code(code)) => result = result.with_data("exitCode", code),
-            Some(Ending::Signal(signal)) => result = result.with_data("signal", signal),
+            Some(ProcessEnd::Code(code)) => result = result.with_data("exitCode", code),
+            Some(ProcessEnd::Signal(signal)) => result = result.with_data("signal", signal),
             None => {}
         }
         if let Some(file) = &captured.file {
@@ -456,9 +456,9 @@ impl Report<'_> {
     /// Returns a line for a person if there was no output.
     fn summary(&self) -> String {
         match self.ending {
-            Some(Ending::Code(0)) => String::new(),
-            Some(Ending::Code(code)) => format!("Command exited with code: {code}"),
-            Some(Ending::Signal(signal)) => {
+            Some(ProcessEnd::Code(0)) => String::new(),
+            Some(ProcessEnd::Code(code)) => format!("Command exited with code: {code}"),
+            Some(ProcessEnd::Signal(signal)) => {
                 format!("Command terminated by signal: {}", signal_name(signal))
             }
             None => format!("Running in the background with process id {}", self.leader),
@@ -483,8 +483,8 @@ impl Report<'_> {
             }
         };
         let (code, signal) = match self.ending {
-            Some(Ending::Code(code)) => (code.to_string(), none()),
-            Some(Ending::Signal(signal)) => (none(), signal_name(signal)),
+            Some(ProcessEnd::Code(code)) => (code.to_string(), none()),
+            Some(ProcessEnd::Signal(signal)) => (none(), signal_name(signal)),
             None => (none(), none()),
         };
         let pids = self.background.iter().map(|p| p.pid.to_string()).collect();

@@ -8,7 +8,7 @@ use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
     Args, Cancellation, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location,
-    Places, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Undeclared, Usage,
+    ResultPlaces, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, ExtraArgument, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
@@ -56,45 +56,45 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
         undeclared: &[
-            Undeclared::new(
+            ExtraArgument::new(
                 "exclude_pattern",
                 "string",
                 "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
             ),
-            Undeclared::new("names_only", "boolean", "Only names the files that match."),
-            Undeclared::new("count", "boolean", "Only counts the matches of each file."),
-            Undeclared::new(
+            ExtraArgument::new("names_only", "boolean", "Only names the files that match."),
+            ExtraArgument::new("count", "boolean", "Only counts the matches of each file."),
+            ExtraArgument::new(
                 "case_sensitive",
                 "boolean",
                 "Whether upper and lower case differ. Default: false.",
             ),
-            Undeclared::new("fixed_strings", "boolean", "Takes the pattern literally."),
-            Undeclared::new(
+            ExtraArgument::new("fixed_strings", "boolean", "Takes the pattern literally."),
+            ExtraArgument::new(
                 "context",
                 "number",
                 "How many lines to show before and after each match.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "before",
                 "number",
                 "How many lines to show before each match.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "after",
                 "number",
                 "How many lines to show after each match.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "no_ignore",
                 "boolean",
                 "Searches `node_modules` and what git's ignore files name, too.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "max_matches_per_file",
                 "number",
                 "The most matching lines of one file.",
             ),
-            Undeclared::new(
+            ExtraArgument::new(
                 "total_max_matches",
                 "number",
                 "The most matching lines of the call.",
@@ -630,7 +630,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.wanted.columns = cx.places != Places::Unwanted;
+        self.wanted.columns = cx.places != ResultPlaces::Unwanted;
         let kept = Mutex::new(Results::new(self.form, self.most));
         let mut finders = Vec::new();
         let mut reports = Vec::new();
@@ -758,7 +758,7 @@ impl Call {
                 let left = usize::try_from(most - shown.matches).unwrap_or(usize::MAX);
                 push_locations(&mut shown.locations, &file, left);
                 if self.form == Form::Counts
-                    && cx.places == Places::Items
+                    && cx.places == ResultPlaces::Items
                     && let Some(place) = shown.locations.last_mut()
                 {
                     place.text = Some(file.count.to_string().into());

@@ -2,7 +2,6 @@
 
 use super::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,16 +67,6 @@ struct Course {
     since: Option<Instant>,
     /// The time spent in such waits before.
     waited: Duration,
-    /// The action at the first of them.
-    alarm: Option<Alarm>,
-}
-
-struct Alarm(Box<dyn FnOnce() + Send>);
-
-impl fmt::Debug for Alarm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Alarm")
-    }
 }
 
 impl Cancellation {
@@ -189,27 +178,12 @@ impl Cancellation {
     /// itself, a time limit that was not asked for does not count, and an end may take as long as
     /// processes take to end.
     #[must_use]
-    pub fn wait_for_others(&self) -> Waiting<'_> {
-        let waiting = self.wait_in_rounds();
-        waiting.sound(Duration::ZERO);
-        waiting
-    }
-
-    /// Begins such a wait in which the waiting code looks at everything again and again, and calls
-    /// [`Waiting::round`] each time.
-    #[must_use]
-    pub fn wait_in_rounds(&self) -> Waiting<'_> {
+    pub fn wait_for_others(&self) -> WaitGuard<'_> {
         let mut course = self.course();
         course.others += 1;
         course.since.get_or_insert_with(Instant::now);
         drop(course);
-        Waiting(self)
-    }
-
-    /// Sets what is done when the call first [waits](Cancellation::wait_for_others), or has waited
-    /// [in rounds](Cancellation::wait_in_rounds) for a moment.
-    pub fn when_waiting(&self, alarm: impl FnOnce() + Send + 'static) {
-        self.course().alarm = Some(Alarm(Box::new(alarm)));
+        WaitGuard(self)
     }
 
     /// Begins something that can't be taken back: as long as the guard lives, the call is not given
@@ -218,7 +192,7 @@ impl Cancellation {
     /// # Errors
     ///
     /// Returns `cancelled` or `timeout` if it must not be done any more.
-    pub fn acting(&self) -> Result<Acting<'_>, ToolError> {
+    pub fn acting(&self) -> Result<ActGuard<'_>, ToolError> {
         // Looked at first: it takes the same lock.
         self.check()?;
         let mut course = self.course();
@@ -229,7 +203,7 @@ impl Cancellation {
             ));
         }
         course.has_acted = true;
-        Ok(Acting(course))
+        Ok(ActGuard(course))
     }
 
     /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
@@ -304,30 +278,13 @@ impl Cancellation {
 
 /// The guard of [`Cancellation::acting`].
 #[derive(Debug)]
-pub struct Acting<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Course>);
+pub struct ActGuard<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Course>);
 
 /// The guard of [`Cancellation::wait_for_others`].
 #[derive(Debug)]
-pub struct Waiting<'a>(&'a Cancellation);
+pub struct WaitGuard<'a>(&'a Cancellation);
 
-impl Waiting<'_> {
-    /// Marks that the wait goes on.
-    pub fn round(&self) {
-        self.sound(TICK);
-    }
-
-    fn sound(&self, after: Duration) {
-        let mut course = self.0.course();
-        let is_due = course.since.is_some_and(|since| since.elapsed() >= after);
-        let alarm = course.alarm.take_if(|_| is_due);
-        drop(course);
-        if let Some(Alarm(alarm)) = alarm {
-            alarm();
-        }
-    }
-}
-
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut course = self.0.course();
         course.others -= 1;

@@ -151,8 +151,9 @@ fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
 }
 
 impl<'a> Checker<'a> {
-    fn name(&self) -> String {
-        name(&self.path)
+    /// Returns the error that the value is not as it must be.
+    fn wrong(&self, what: &str) -> Result<(), String> {
+        Err(format!("{} {what}.", name(&self.path)))
     }
 
     /// Checks a member or an element of the value.
@@ -179,7 +180,7 @@ impl<'a> Checker<'a> {
     fn check(&mut self, schema: &'a Value, value: &Value) -> Result<(), String> {
         let map = match schema {
             Value::Object(map) => map,
-            Value::Bool(false) => return Err(format!("{} must not be given.", self.name())),
+            Value::Bool(false) => return self.wrong("must not be given"),
             _ => return Ok(()),
         };
         self.steps = self.steps.saturating_sub(1);
@@ -249,9 +250,8 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         let wanted: Vec<_> = expected.iter().map(|t| with_article(t)).collect();
-        Err(format!(
-            "{} must be {}, but it is {}.",
-            self.name(),
+        self.wrong(&format!(
+            "must be {}, but it is {}",
             wanted.join(" or "),
             describe(value)
         ))
@@ -262,19 +262,14 @@ impl<'a> Checker<'a> {
             && !allowed.iter().any(|one| same(one, value))
         {
             let allowed: Vec<_> = allowed.iter().map(Value::to_string).collect();
-            return Err(format!(
-                "{} must be one of {}, but it is {}.",
-                self.name(),
+            return self.wrong(&format!(
+                "must be one of {}, but it is {}",
                 allowed.join(", "),
                 describe(value)
             ));
         }
         if let Some(wanted) = schema.get("const").filter(|wanted| !same(wanted, value)) {
-            return Err(format!(
-                "{} must be {wanted}, but it is {}.",
-                self.name(),
-                describe(value)
-            ));
+            return self.wrong(&format!("must be {wanted}, but it is {}", describe(value)));
         }
         Ok(())
     }
@@ -302,17 +297,14 @@ impl<'a> Checker<'a> {
                 return Err(e);
             }
             if key == "oneOf" && hits > 1 {
-                return Err(format!(
-                    "{} fits more than one of its alternatives.",
-                    self.name()
-                ));
+                return self.wrong("fits more than one of its alternatives");
             }
         }
         if let Some(not) = schema.get("not")
             && self.check(not, value).is_ok()
         {
             let not = excerpt(not);
-            return Err(format!("{} must not fit {not}.", self.name()));
+            return self.wrong(&format!("must not fit {not}"));
         }
         Ok(())
     }
@@ -403,17 +395,15 @@ impl<'a> Checker<'a> {
         if schema.get("uniqueItems") == Some(&Value::Bool(true))
             && let Some(again) = repeated(items)
         {
-            return Err(format!(
-                "{} must not hold the same element twice, but {} is there again.",
-                self.name(),
+            return self.wrong(&format!(
+                "must not hold the same element twice, but {} is there again",
                 describe(again)
             ));
         }
         let (first, rest) = tuple(schema);
         if rest == Some(&Value::Bool(false)) && items.len() > first.len() {
-            return Err(format!(
-                "{} must hold at most {}, not {}.",
-                self.name(),
+            return self.wrong(&format!(
+                "must hold at most {}, not {}",
                 counted(first.len(), "element"),
                 items.len()
             ));
@@ -435,14 +425,12 @@ impl<'a> Checker<'a> {
     ) -> Result<(), String> {
         let [least, most] = keys.map(|key| count(schema, key));
         match (least, most) {
-            (Some(least), _) if (holds as u64) < least => Err(format!(
-                "{} must hold at least {}, not {holds}.",
-                self.name(),
+            (Some(least), _) if (holds as u64) < least => self.wrong(&format!(
+                "must hold at least {}, not {holds}",
                 counted(least, what)
             )),
-            (_, Some(most)) if (holds as u64) > most => Err(format!(
-                "{} must hold at most {}, not {holds}.",
-                self.name(),
+            (_, Some(most)) if (holds as u64) > most => self.wrong(&format!(
+                "must hold at most {}, not {holds}",
                 counted(most, what)
             )),
             _ => Ok(()),
@@ -455,26 +443,21 @@ impl<'a> Checker<'a> {
             && least > 0
             && length() < least
         {
-            return Err(if least == 1 {
-                format!("{} must not be empty.", self.name())
-            } else {
-                format!("{} must be at least {least} characters long.", self.name())
-            });
+            return match least {
+                1 => self.wrong("must not be empty"),
+                _ => self.wrong(&format!("must be at least {least} characters long")),
+            };
         }
         if let Some(most) = count(schema, "maxLength")
             && length() > most
         {
-            return Err(format!(
-                "{} must be at most {most} characters long.",
-                self.name()
-            ));
+            return self.wrong(&format!("must be at most {most} characters long"));
         }
         if let Some(Value::String(pattern)) = schema.get("pattern")
             && self.fits_pattern(pattern, text) == Some(false)
         {
-            return Err(format!(
-                "{} must match {pattern}, but it is {}.",
-                self.name(),
+            return self.wrong(&format!(
+                "must match {pattern}, but it is {}",
                 describe(&Value::from(text))
             ));
         }
@@ -500,19 +483,13 @@ impl<'a> Checker<'a> {
                 continue;
             };
             if order(number, bound).is_some_and(|order| refused.contains(&order)) {
-                return Err(format!(
-                    "{} must be {words} {bound}, but it is {number}.",
-                    self.name()
-                ));
+                return self.wrong(&format!("must be {words} {bound}, but it is {number}"));
             }
         }
         if let Some(step) = schema.get("multipleOf")
             && !is_multiple(number, step)
         {
-            return Err(format!(
-                "{} must be a multiple of {step}, but it is {number}.",
-                self.name()
-            ));
+            return self.wrong(&format!("must be a multiple of {step}, but it is {number}"));
         }
         Ok(())
     }

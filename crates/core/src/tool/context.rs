@@ -8,20 +8,16 @@ use std::time::Duration;
 
 /// A piece of output of a running tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LiveOutput {
+pub enum OutputUpdate {
     /// Text that follows all that was shown before.
     Text(String),
-    /// The lines of a terminal, in the place of those shown before.
-    Ansi(Vec<Vec<super::AnsiToken>>),
-    /// The state of a sub-agent as it is now.
-    Subagent(super::SubagentProgress),
     /// A request to a model that the call has made, which its host counts and does not show.
     ModelCall(super::ModelCall),
 }
 
 /// The places that a result is to have, as [`super::ToolResult::locations`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Places {
+pub enum ResultPlaces {
     /// None.
     #[default]
     Unwanted,
@@ -40,7 +36,7 @@ pub struct Context {
     /// empty where it costs time.
     pub wants_display: bool,
     /// The places that the result is to have.
-    pub places: Places,
+    pub places: ResultPlaces,
     /// Set if the text is for a terminal with colours; see [`super::named`].
     pub wants_looks: bool,
     /// The most characters of an answer, for tools that choose themselves what to leave out.
@@ -52,7 +48,7 @@ pub struct Context {
     /// The sandbox that the host keeps its own commands in, by the name of a mode of `tools.commandSandbox`: commands of
     /// this call get none that is weaker.
     pub least_sandbox: Option<&'static str>,
-    output: Option<Arc<dyn Fn(LiveOutput) + Send + Sync>>,
+    output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
 impl Default for Context {
@@ -60,7 +56,7 @@ impl Default for Context {
         Self {
             cancel: Cancellation::default(),
             wants_display: true,
-            places: Places::Unwanted,
+            places: ResultPlaces::Unwanted,
             wants_looks: false,
             limit_chars: None,
             line: None,
@@ -100,7 +96,7 @@ impl Context {
 
     /// Sends live output to `sink`.
     #[must_use]
-    pub fn with_live_output(mut self, sink: impl Fn(LiveOutput) + Send + Sync + 'static) -> Self {
+    pub fn with_live_output(mut self, sink: impl Fn(OutputUpdate) + Send + Sync + 'static) -> Self {
         self.output = Some(Arc::new(sink));
         self
     }
@@ -111,7 +107,7 @@ impl Context {
     }
 
     /// Shows output of a call that still runs; does nothing if the host does not listen.
-    pub fn update_output(&self, output: LiveOutput) {
+    pub fn update_output(&self, output: OutputUpdate) {
         if let Some(sink) = &self.output {
             sink(output);
         }

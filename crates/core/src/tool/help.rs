@@ -2,9 +2,10 @@
 //! bring words of their own along ([`Usage`]); of all others the declaration says enough.
 
 use super::usage::obvious_parameter;
-use super::{Parameter, Tool, parameters};
+use super::{Parameter, Tool, ToolInfo, parameters};
 use crate::text::visible;
 use serde_json::{Map, Value};
+use std::path::Path;
 
 /// Indentation of texts below a name, in characters.
 const INDENT: usize = 6;
@@ -53,16 +54,13 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
         }
     }
     page.heading("Examples");
-    let made;
-    let examples: &[&str] = match usage.examples {
-        [] => {
-            made = made_examples(tool);
-            &made.iter().map(String::as_str).collect::<Vec<_>>()
-        }
-        given => given,
-    };
-    for example in examples {
+    for example in usage.examples {
         page.example(example);
+    }
+    if usage.examples.is_empty() {
+        for example in made_examples(tool) {
+            page.example(&example);
+        }
     }
     if !usage.errors.is_empty() {
         page.heading("Errors");
@@ -73,6 +71,12 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
     }
     page.text.push('\n');
     page.paragraph("", STATUSES);
+    page.paragraph("", &about(&info, usage.file));
+    page.text
+}
+
+/// Returns the kind, names and origin of a tool.
+fn about(info: &ToolInfo<'_>, file: Option<&Path>) -> String {
     let kind = serde_json::to_value(info.kind).unwrap_or_default();
     let mut about = format!("Kind: {}.", kind.as_str().unwrap_or_default());
     if !info.aliases.is_empty() {
@@ -83,11 +87,10 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
             " From the MCP server {server}, which calls it {name}."
         ));
     }
-    if let Some(file) = usage.file {
+    if let Some(file) = file {
         about.push_str(&format!(" From {}.", crate::text::show_path(file)));
     }
-    page.paragraph("", &about);
-    page.text
+    about
 }
 
 /// Returns a call of the tool as it is typed.

@@ -56,25 +56,11 @@ impl Kind {
     pub const fn is_read_only(self) -> bool {
         matches!(self, Kind::Read | Kind::Search | Kind::Fetch)
     }
-
-    /// Calls of these kinds have side effects and run one at a time.
-    pub const fn is_mutator(self) -> bool {
-        matches!(self, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Kind;
-
-    #[test]
-    fn no_kind_is_both_read_only_and_mutating() {
-        for kind in Kind::ALL {
-            assert!(!(kind.is_read_only() && kind.is_mutator()), "{kind:?}");
-        }
-        let count = |f: fn(Kind) -> bool| Kind::ALL.into_iter().filter(|k| f(*k)).count();
-        assert_eq!((count(Kind::is_read_only), count(Kind::is_mutator)), (3, 4));
-    }
 
     #[test]
     fn names_are_those_of_the_contract() {

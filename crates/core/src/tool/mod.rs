@@ -25,9 +25,9 @@ mod usage;
 mod words;
 
 pub use args::Args;
-pub use cancellation::{Acting, Cancellation, GracePeriod, Interruption, TICK, Waiting};
+pub use cancellation::{ActGuard, Cancellation, GracePeriod, Interruption, TICK, WaitGuard};
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
-pub use context::{Context, LiveOutput, Places, seconds_of};
+pub use context::{Context, OutputUpdate, ResultPlaces, seconds_of};
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use function::FunctionTool;
@@ -36,12 +36,13 @@ pub use kind::Kind;
 pub use model_call::{ModelCall, ModelCallError, TokenCounts};
 pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{
-    AnsiToken, DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
-    SubagentActivity, SubagentProgress, TailToolCallRequest, Todo, TodoList, TodoStatus,
-    ToolResult,
+    DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
+    TailToolCallRequest, ToolResult,
 };
 pub use schema::Schema;
-pub use usage::{Limit, Undeclared, Usage, obvious_parameter, refuse_unknown, unknown_arguments};
+pub use usage::{
+    ExtraArgument, Limit, Usage, obvious_parameter, refuse_unknown, unknown_arguments,
+};
 pub use words::{ReadNamed, from_words};
 
 use crate::text::show_path;

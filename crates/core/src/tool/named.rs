@@ -19,7 +19,7 @@ pub struct OddNames(Vec<(Range<usize>, Box<str>)>);
 
 impl OddNames {
     /// The text with each of them as it is shown on a line.
-    pub fn shown_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn replace_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.0.is_empty() {
             return text.into();
         }
@@ -36,7 +36,7 @@ impl OddNames {
 
     /// The text as a terminal shows it, with colours at the places that have a look: what else
     /// would command the terminal is escaped.
-    pub fn shown_on_terminal(&self, text: &str, looks: &[PlacedLook]) -> String {
+    pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
         // A name that is shown otherwise has one look at most, and all of it has that.
@@ -186,11 +186,11 @@ mod tests {
         let (text, mut odd, _) = text.into_parts();
         assert_eq!(text, "d\re:\na.txt\nb\nc\ncaf\\x{e9}\n\\x{e9}\u{1b}");
         assert_eq!(
-            odd.shown_in(&text),
+            odd.replace_in(&text),
             "d\\x{0d}e:\na.txt\nb\\x{0a}c\ncaf\\x{e9}\n\\x{e9}\\x{1b}"
         );
         odd.keep_within(13);
-        assert_eq!(odd.shown_in(&text[..13]), "d\\x{0d}e:\na.txt\nb\\x{0a}c");
+        assert_eq!(odd.replace_in(&text[..13]), "d\\x{0d}e:\na.txt\nb\\x{0a}c");
     }
 
     #[test]
@@ -207,11 +207,11 @@ mod tests {
         text.append(body);
         let (text, odd, looks) = text.into_parts();
         assert_eq!(
-            odd.shown_on_terminal(&text, &looks),
+            odd.terminal_text(&text, &looks),
             "Found\n\x1b[35ma\\x{0a}b\x1b[0m:\x1b[32m7\x1b[0m x\\u{1b}[2J\\u{d}"
         );
         assert_eq!(
-            odd.shown_on_terminal(&text, &[]),
+            odd.terminal_text(&text, &[]),
             "Found\na\\x{0a}b:7 x\\u{1b}[2J\\u{d}"
         );
     }

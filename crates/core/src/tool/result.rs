@@ -33,7 +33,7 @@ pub struct ToolResult {
     pub is_limited: bool,
     /// Places that a search has found, or a tool lists, which are among the data as `locations`:
     /// apart, because a value of JSON would take ten times as much. Or what a tool lists; see
-    /// [`Places`](super::Places).
+    /// [`ResultPlaces`](super::ResultPlaces).
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
     /// Text with colours, for a terminal that has them.
@@ -183,40 +183,17 @@ pub enum Display {
     Markdown(String),
     /// A file's change.
     FileDiff(Box<FileDiff>),
-    /// A terminal's lines.
-    Ansi(Vec<Vec<AnsiToken>>),
-    /// Tasks.
-    Todos(TodoList),
-    /// A sub-agent's state.
-    Subagent(SubagentProgress),
+    /// Any other JSON, for hosts that know it: tasks, lines of a terminal, a sub-agent's state.
+    Other(Value),
 }
 
 impl Display {
-    /// Returns the display as plain text: a diff, the lines of a terminal without colours, a line
-    /// for each task, or for a sub-agent its state and latest activities.
+    /// Returns the display as plain text; other JSON is compact.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Display::Markdown(text) => text.into(),
             Display::FileDiff(diff) => diff.file_diff.as_str().into(),
-            Display::Ansi(lines) => {
-                let line = |line: &Vec<AnsiToken>| line.iter().map(|t| t.text.as_str()).collect();
-                lines
-                    .iter()
-                    .map(line)
-                    .collect::<Vec<String>>()
-                    .join("\n")
-                    .into()
-            }
-            Display::Todos(list) => {
-                let line = |todo: &Todo| format!("{} {}", todo.status.mark(), todo.description);
-                list.todos
-                    .iter()
-                    .map(line)
-                    .collect::<Vec<_>>()
-                    .join("\n")
-                    .into()
-            }
-            Display::Subagent(progress) => progress.to_text().into(),
+            Display::Other(value) => value.to_string().into(),
         }
     }
 }
@@ -289,104 +266,4 @@ impl std::ops::AddAssign for DiffStat {
         self.user_added_lines += other.user_added_lines;
         self.user_removed_lines += other.user_removed_lines;
     }
-}
-
-/// A run of characters of one look on a terminal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[expect(
-    missing_docs,
-    clippy::struct_excessive_bools,
-    reason = "these are a terminal's attributes"
-)]
-pub struct AnsiToken {
-    pub text: String,
-    pub bold: bool,
-    pub italic: bool,
-    pub underline: bool,
-    pub dim: bool,
-    pub inverse: bool,
-    /// `#rrggbb`, or empty for the terminal's own.
-    pub fg: String,
-    /// `#rrggbb`, or empty for the terminal's own.
-    pub bg: String,
-}
-
-/// A list of tasks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TodoList {
-    /// The tasks in order.
-    pub todos: Vec<Todo>,
-}
-
-/// A task of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Todo {
-    /// Description of the task.
-    pub description: String,
-    /// Progress of the task.
-    pub status: TodoStatus,
-}
-
-/// The progress of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say what they mean")]
-pub enum TodoStatus {
-    Pending,
-    InProgress,
-    Completed,
-    Cancelled,
-}
-
-impl TodoStatus {
-    /// Returns the mark before a task in a list.
-    fn mark(self) -> &'static str {
-        match self {
-            TodoStatus::Pending => "[ ]",
-            TodoStatus::InProgress => "[>]",
-            TodoStatus::Completed => "[x]",
-            TodoStatus::Cancelled => "[-]",
-        }
-    }
-}
-
-/// The activities of a sub-agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SubagentProgress {
-    /// The agent's name.
-    pub agent_name: String,
-    /// The sub-agent's latest activities, oldest first.
-    pub recent_activity: Vec<SubagentActivity>,
-    /// The state of the whole: `running`, `completed`, `error` or `cancelled`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-}
-
-impl SubagentProgress {
-    fn to_text(&self) -> String {
-        let mut lines = vec![match &self.state {
-            Some(state) => format!("{}: {state}", self.agent_name),
-            None => self.agent_name.clone(),
-        }];
-        let activities = self.recent_activity.iter();
-        lines.extend(activities.map(|one| format!("{} ({})", one.content, one.status)));
-        lines.join("\n")
-    }
-}
-
-/// An activity of a sub-agent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SubagentActivity {
-    /// The activity's id, by which a later report of it replaces this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// `thought` or `tool_call`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Text, or the tool's name.
-    pub content: String,
-    /// `running`, `completed`, `error` or `cancelled`.
-    pub status: String,
 }

@@ -18,7 +18,7 @@ pub struct Usage<'a> {
     /// Other names of arguments, and what they are called in the schema.
     pub renamed: &'a [(&'a str, &'a str)],
     /// Arguments that are understood but not declared.
-    pub undeclared: &'a [Undeclared],
+    pub undeclared: &'a [ExtraArgument],
     /// The tool's limits, each with the thing that it limits, in markdown.
     pub limits: &'a [(&'a str, Limit)],
     /// Lines of shell that call it; where there are none they are made of the schema.
@@ -84,7 +84,7 @@ fn grouped(number: u64) -> String {
 /// An argument that is understood but not declared: a model would pay for its declaration in every
 /// request. People and other hosts use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undeclared {
+pub struct ExtraArgument {
     /// The name.
     pub name: &'static str,
     /// The type, in the words of JSON Schema.
@@ -93,7 +93,7 @@ pub struct Undeclared {
     pub meaning: &'static str,
 }
 
-impl Undeclared {
+impl ExtraArgument {
     /// Makes an argument of its name, type and meaning.
     pub const fn new(name: &'static str, kind: &'static str, meaning: &'static str) -> Self {
         Self {
@@ -112,7 +112,7 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(tool: &'a dyn Tool) -> Self {
+    pub(super) fn new(tool: &'a dyn Tool) -> Self {
         let mut declared = Vec::new();
         let is_closed = collect(tool.parameters().whole(), &mut declared);
         Self {
@@ -159,7 +159,7 @@ impl<'a> Names<'a> {
 
     /// Returns the name that was probably meant by an unknown one: a near one, or else the only
     /// one that is missing, if there is only one unknown name.
-    fn meant(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
+    fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
                 ([one], 1) => Some(*one),
@@ -225,14 +225,11 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         Some(Value::Object(_)) => true,
         _ => false,
     };
-    let mut is_closed = !map.contains_key("$ref")
-        && [
-            "additionalProperties",
-            "unevaluatedProperties",
-            "patternProperties",
-        ]
-        .iter()
-        .all(|key| !is_open(key));
+    // What these say of names is not read.
+    let unread = ["$ref", "if", "dependentSchemas", "patternProperties"];
+    let more = ["additionalProperties", "unevaluatedProperties"];
+    let mut is_closed =
+        !unread.iter().any(|key| map.contains_key(*key)) && !more.iter().any(|key| is_open(key));
     let properties = map.get("properties").and_then(Value::as_object);
     for name in properties.into_iter().flat_map(Map::keys) {
         if !names.contains(&name.as_str()) {
@@ -244,13 +241,6 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         for part in parts.into_iter().flatten() {
             is_closed &= collect(part, names);
         }
-    }
-    for key in ["if", "then", "else"] {
-        is_closed &= map.get(key).is_none_or(|part| collect(part, names));
-    }
-    let dependent = map.get("dependentSchemas").and_then(Value::as_object);
-    for part in dependent.into_iter().flat_map(Map::values) {
-        is_closed &= collect(part, names);
     }
     is_closed
 }
@@ -273,7 +263,7 @@ fn required(schema: &Schema) -> Vec<&str> {
 
 /// The arguments of a call that the tool would ignore, where it does not take any.
 pub fn unknown_arguments(tool: &dyn Tool, args: &Args) -> Vec<String> {
-    let unknown = Names::of(tool).unknown(args.as_map()).into_iter();
+    let unknown = Names::new(tool).unknown(args.as_map()).into_iter();
     unknown.map(str::to_owned).collect()
 }
 
@@ -283,14 +273,14 @@ pub fn unknown_arguments(tool: &dyn Tool, args: &Args) -> Vec<String> {
 ///
 /// `invalid_tool_params`, naming them.
 pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
-    let names = Names::of(tool);
+    let names = Names::new(tool);
     let args = args.as_map();
     let unknown = names.unknown(args);
     let own = tool.name();
     let hints: Vec<String> = match unknown.as_slice() {
         [] => return Ok(()),
         [one] => {
-            let meant = names.meant(one, args);
+            let meant = names.suggestion(one, args);
             meant
                 .map(|meant| format!("Did you mean {meant}?"))
                 .into_iter()
@@ -299,7 +289,7 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
         several => {
             let meant = several
                 .iter()
-                .filter_map(|name| Some((name, names.meant(name, args)?)));
+                .filter_map(|name| Some((name, names.suggestion(name, args)?)));
             meant
                 .map(|(name, meant)| format!("Did you mean {meant} by \"{name}\"?"))
                 .collect()
@@ -321,13 +311,13 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
 /// know.
 pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     let args = args.as_map();
-    let names = Names::of(tool);
+    let names = Names::new(tool);
     let missing = names.missing(args);
     if missing.is_empty() {
         return None;
     }
     let meant = names.unknown(args).into_iter().find_map(|name| {
-        let meant = names.meant(name, args)?;
+        let meant = names.suggestion(name, args)?;
         missing.contains(&meant).then_some((name, meant))
     });
     let (name, meant) = meant?;
@@ -370,7 +360,8 @@ pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
 pub(super) mod tests {
     use super::{misnamed, obvious_parameter, unknown_arguments};
     use crate::tool::{
-        Args, Context, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Undeclared, Usage,
+        Args, Context, ExtraArgument, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
+        Usage,
     };
     use serde_json::{Value, json};
 
@@ -394,7 +385,8 @@ pub(super) mod tests {
             ToolInfo::new("Taking", Kind::Other)
         }
         fn usage(&self) -> Usage<'_> {
-            const MORE: &[Undeclared] = &[Undeclared::new("no_ignore", "boolean", "Takes all.")];
+            const MORE: &[ExtraArgument] =
+                &[ExtraArgument::new("no_ignore", "boolean", "Takes all.")];
             Usage {
                 renamed: &[("file_path", "absolute_path")],
                 undeclared: MORE,

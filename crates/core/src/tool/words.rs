@@ -31,8 +31,8 @@ pub fn from_words(
     words: &[String],
     read: ReadNamed<'_>,
 ) -> Result<Value, ToolError> {
-    let names = Names::of(tool);
-    let mut typed = Typed {
+    let names = Names::new(tool);
+    let mut typed = TypedArguments {
         tool,
         names: &names,
         args: Map::new(),
@@ -102,7 +102,7 @@ fn could_be_name(key: &str) -> bool {
 }
 
 /// The arguments that the words so far have given.
-struct Typed<'a> {
+struct TypedArguments<'a> {
     tool: &'a dyn Tool,
     names: &'a Names<'a>,
     args: Map<String, Value>,
@@ -110,7 +110,7 @@ struct Typed<'a> {
     lists: Vec<String>,
 }
 
-impl Typed<'_> {
+impl TypedArguments<'_> {
     fn json(&self, key: &str, text: &str, read: ReadNamed<'_>) -> Result<Value, ToolError> {
         let content = text.strip_prefix('@').map(read).transpose()?;
         let json = content.as_deref().unwrap_or(text);

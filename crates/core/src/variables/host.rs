@@ -65,7 +65,7 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     static VARIABLES: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
     let variables = VARIABLES.get_or_init(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
-            of_host().unwrap_or_default()
+            host_variables().unwrap_or_default()
         } else {
             Vec::new()
         }
@@ -92,7 +92,7 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
 }
 
 /// Returns our variables of the nearest process above that is in a workflow, if that is the host.
-fn of_host() -> Option<Vec<(OsString, OsString)>> {
+fn host_variables() -> Option<Vec<(OsString, OsString)>> {
     ancestors::all().find_map(|process| {
         let lines = process.variables();
         let variables = || lines.iter().filter_map(|line| parse(line));

@@ -126,7 +126,7 @@ fn places(text: &str) -> Node {
         at: Position::START,
         kind: NodeKind::Other,
     };
-    top.map_or(start, |top| place_of(&LineIndex::of(text), &top))
+    top.map_or(start, |top| place_of(&LineIndex::new(text), &top))
 }
 
 fn place_of(lines: &LineIndex<'_>, value: &ast::Value<'_>) -> Node {

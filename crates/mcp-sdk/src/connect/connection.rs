@@ -4,9 +4,9 @@ use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
 use super::{OtherGreeting, Problem, http};
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::network::wire::{Connect, FailureKind, Wanted};
-use gemini_tools_process::piped::Piped;
+use gemini_tools_process::piped::PipedProgram;
 use gemini_tools_process::signal_name;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
@@ -74,7 +74,7 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
     service: Mutex<Option<Service>>,
-    process: Mutex<Option<Piped>>,
+    process: Mutex<Option<PipedProgram>>,
     aside: Aside,
     /// End of the server, once it has been asked for.
     end: OnceCell<String>,
@@ -210,7 +210,7 @@ impl Connection {
     fn new(
         service: Service,
         handler: Handler,
-        process: Mutex<Option<Piped>>,
+        process: Mutex<Option<PipedProgram>>,
         aside: Aside,
     ) -> Self {
         Self {
@@ -561,7 +561,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 type Round = (Option<InputResponses>, Option<String>);
 
 /// Describes the end of a server that can no longer be talked to.
-async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
+async fn end_of(process: &Mutex<Option<PipedProgram>>, aside: &Aside) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
         let ending = match locked(process).as_mut() {
@@ -581,8 +581,8 @@ async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
         tokio::time::sleep(Duration::from_millis(3)).await;
     };
     match ending {
-        Some(Ending::Code(code)) => format!("it exited with status {code} before it answered"),
-        Some(Ending::Signal(signal)) => {
+        Some(ProcessEnd::Code(code)) => format!("it exited with status {code} before it answered"),
+        Some(ProcessEnd::Signal(signal)) => {
             format!("it was ended by {} before it answered", signal_name(signal))
         }
         None => "it closed its standard output before it answered".to_owned(),
@@ -590,7 +590,7 @@ async fn end_of(process: &Mutex<Option<Piped>>, aside: &Aside) -> String {
 }
 
 /// Waits for a process without keeping others from being waited for.
-async fn gone_within(process: &mut Piped, limit: Duration) -> bool {
+async fn gone_within(process: &mut PipedProgram, limit: Duration) -> bool {
     let until = Instant::now() + limit;
     while !process.is_gone() {
         if Instant::now() >= until {

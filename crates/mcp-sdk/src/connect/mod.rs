@@ -26,7 +26,7 @@ mod stdio;
 
 use connection::{Connection, Until};
 use gemini_tools_core::json::{self, JsonError};
-use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use gemini_tools_process::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
 };
@@ -292,7 +292,7 @@ impl Hub {
         let thread = std::thread::Builder::new().spawn(move || {
             let calls = out.clone();
             let cx = Context::new(cancel, true).with_live_output(move |news| {
-                if let LiveOutput::ModelCall(call) = news {
+                if let OutputUpdate::ModelCall(call) = news {
                     calls.send(&ClientMessage::ModelCall { id, call });
                 }
             });

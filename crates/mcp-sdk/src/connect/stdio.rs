@@ -26,7 +26,7 @@
 use super::environment;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_process::network::wire::Connect;
-use gemini_tools_process::piped::{Piped, Program};
+use gemini_tools_process::piped::{PipedProgram, Program};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -108,7 +108,10 @@ impl Aside {
 }
 
 /// Starts a server. Gives the process, the transport and what it says aside.
-pub(super) fn start(connect: &Connect, command: &str) -> Result<(Piped, Stdio, Aside), String> {
+pub(super) fn start(
+    connect: &Connect,
+    command: &str,
+) -> Result<(PipedProgram, Stdio, Aside), String> {
     let environment = environment::of_server(&connect.env);
     let program = Program {
         name: OsStr::new(command),

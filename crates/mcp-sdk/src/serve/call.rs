@@ -8,7 +8,7 @@ use super::server::{Project, Server};
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use gemini_tools_process::sandbox::Mode;
 use gemini_tools_session::{CallOptions, SharedPrompt};
 use rmcp::RoleServer;
@@ -296,20 +296,10 @@ struct Output {
 }
 
 impl Live {
-    fn add(&self, output: LiveOutput) {
+    fn add(&self, output: OutputUpdate) {
         let text = match output {
-            LiveOutput::Text(text) => text,
-            LiveOutput::Ansi(lines) => lines
-                .iter()
-                .map(|line| line.iter().map(|token| token.text.as_str()).collect())
-                .collect::<Vec<String>>()
-                .join("\n"),
-            LiveOutput::Subagent(progress) => progress
-                .recent_activity
-                .last()
-                .map(|activity| activity.content.clone())
-                .unwrap_or_default(),
-            LiveOutput::ModelCall(_) => return,
+            OutputUpdate::Text(text) => text,
+            OutputUpdate::ModelCall(_) => return,
         };
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.count += text.chars().count();
@@ -332,14 +322,14 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::{Live, MAX_PENDING_BYTES};
-    use gemini_tools_core::tool::LiveOutput;
+    use gemini_tools_core::tool::OutputUpdate;
 
     #[test]
     fn of_output_that_nobody_takes_the_end_is_kept() {
         let live = Live::default();
         assert_eq!(live.take(), None);
         for n in 0..MAX_PENDING_BYTES {
-            live.add(LiveOutput::Text(format!("é{n}\n")));
+            live.add(OutputUpdate::Text(format!("é{n}\n")));
         }
         let (text, count) = live.take().expect("output");
         assert!(text.len() <= MAX_PENDING_BYTES);

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, RunOptions};
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ impl ExternalAccount {
             .run(options, cancel)
             .map_err(|e| unusable(format!("{command} can't be started: {e}")))?;
         match run.ending {
-            Ok(Ending::Code(0)) => token_of_answer(&run.stdout, false),
+            Ok(ProcessEnd::Code(0)) => token_of_answer(&run.stdout, false),
             Ok(ending) => Err(unusable(format!("{command} ended with {ending}"))),
             Err(_) => Err(unusable(format!("{command} was ended after {limit:?}"))),
         }

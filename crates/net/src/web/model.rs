@@ -4,7 +4,7 @@ use crate::gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
     GenerationConfig, RequestTool,
 };
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, LiveOutput, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use std::path::Path;
 
 /// Model of Gemini CLI's own tools.
@@ -81,7 +81,7 @@ impl Model {
         let response =
             self.client
                 .generate_telling(&self.name, request, &cx.cancel, &mut |attempt| {
-                    cx.update_output(LiveOutput::ModelCall(attempt.call.clone()));
+                    cx.update_output(OutputUpdate::ModelCall(attempt.call.clone()));
                 })?;
         match response.refusal() {
             None => Ok(response),

@@ -3,12 +3,12 @@
 //! The executable is beside ours and is started when it is first asked for something. When its
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
-use crate::line_client::{LineClient, Reply, TICK};
+use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::protocol;
 use crate::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
 };
-use gemini_tools_core::tool::{Cancellation, Context, LiveOutput};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-impl Reply for ClientMessage {
+impl LineReply for ClientMessage {
     /// The servers whose tools have changed.
     type Notes = BTreeSet<String>;
 
@@ -144,7 +144,7 @@ impl Link {
         };
         let answer = self.exchange(request, None, cancel, &|message| {
             if let ClientMessage::ModelCall { call, .. } = message {
-                cx.update_output(LiveOutput::ModelCall(call));
+                cx.update_output(OutputUpdate::ModelCall(call));
             }
         })?;
         serde_json::from_value(answer)

@@ -69,7 +69,7 @@ pub fn protocol() -> String {
 /// The network, as built-in tools use it.
 pub trait Network: Debug + Send + Sync {
     /// Does it, for a user with that home directory. Each request to a model on the way is told to
-    /// `cx`, as [`LiveOutput::ModelCall`](gemini_tools_core::tool::LiveOutput::ModelCall).
+    /// `cx`, as [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
     ///
     /// # Errors
     ///

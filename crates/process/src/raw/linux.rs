@@ -1,6 +1,6 @@
 //! Linux: `clone`, `signalfd`, pidfds, sockets that keep messages apart.
 
-use super::{ANNOUNCEMENT_BYTES, Prepared, Received, become_program, exit, last};
+use super::{ANNOUNCEMENT_BYTES, PreparedProgram, SignalNumber, become_program, exit, last};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -127,12 +127,12 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+pub(crate) fn next_signal(fd: &OwnedFd) -> Option<SignalNumber> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();
     let mut buffer = [0_u8; SIZE];
     let n = rustix::io::read(fd, &mut buffer).ok()?;
     let number = buffer.first_chunk::<4>().filter(|_| n == SIZE)?;
-    Some(Received(i32::from_ne_bytes(*number)))
+    Some(SignalNumber(i32::from_ne_bytes(*number)))
 }
 
 /// Closes the descriptors of these numbers.
@@ -152,7 +152,7 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 }
 
 /// Starts the program and waits until it is there.
-pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
+pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
     // Its pages are touched by use only.
     let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
     let top = stack.as_mut_ptr().wrapping_add(STACK_BYTES & !15);
@@ -178,7 +178,7 @@ pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
 }
 
 struct Attempt<'a, 'b> {
-    program: &'a mut Prepared<'b>,
+    program: &'a mut PreparedProgram<'b>,
     error: c_int,
 }
 

@@ -4,7 +4,7 @@
 //! thread may start one, which then inherits it. What commands are started with is closed
 //! before they begin in any case.
 
-use super::{ANNOUNCEMENT_BYTES, Prepared, Received, become_program, exit, last};
+use super::{ANNOUNCEMENT_BYTES, PreparedProgram, SignalNumber, become_program, exit, last};
 use rustix::event::Timespec;
 use rustix::event::kqueue::{
     Event, EventFilter, EventFlags, ProcessEvents, kevent_timespec, kqueue,
@@ -185,7 +185,7 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
 }
 
 /// Returns the next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
+pub(crate) fn next_signal(fd: &OwnedFd) -> Option<SignalNumber> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
     // SAFETY: no descriptor is among what is watched.
@@ -199,7 +199,7 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<Received> {
     };
     count.ok()?;
     match events.first()?.filter() {
-        EventFilter::Signal { signal, .. } => Some(Received(signal.as_raw())),
+        EventFilter::Signal { signal, .. } => Some(SignalNumber(signal.as_raw())),
         _ => None,
     }
 }
@@ -212,8 +212,8 @@ static WRITERS: Mutex<(usize, libc::sighandler_t)> = Mutex::new((0, libc::SIG_DF
 /// the write fails then. The signal goes to the process here, not to the thread that writes, so
 /// that all of the process ignores it meanwhile.
 pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
-    struct Ignoring;
-    impl Ignoring {
+    struct SigpipeGuard;
+    impl SigpipeGuard {
         fn new() -> Self {
             let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
             if writers.0 == 0 {
@@ -224,7 +224,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
             Self
         }
     }
-    impl Drop for Ignoring {
+    impl Drop for SigpipeGuard {
         fn drop(&mut self) {
             let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
             writers.0 -= 1;
@@ -234,7 +234,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
             }
         }
     }
-    let _ignoring = Ignoring::new();
+    let _ignoring = SigpipeGuard::new();
     write()
 }
 
@@ -251,7 +251,7 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 
 /// Starts the program and waits until it is there: then the pipe on which its error would come
 /// is closed.
-pub(super) fn start(program: &mut Prepared<'_>) -> Result<i32, Errno> {
+pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
     let (reader, writer) = pipe()?;
     let keep = writer.as_raw_fd();
     // SAFETY: the child makes system calls only, on descriptors that are open.

@@ -1,7 +1,7 @@
 //! Starting programs under a supervisor.
 
-use super::{Start, Supervised};
-use crate::raw::{self, Descriptors, Prepared};
+use super::{Start, SupervisedProgram};
+use crate::raw::{self, Descriptors, PreparedProgram};
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::CString;
@@ -15,7 +15,7 @@ impl Start<'_> {
     /// # Errors
     ///
     /// Returns the operating system's error.
-    pub fn start(self) -> io::Result<Supervised> {
+    pub fn start(self) -> io::Result<SupervisedProgram> {
         let program = CString::new(self.program.as_os_str().as_bytes())?;
         let words = std::iter::once(&self.name).chain(self.arguments);
         let arguments = words
@@ -28,7 +28,7 @@ impl Start<'_> {
         let environment = environment.collect();
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
-        let watched = Supervised::start(
+        let watched = SupervisedProgram::start(
             self.apart,
             |output, errors| {
                 let descriptors = Descriptors {
@@ -37,7 +37,7 @@ impl Start<'_> {
                     output,
                     errors,
                 };
-                Prepared::new(&program, arguments, environment, &descriptors, self.confine)
+                PreparedProgram::new(&program, arguments, environment, &descriptors, self.confine)
             },
             null.as_fd(),
             self.keeper,

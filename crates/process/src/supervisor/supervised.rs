@@ -18,7 +18,7 @@
 //! | `ENDED` | supervisor to caller | `X`, status, flag | the command has ended, and `waitpid` gave this status; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
-//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output, and tell the [`Keeper`] of these two files of it and of how processes end; with two empty paths keep nothing |
+//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output, and tell the [`OutputKeeper`] of these two files of it and of how processes end; with two empty paths keep nothing |
 //! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
 //! | end of file | either | none | the other side is gone |
 //!
@@ -30,14 +30,14 @@
 //! for that whenever it waits, and sends `SIGCONT`.
 //!
 //! Left to others: system calls between fork and exec (`raw`), finding and ending processes
-//! (`tree`), and what is kept of a command that stays ([`Keeper`]).
+//! (`tree`), and what is kept of a command that stays ([`OutputKeeper`]).
 
-use super::{Event, GRACE, Keeper, OpenKeeper};
-use crate::raw::{self, Announcement, Prepared};
+use super::{GRACE, OpenKeeper, OutputKeeper, SupervisorEvent};
+use crate::raw::{self, Announcement, PreparedProgram};
 use crate::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::cell::Cell;
@@ -89,7 +89,7 @@ fn reap_later(supervisor: Option<Pid>) {
     });
 }
 
-impl Drop for Supervised {
+impl Drop for SupervisedProgram {
     fn drop(&mut self) {
         // It has to see that we are gone.
         self.wake();
@@ -100,9 +100,7 @@ impl Drop for Supervised {
         if self.is_over.get() {
             // It is about to exit. Left alone it might become the child of a host that waits
             // for no child.
-            while let Err(Errno::INTR) = rustix::process::waitpid(supervisor, WaitOptions::empty())
-            {
-            }
+            let _ = retry_on_intr(|| rustix::process::waitpid(supervisor, WaitOptions::empty()));
             return;
         }
         reap_later(supervisor);
@@ -111,7 +109,7 @@ impl Drop for Supervised {
 
 /// A command that runs, as its caller sees it. Dropping it ends everything, unless it stays.
 #[derive(Debug)]
-pub struct Supervised {
+pub struct SupervisedProgram {
     control: OwnedFd,
     /// The output of the command and its children.
     pub output: OwnedFd,
@@ -124,14 +122,14 @@ pub struct Supervised {
     /// True if the supervisor has nothing more to do.
     is_over: Cell<bool>,
     /// An event that came while something else was waited for.
-    pending_event: Cell<Option<Event>>,
+    pending_event: Cell<Option<SupervisorEvent>>,
     /// The number of times that it was found stopped.
     stopped: Cell<u32>,
     /// True if leave has been taken of it.
     is_reaped: Cell<bool>,
 }
 
-impl Supervised {
+impl SupervisedProgram {
     /// Starts a program under a new supervisor. `prepare` is given the writing ends of the output
     /// and of standard error, which are one unless `apart`.
     ///
@@ -140,7 +138,7 @@ impl Supervised {
     /// Returns the operating system's error.
     pub(super) fn start<'p>(
         apart: bool,
-        prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> Prepared<'p>,
+        prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> PreparedProgram<'p>,
         null: BorrowedFd<'_>,
         keeper: OpenKeeper,
     ) -> Result<Self, Errno> {
@@ -216,7 +214,7 @@ impl Supervised {
         }
     }
 
-    /// Returns the descriptor to poll before [`Supervised::next_event`].
+    /// Returns the descriptor to poll before [`SupervisedProgram::next_event`].
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
@@ -231,7 +229,7 @@ impl Supervised {
     }
 
     /// Returns the next event, if there is one.
-    pub fn next_event(&self) -> Option<Event> {
+    pub fn next_event(&self) -> Option<SupervisorEvent> {
         if let Some(event) = self.pending_event.take() {
             return Some(event);
         }
@@ -242,35 +240,39 @@ impl Supervised {
             }
             // The start was not waited for any longer, or what the command says of itself came last.
             Ok((message::STARTED | message::CHOSEN, _)) => None,
-            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(Event::Lost)),
-            Err(_) => Some(Event::Lost),
+            Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(SupervisorEvent::Lost)),
+            Err(_) => Some(SupervisorEvent::Lost),
         }
     }
 
-    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<Event> {
+    fn event(&self, kind: u8, numbers: [i32; 2]) -> Option<SupervisorEvent> {
         let event = match (kind, numbers) {
-            (message::ENDED, [status, gone]) => Event::Ended {
+            (message::ENDED, [status, gone]) => SupervisorEvent::Ended {
                 status: ExitStatus::from_raw(status),
                 all_gone: gone == 1,
             },
-            (message::ALL_GONE, [left, _]) => Event::AllGone {
+            (message::ALL_GONE, [left, _]) => SupervisorEvent::AllGone {
                 left: usize::try_from(left).unwrap_or(0),
             },
             _ => return None,
         };
-        if let Event::Ended { all_gone: true, .. } | Event::AllGone { .. } = event {
+        if let SupervisorEvent::Ended { all_gone: true, .. } | SupervisorEvent::AllGone { .. } =
+            event
+        {
             self.is_over.set(true);
         }
         Some(event)
     }
 
-    /// Keeps what was said out of turn for [`Supervised::next_event`].
-    fn keep(&self, event: Event) {
+    /// Keeps what was said out of turn for [`SupervisedProgram::next_event`].
+    fn keep(&self, event: SupervisorEvent) {
         let kept = match (self.pending_event.take(), event) {
-            (Some(Event::Ended { status, .. }), Event::AllGone { .. }) => Event::Ended {
-                status,
-                all_gone: true,
-            },
+            (Some(SupervisorEvent::Ended { status, .. }), SupervisorEvent::AllGone { .. }) => {
+                SupervisorEvent::Ended {
+                    status,
+                    all_gone: true,
+                }
+            }
             (Some(first), _) => first,
             (None, event) => event,
         };
@@ -282,7 +284,7 @@ impl Supervised {
         let event = self.pending_event.take();
         self.pending_event.set(event);
         match event {
-            Some(Event::Ended { status, .. }) => Some(status),
+            Some(SupervisorEvent::Ended { status, .. }) => Some(status),
             _ => None,
         }
     }
@@ -347,7 +349,7 @@ impl Supervised {
         }
     }
 
-    /// Asks the supervisor to end everything; [`Event::AllGone`] follows.
+    /// Asks the supervisor to end everything; [`SupervisorEvent::AllGone`] follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
         // A supervisor that is gone shows as `Lost`.
@@ -355,7 +357,7 @@ impl Supervised {
     }
 
     /// Lets the command go on without its caller: from now on the supervisor reads the output
-    /// and tells the [`Keeper`] of `record` and `log` of it, and how processes end.
+    /// and tells the [`OutputKeeper`] of `record` and `log` of it, and how processes end.
     ///
     /// # Errors
     ///
@@ -408,17 +410,17 @@ struct Supervisor {
     status: Option<ExitStatus>,
     keeper: OpenKeeper,
     /// The keeper of output and endings after the caller has left.
-    stays: Option<Detached>,
+    stays: Option<Detachment>,
 }
 
 /// Keeps nothing where nothing will be asked for.
-struct Detached(Option<Box<dyn Keeper>>);
+struct Detachment(Option<Box<dyn OutputKeeper>>);
 
 impl Supervisor {
     /// Watches over the command to its end. Returns the status to exit with.
     fn run(
         &mut self,
-        program: &mut Prepared<'_>,
+        program: &mut PreparedProgram<'_>,
         writer: &OwnedFd,
         null: BorrowedFd<'_>,
         caller: i32,
@@ -515,7 +517,7 @@ impl Supervisor {
         if output_ready && self.drain(1) {
             self.output = None;
         }
-        while let Some(raw::Received(signal)) = raw::next_signal(signals) {
+        while let Some(raw::SignalNumber(signal)) = raw::next_signal(signals) {
             if signal != libc::SIGCHLD {
                 return Some(self.end_all(GRACE));
             }
@@ -554,7 +556,7 @@ impl Supervisor {
     }
 
     fn record(&mut self, pid: Pid, status: ExitStatus) {
-        if let Some(Detached(Some(keeper))) = &mut self.stays {
+        if let Some(Detachment(Some(keeper))) = &mut self.stays {
             keeper.ended(pid.as_raw_pid(), status);
         }
     }
@@ -577,7 +579,7 @@ impl Supervisor {
 
     /// Reads output for the keeper, at most `pieces` pieces. Whether it has come to its end.
     fn drain(&mut self, pieces: usize) -> bool {
-        let (Some(output), Some(Detached(keeper))) = (&self.output, &mut self.stays) else {
+        let (Some(output), Some(Detachment(keeper))) = (&self.output, &mut self.stays) else {
             return false;
         };
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -628,7 +630,7 @@ impl Supervisor {
                 let mut paths = paths.split(|b| *b == 0);
                 let mut next = || path_of(paths.next().unwrap_or_default());
                 let (record, log) = (next(), next());
-                let answer = match Detached::open(self.keeper, &record, &log) {
+                let answer = match Detachment::open(self.keeper, &record, &log) {
                     Ok(stays) => {
                         self.stays = Some(stays);
                         // It may have ended while we were being asked.
@@ -647,7 +649,7 @@ impl Supervisor {
     }
 }
 
-impl Detached {
+impl Detachment {
     fn open(keeper: OpenKeeper, record: &Path, log: &Path) -> Result<Self, Errno> {
         if record.as_os_str().is_empty() {
             return Ok(Self(None));
@@ -665,18 +667,18 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{Supervised, message, send};
+    use super::{SupervisedProgram, message, send};
     use crate::raw;
-    use crate::supervisor::Event;
+    use crate::supervisor::SupervisorEvent;
     use rustix::fd::{AsFd, OwnedFd};
     use rustix::io::Errno;
     use std::cell::Cell;
 
     /// Returns what a caller has before any message came, and the supervisor's end.
-    fn unstarted() -> (Supervised, OwnedFd) {
+    fn unstarted() -> (SupervisedProgram, OwnedFd) {
         let (control, theirs) = raw::socket_pair().expect("sockets");
         let (output, _) = raw::pipe().expect("a pipe");
-        let watched = Supervised {
+        let watched = SupervisedProgram {
             control,
             output,
             errors: None,
@@ -704,7 +706,10 @@ mod tests {
         assert_eq!(watched.leader, 7);
         assert!(watched.next_event().is_none());
         let ended = watched.next_event();
-        assert!(matches!(ended, Some(Event::Ended { .. })), "{ended:?}");
+        assert!(
+            matches!(ended, Some(SupervisorEvent::Ended { .. })),
+            "{ended:?}"
+        );
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl SettingsLines {
         let top = value.as_object()?;
         let old = keys::old_name(key).filter(|_| !is_there(top, key));
         let at = start_of(top, old.unwrap_or(key))?;
-        Some(position::LineIndex::of(text).position(at))
+        Some(position::LineIndex::new(text).position(at))
     }
 }
 

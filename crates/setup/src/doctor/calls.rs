@@ -5,12 +5,12 @@ use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, State, Try, explain};
 use gemini_tools_builtin_tools::builtin;
-use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
 use gemini_tools_process::command::StopReason;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::{Input, ProgramRun};
+use gemini_tools_process::terminal::excerpt;
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ pub(super) fn check(
 
 /// Judges a call as Gemini CLI does.
 fn succeeds(seen: &ProgramRun) -> bool {
-    seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty()
+    seen.ending == Ok(ProcessEnd::Code(0)) && seen.stderr.is_empty()
 }
 
 /// Tools of ours that have no effect, with their arguments.
@@ -205,7 +205,7 @@ fn own_call(
 
 /// Warns of a program that succeeds and still writes to standard error: it may do so in each call.
 fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
-    if seen.ending != Ok(Ending::Code(0)) || seen.stderr.is_empty() {
+    if seen.ending != Ok(ProcessEnd::Code(0)) || seen.stderr.is_empty() {
         return;
     }
     let name = declared.first().map_or("NAME", String::as_str);
@@ -225,7 +225,7 @@ fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut Docto
 
 fn how_it_ended(seen: &ProgramRun) -> String {
     match seen.ending {
-        Ok(Ending::Code(code)) => format!("status {code}"),
+        Ok(ProcessEnd::Code(code)) => format!("status {code}"),
         Ok(signal) => signal.to_string(),
         Err(_) => "did not end".to_owned(),
     }
@@ -287,7 +287,9 @@ fn unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
     if seen.left_input {
         leaves_input(about, report);
     }
-    if seen.ending == Ok(Ending::Code(0)) && seen.stderr.is_empty() && !tells_an_error(&seen.stdout)
+    if seen.ending == Ok(ProcessEnd::Code(0))
+        && seen.stderr.is_empty()
+        && !tells_an_error(&seen.stdout)
     {
         report.warn(
             "unknown-tool-succeeds",
@@ -345,7 +347,7 @@ fn real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut Doctor
     }
     let stderr = excerpt(&seen.stderr);
     match seen.ending {
-        Ok(Ending::Code(0)) if !stderr.is_empty() => report.error(
+        Ok(ProcessEnd::Code(0)) if !stderr.is_empty() => report.error(
             "call-stderr",
             name,
             explain(
@@ -354,7 +356,7 @@ fn real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut Doctor
                 "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
             ),
         ),
-        Ok(Ending::Code(0)) => {}
+        Ok(ProcessEnd::Code(0)) => {}
         _ => {
             let how = how_it_ended(seen);
             let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));

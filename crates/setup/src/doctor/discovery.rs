@@ -3,10 +3,10 @@
 use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, explain};
-use gemini_tools_core::text::excerpt;
 use gemini_tools_process::command::StopReason;
-use gemini_tools_process::ending::Ending;
+use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::{Input, ProgramRun};
+use gemini_tools_process::terminal::excerpt;
 use gemini_tools_settings::settings::reference;
 use std::time::Duration;
 
@@ -216,8 +216,8 @@ fn has_ended_well(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> 
         text => format!(" Standard error: {text}"),
     };
     let failure = match seen.ending {
-        Ok(Ending::Code(0)) => None,
-        Ok(Ending::Code(code)) => Some(format!("It ended with status {code}.")),
+        Ok(ProcessEnd::Code(0)) => None,
+        Ok(ProcessEnd::Code(code)) => Some(format!("It ended with status {code}.")),
         Ok(signal) => Some(format!("It was ended by {signal}.")),
         Err(StopReason::Unwatched) => {
             Some("It killed the process that watched over it.".to_owned())

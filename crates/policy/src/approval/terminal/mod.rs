@@ -55,7 +55,7 @@ impl TerminalPrompt {
     /// of `VISUAL` or `EDITOR`, and [`ColourChoice`] says whether there are colours.
     pub fn open() -> Option<Self> {
         let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
-        terminal.shows_colours = ColourChoice::Auto.shows_on(true) && terminal.tty.can_colour();
+        terminal.shows_colours = ColourChoice::Auto.shows_on(true);
         Some(terminal)
     }
 
