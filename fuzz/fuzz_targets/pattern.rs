@@ -21,7 +21,7 @@ fuzz_target!(|input: &str| {
         return;
     }
     for ignore_case in [false, true] {
-        let Ok(patterns) = PatternSet::for_paths(pattern, ignore_case) else {
+        let Ok(patterns) = PatternSet::for_paths([pattern], ignore_case) else {
             return;
         };
         let name_at = path.rfind('/').map_or(0, |at| at + 1);

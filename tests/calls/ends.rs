@@ -61,20 +61,6 @@ fn worst() -> Vec<Worst> {
             project,
         ),
         case(
-            "look-around in what is left out",
-            "search_file_content",
-            json!({"pattern": "var", "exclude_pattern": LOOKS_EVERYWHERE}),
-            none,
-            project,
-        ),
-        case(
-            "look-around in lines of context",
-            "search_file_content",
-            json!({"pattern": "one", "context": 2, "exclude_pattern": LOOKS_EVERYWHERE}),
-            none,
-            || Workspace::new().file("a.js", format!("{}\none\n{}\n", minified(), minified())),
-        ),
-        case(
             "a reference back",
             "search_file_content",
             json!({"pattern": r"(a+)+\1b"}),

@@ -266,7 +266,8 @@ fn what_a_repository_excludes_for_itself_counts_in_its_worktrees_and_submodules(
 #[test]
 fn a_class_may_begin_with_a_hyphen() {
     let ws = Workspace::new().file("-x", "").file("a", "").file("b", "");
-    assert_eq!(found(&ws, &json!({"pattern": "[--a]*"})), ["-x", "a"]);
+    let arguments = json!({"pattern": "[--a]*", "case_sensitive": true});
+    assert_eq!(found(&ws, &arguments), ["-x", "a"]);
 }
 
 #[test]

@@ -110,7 +110,6 @@ fn lines_of_text_have_one_name_each_and_path_arguments_take_it() {
         lines(&search(&json!({"names_only": true})), 1),
         below("", "")
     );
-    assert_eq!(lines(&search(&json!({"count": true})), 1), below("", ": 1"));
     let found = search(&json!({}));
     let files: Vec<_> = found
         .lines()

@@ -147,12 +147,19 @@ fn mixed_line_endings_stay_outside_the_match() {
 }
 
 #[test]
-fn lines_that_are_only_quoted_keep_their_ends_in_a_file_of_both() {
-    becomes("a\nb\r\nc\n", "a\nb\nc", "a\nb\nC", "a\nb\r\nC\n");
-    becomes("a\r\nb\nc\r\n", "a\nb\nc", "a\nb\nx\nc", "a\r\nb\nx\nc\r\n");
-    becomes("a\r\nb\nc\n", "a\nb", "a\nb\nx", "a\r\nb\nx\nc\n");
-    becomes("a\nb\r\nc\n", "a\nb", "a\nb\nx", "a\nb\r\nx\r\nc\n");
-    becomes("a\nb\r\nc\n", "a\nb\nc\n", "x\nb\ny\n", "x\nb\r\ny\n");
+fn in_a_file_of_both_new_lines_end_as_the_place_does() {
+    becomes("a\r\nb\nc\n", "b", "b\r\nx", "a\r\nb\nx\nc\n");
+    becomes("a\r\nb\nc\n", "a\nb", "a\nx\nb", "a\r\nx\r\nb\nc\n");
+    // All places are found, whichever line ends they have.
+    let ws = with("a\rb a\r\nb\n");
+    let mut arguments = arguments(&ws, "a\nb", "A\nB");
+    arguments["expected_replacements"] = 2.into();
+    ws.tool("replace")
+        .arguments(&arguments)
+        .changing(&["a.txt"])
+        .run()
+        .output();
+    assert_eq!(bytes(&ws), b"A\rB A\r\nB\n");
 }
 
 #[test]
@@ -171,7 +178,7 @@ fn the_files_line_ends_stay_whichever_the_texts_have() {
         "a\r\nB\r\nx",
         "a\r\nB\r\nx\r\nc\r\n",
     );
-    becomes("a\r\nb\nc\n", "a\r\nb", "x\ny\nz", "x\r\ny\nz\nc\n");
+    becomes("a\r\nb\nc\n", "a\r\nb", "x\ny\nz", "x\r\ny\r\nz\nc\n");
     becomes("a\r\nb\r\n", "b", "b\n\r", "a\r\nb\r\n\r\n\r\n");
     becomes("a\rb\rc\r", "a\nb", "a\r\nB\nx", "a\rB\rx\rc\r");
     // Also if they are far away.

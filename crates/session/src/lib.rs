@@ -24,7 +24,6 @@ use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
-use gemini_tools_workspace::keep::Keeper;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
@@ -498,7 +497,7 @@ fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>>
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
     let journal = Journal::new(home.to_owned(), limits, &wanted.exclude, caller);
     let journal = Arc::new(journal);
-    workspace.keep_changes(Arc::clone(&journal) as Arc<dyn Keeper>);
+    workspace.set_journal(Arc::clone(&journal));
     Some(journal)
 }
 

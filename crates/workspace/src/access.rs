@@ -8,28 +8,38 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
 
-/// Gives the new file the access of the old one.
+/// Gives the new file the owner, mode and extended attributes of the old one.
 ///
 /// # Errors
 ///
 /// Returns `permission_denied` if it would belong to another user or group, `file_write_failure` where
 /// a part can't be kept, or the operating system's error.
 pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), ToolError> {
-    copy(&current.file, &current.stat, file).map_err(|not_kept| match not_kept {
-        NotKept::System(errno) => system_error(errno, &path.display().to_string()),
-        NotKept::Owner { before, now } => another_owner(path, before, now),
-        NotKept::Mode(mode) => refused(
-            path,
-            &format!("mode {mode}"),
-            "the system gives it another one",
-        ),
-        NotKept::Attributes(errno) => refused(path, "list of attributes", &errno.to_string()),
-        NotKept::Attribute(name, errno) => refused(
-            path,
-            &format!("attribute {}", show_name(&name)),
-            &errno.to_string(),
-        ),
-    })
+    let fail = |errno| system_error(errno, &path.display().to_string());
+    let old = &current.stat;
+    let new = rustix::fs::fstat(file).map_err(fail)?;
+    if owners(&new) != owners(old) {
+        let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        // Whether it has helped is seen below.
+        let _ = rustix::fs::fchown(file, Some(uid), Some(gid))
+            .or_else(|_| rustix::fs::fchown(file, None, Some(gid)));
+    }
+    keep_attributes(&current.file, file).map_err(|(what, errno)| match errno {
+        Errno::NOSPC | Errno::DQUOT => fail(errno),
+        _ => refused(path, &what, &errno.to_string()),
+    })?;
+    let mode = old.st_mode & 0o7777;
+    // Whether it has helped is seen below: not all file systems have modes.
+    let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
+    let new = rustix::fs::fstat(file).map_err(fail)?;
+    if owners(&new) != owners(old) {
+        return Err(another_owner(path, owners(old), owners(&new)));
+    }
+    if new.st_mode & 0o7777 != mode {
+        let what = format!("mode {mode:04o}");
+        return Err(refused(path, &what, "the system gives it another one"));
+    }
+    Ok(())
 }
 
 fn another_owner(path: &Path, before: (u32, u32), now: (u32, u32)) -> ToolError {
@@ -60,69 +70,22 @@ fn refused(path: &Path, what: &str, why: &str) -> ToolError {
     .with_hint("A command that writes to it in place keeps it.")
 }
 
-/// A reason why a file can't have the same access as another.
-#[derive(Debug)]
-enum NotKept {
-    /// The operating system's error.
-    System(Errno),
-    /// The file would belong to another user or group.
-    Owner {
-        /// The user and the group of the old file.
-        before: (u32, u32),
-        /// The user and the group that the new file would have.
-        now: (u32, u32),
-    },
-    /// The system gives it another mode than this, in octal digits.
-    Mode(String),
-    /// The attributes can't be listed.
-    Attributes(Errno),
-    /// The attribute of this name can't be kept.
-    Attribute(Vec<u8>, Errno),
-}
-
-/// Gives a new file the owner, mode and extended attributes of an old one, of which `old` is known.
-///
-/// # Errors
-///
-/// [`NotKept`].
-fn copy(from: &File, old: &Stat, to: &File) -> Result<(), NotKept> {
-    let new = rustix::fs::fstat(to).map_err(NotKept::System)?;
-    if owners(&new) != owners(old) {
-        let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        // Whether it has helped is seen below.
-        let _ = rustix::fs::fchown(to, Some(uid), Some(gid))
-            .or_else(|_| rustix::fs::fchown(to, None, Some(gid)));
-    }
-    keep_attributes(from, to)?;
-    let mode = old.st_mode & 0o7777;
-    // Whether it has helped is seen below: not all file systems have modes.
-    let _ = rustix::fs::fchmod(to, Mode::from_raw_mode(mode));
-    let new = rustix::fs::fstat(to).map_err(NotKept::System)?;
-    let (before, now) = (owners(old), owners(&new));
-    if now != before {
-        return Err(NotKept::Owner { before, now });
-    }
-    if new.st_mode & 0o7777 != mode {
-        return Err(NotKept::Mode(format!("{mode:04o}")));
-    }
-    Ok(())
-}
-
 fn owners(stat: &Stat) -> (u32, u32) {
     (stat.st_uid, stat.st_gid)
 }
 
-fn keep_attributes(from: &File, to: &File) -> Result<(), NotKept> {
-    let fail = |e: Errno| match e {
-        Errno::NOSPC | Errno::DQUOT => NotKept::System(e),
-        _ => NotKept::Attributes(e),
-    };
-    let kept = attributes(from).map_err(fail)?;
-    let inherited = attributes(to).map_err(fail)?;
+/// Gives a file the extended attributes of another.
+///
+/// # Errors
+///
+/// Returns what can't be kept, and why.
+fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
+    let list = |file| attributes(file).map_err(|e| ("list of attributes".to_owned(), e));
+    let (kept, inherited) = (list(from)?, list(to)?);
+    let attribute = |name: &[u8], errno| (format!("attribute {}", show_name(name)), errno);
     for name in names(&inherited).filter(|name| is_access_list(name)) {
         if !names(&kept).any(|kept| kept == name) {
-            rustix::fs::fremovexattr(to, name)
-                .map_err(|e| NotKept::Attribute(name.to_owned(), e))?;
+            rustix::fs::fremovexattr(to, name).map_err(|e| attribute(name, e))?;
         }
     }
     for name in names(&kept).filter(|name| !is_of_the_content(name)) {
@@ -131,14 +94,14 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), NotKept> {
             // It has gone since.
             Err(Errno::NODATA) => continue,
             Err(_) if !must_be_kept(name) => continue,
-            Err(e) => return Err(NotKept::Attribute(name.to_owned(), e)),
+            Err(e) => return Err(attribute(name, e)),
         };
         let set = rustix::fs::fsetxattr(to, name, &value, XattrFlags::empty());
         match set {
-            Err(e @ (Errno::NOSPC | Errno::DQUOT)) => return Err(NotKept::System(e)),
+            Err(e @ (Errno::NOSPC | Errno::DQUOT)) => return Err(attribute(name, e)),
             // The new file may have got the same one.
             Err(e) if must_be_kept(name) && self::value(to, name).ok().as_ref() != Some(&value) => {
-                return Err(NotKept::Attribute(name.to_owned(), e));
+                return Err(attribute(name, e));
             }
             _ => {}
         }

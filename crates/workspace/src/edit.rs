@@ -4,10 +4,8 @@
 //!
 //! [`find`] encodes the text to look for as the file is encoded (`Needle`) and scans the bytes of
 //! the file, in pieces that overlap by the length of the text, whatever the size of the file.
-//! Nothing is decoded but what is shown. The first reading is exact. If it finds nothing, the
-//! second lets each line end of the text stand for any: the longest line of the text is looked
-//! for, and the lines before and after it are compared around each candidate. Both readings give
-//! places in order and without overlap.
+//! Nothing is decoded but what is shown. If the text is not found as it is, it is looked for once
+//! more with each kind of line end.
 //!
 //! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
 //! a character: in UTF-16 by its offset, in an older encoding of several bytes by
@@ -15,9 +13,8 @@
 //! within `\r\n`.
 //!
 //! A [`Replacement`] holds the places and the new text, with the line ends of the file, whichever
-//! the texts have. If the file has several kinds, each place has a text of its own
-//! (`line_endings`). [`Replacement::write`] copies the file and puts the new text in, and
-//! [`Replacement::diff`] reads only the lines around each place.
+//! the texts have (`line_endings`). [`Replacement::write`] copies the file and puts the new text in,
+//! and [`Replacement::diff`] reads only the lines around each place.
 //!
 //! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
 //! encoding. How often a text may occur is up to the tools, finding a text that differs up to
@@ -30,12 +27,12 @@ mod unified_diff;
 pub use unified_diff::{SHOWN_BYTES, diff_texts};
 
 use super::OpenFile;
-use super::line_endings::{Survey, Surveyor, with_end, with_own_ends};
+use super::line_endings::{first_ending, with_end};
 use super::lines::read_at;
-use super::text::Encoding;
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use needle::{Needle, Reading, find_all};
-use std::collections::HashMap;
+use super::text::{Encoding, LineEnding};
+use gemini_tools_core::tool::{Cancellation, ToolError};
+use needle::{Needle, find_all};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -46,8 +43,8 @@ const COPY_BYTES: usize = 512 * 1024;
 /// The most places that one call replaces: each takes some memory until all are known.
 pub const MAX_PLACES: usize = 200_000;
 
-/// The most that line ends of their own may take at all places, in bytes.
-const MAX_OWN_BYTES: usize = 8 * 1024 * 1024;
+/// No further than this is looked for the line ends of a place, in bytes.
+const NEAR_BYTES: usize = 64 * 1024;
 
 /// A place at which the text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +55,8 @@ pub struct Match {
     pub end: u64,
     /// The line of the first byte, from 1.
     pub line: u64,
+    /// The number of the replacement's text for it.
+    text: usize,
 }
 
 /// The places of a text in a file.
@@ -86,60 +85,36 @@ pub fn find(
     old: &str,
     cancel: &Cancellation,
 ) -> Result<Result<Occurrences, Unmappable>, ToolError> {
-    let needle = match Needle::new(old, encoding) {
-        Ok(needle) => needle,
-        Err(c) => return Ok(Err(Unmappable(c))),
+    let find = |text: &str| match Needle::new(text, encoding) {
+        Ok(needle) => find_all(open, path, &needle, cancel).map(Ok),
+        Err(c) => Ok(Err(Unmappable(c))),
     };
-    let exact = find_all(open, path, &needle, Reading::Exact, cancel)?;
-    if !exact.is_empty() || !needle.has_lines() {
-        return Ok(Ok(Occurrences {
-            matches: exact,
-            by_line_ending: false,
-        }));
+    let exact = match find(old)? {
+        Err(unmappable) => return Ok(Err(unmappable)),
+        Ok(matches) => matches,
+    };
+    let mut found = Occurrences {
+        matches: exact,
+        by_line_ending: false,
+    };
+    if !found.matches.is_empty() || !old.contains(['\n', '\r']) {
+        return Ok(Ok(found));
     }
-    let matches = find_all(open, path, &needle, Reading::Loose, cancel)?;
-    Ok(Ok(Occurrences {
-        by_line_ending: !matches.is_empty(),
-        matches,
-    }))
-}
-
-fn too_many_own_ends(path: &Path) -> ToolError {
-    ToolError::new(
-        ErrorKind::EditPreparationFailure,
-        format!(
-            "{} has lines that end in different ways, and new_string with the line ends of each \
-             place would take more than {MAX_OWN_BYTES} bytes; nothing was changed.",
-            gemini_tools_core::text::show_path(path)
-        ),
-    )
-    .with_hint("Replace fewer places at once, or give the file line ends of one kind first.")
-}
-
-/// Reads the line ends of a file, and those around some places.
-fn survey(
-    source: &OpenFile,
-    matches: &[Match],
-    encoding: Encoding,
-    path: &Path,
-    cancel: &Cancellation,
-) -> Result<Survey, ToolError> {
-    let mut survey = Survey::default();
-    let place = |number: usize| matches.get(number).map(|found| found.start..found.end);
-    let mut surveyor = Surveyor::new(encoding, &mut survey, place);
-    let size = usize::try_from(source.size()).unwrap_or(COPY_BYTES);
-    let mut buffer = vec![0; size.clamp(8, COPY_BYTES).next_multiple_of(8)];
-    let mut at = encoding.mark().len() as u64;
-    loop {
-        cancel.check()?;
-        let n = read_at(&source.file, &mut buffer, at).map_err(|e| super::io_error(&e, path))?;
-        surveyor.read(&buffer[..n], at);
-        at += n as u64;
-        if n < buffer.len() {
-            surveyor.finish();
-            return Ok(survey);
+    for ending in [LineEnding::Lf, LineEnding::Crlf, LineEnding::Cr] {
+        let text = with_end(old, ending);
+        if text != old {
+            found.matches.extend(find(&text)?.unwrap_or_default());
         }
     }
+    found.matches.sort_unstable_by_key(|place| place.start);
+    let mut end = 0;
+    found.matches.retain(|place| {
+        let is_free = place.start >= end;
+        end = if is_free { place.end } else { end };
+        is_free
+    });
+    found.by_line_ending = !found.matches.is_empty();
+    Ok(Ok(found))
 }
 
 /// A file that is copied from front to back, in ranges of any size.
@@ -198,10 +173,8 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text of the places that have none of their own.
-    text: Vec<u8>,
-    /// By first byte: the new texts in a file whose lines end in different ways.
-    own: HashMap<u64, Vec<u8>>,
+    /// The new text, with each kind of line end that it has at some place.
+    texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }
 
@@ -211,70 +184,49 @@ impl Replacement {
     /// # Errors
     ///
     /// Returns `Ok(Err(_))` if the file's encoding can't hold the text. Otherwise `cancelled`, `timeout`,
-    /// `edit_preparation_failure` if texts for each place take too much memory, or the operating
-    /// system's error if the file can't be read.
+    /// or the operating system's error if the file can't be read.
     pub fn new(
-        matches: Vec<Match>,
+        mut matches: Vec<Match>,
         new: &str,
         source: &OpenFile,
         path: &Path,
         encoding: Encoding,
         cancel: &Cancellation,
     ) -> Result<Result<Self, Unmappable>, ToolError> {
-        let survey = if new.contains(['\n', '\r']) {
-            survey(source, &matches, encoding, path, cancel)?
-        } else {
-            Survey::default()
-        };
-        let with_ends = survey.first.map(|ending| with_end(new, ending));
-        let text = match encoding.encode(with_ends.as_deref().unwrap_or(new)) {
-            Ok(text) => text.into_owned(),
-            Err(c) => return Ok(Err(Unmappable(c))),
-        };
-        let mut replacement = Self {
-            matches,
-            text,
-            own: HashMap::new(),
-            encoding,
-        };
-        if survey.is_mixed {
-            replacement.keep_line_ends(&survey, new, source, path, cancel)?;
-        }
-        Ok(Ok(replacement))
-    }
-
-    /// Gives each place a text with the line ends that the file has there.
-    fn keep_line_ends(
-        &mut self,
-        survey: &Survey,
-        new: &str,
-        source: &OpenFile,
-        path: &Path,
-        cancel: &Cancellation,
-    ) -> Result<(), ToolError> {
-        let mut taken = 0;
         let mut pieces = Pieces::new(source);
-        for (number, (found, around)) in self.matches.iter().zip(&survey.around).enumerate() {
+        let has_lines = new.contains(['\n', '\r']);
+        let mut ending_from = |at: u64| {
+            if !has_lines {
+                return Ok(None);
+            }
+            let near = pieces.at(at, NEAR_BYTES);
+            let near = near.map_err(|e| super::io_error(&e, path))?;
+            Ok::<_, ToolError>(first_ending(near, encoding))
+        };
+        let first = ending_from(encoding.mark().len() as u64)?;
+        let (mut kinds, mut texts) = (Vec::new(), Vec::new());
+        for (number, place) in matches.iter_mut().enumerate() {
             if number.is_multiple_of(256) {
                 cancel.check()?;
             }
-            let length = usize::try_from(found.end - found.start).unwrap_or(0);
-            let place = pieces
-                .at(found.start, length)
-                .map_err(|e| super::io_error(&e, path))?;
-            let own = with_own_ends(&self.encoding.decode(place), *around, new);
-            // It has no other characters than the text that was encoded before.
-            let own = self.encoding.encode(&own).unwrap_or_default();
-            if *own == *self.text {
-                continue;
+            let near = ending_from(place.start)?;
+            let kind = near.or(first);
+            let known = kinds.iter().position(|known| *known == kind);
+            place.text = known.unwrap_or(kinds.len());
+            if place.text == kinds.len() {
+                let text = kind.map_or(Cow::from(new), |kind| with_end(new, kind).into());
+                match encoding.encode(&text) {
+                    Ok(text) => texts.push(text.into_owned()),
+                    Err(c) => return Ok(Err(Unmappable(c))),
+                }
+                kinds.push(kind);
             }
-            taken += own.len();
-            if taken > MAX_OWN_BYTES {
-                return Err(too_many_own_ends(path));
-            }
-            self.own.insert(found.start, own.into_owned());
         }
-        Ok(())
+        Ok(Ok(Self {
+            matches,
+            texts,
+            encoding,
+        }))
     }
 
     /// Returns a replacement of one range of bytes, at a line (from 1), by a text whose line ends are
@@ -295,15 +247,15 @@ impl Replacement {
                 start: range.start,
                 end: range.end,
                 line,
+                text: 0,
             }],
-            text: bytes,
-            own: HashMap::new(),
+            texts: vec![bytes],
             encoding,
         })
     }
 
     fn text_for(&self, found: &Match) -> &[u8] {
-        self.own.get(&found.start).unwrap_or(&self.text)
+        &self.texts[found.text]
     }
 
     /// Returns true if the file would stay as it is.

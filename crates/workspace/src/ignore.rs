@@ -6,7 +6,9 @@
 //! lies below an ignored directory is ignored. Rules of files above the workspace count as far up
 //! as the repository reaches.
 
-use super::pattern::Pattern;
+mod pattern;
+
+use pattern::RulePattern;
 use std::sync::Arc;
 
 /// Maximum size of the rules that hold in a directory, its own and those of the directories above,
@@ -18,7 +20,7 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The files that asked for a path to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoreSource {
     /// Git's own.
     Git,
     /// `.geminiignore`.
@@ -27,7 +29,7 @@ pub enum Ignored {
 
 #[derive(Debug)]
 struct Rule {
-    pattern: Pattern,
+    pattern: RulePattern,
     negated: bool,
     only_directories: bool,
 }
@@ -91,7 +93,7 @@ impl RuleFile {
         }
     }
 
-    /// A file that leaves everything out.
+    /// Returns a file that leaves everything out.
     pub fn closed() -> Self {
         Self {
             rules: Vec::new(),
@@ -148,7 +150,7 @@ fn parse_rule(line: &[u8]) -> Option<Rule> {
         return None;
     }
     Some(Rule {
-        pattern: Pattern::for_ignore_rule(pattern, anchored)?,
+        pattern: RulePattern::new(pattern, anchored)?,
         negated,
         only_directories,
     })
@@ -243,11 +245,11 @@ impl IgnoreRules {
     /// Returns the files that ask for a path to be left out. The directories above it must have been
     /// asked about before.
     #[inline]
-    pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<Ignored> {
+    pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<IgnoreSource> {
         if Level::decides(self.git.as_deref(), path, name_at, is_dir) {
-            Some(Ignored::Git)
+            Some(IgnoreSource::Git)
         } else if Level::decides(self.gemini.as_deref(), path, name_at, is_dir) {
-            Some(Ignored::Gemini)
+            Some(IgnoreSource::Gemini)
         } else {
             None
         }
@@ -299,11 +301,11 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::{IgnoreRules, Ignored, RuleFile};
+    use super::{IgnoreRules, IgnoreSource, RuleFile};
 
     fn ask(rules: &IgnoreRules, path: &str, is_dir: bool) -> bool {
         let name_at = path.rfind('/').map_or(0, |i| i + 1);
-        rules.ignored(path.as_bytes(), name_at, is_dir) == Some(Ignored::Git)
+        rules.ignored(path.as_bytes(), name_at, is_dir) == Some(IgnoreSource::Git)
     }
 
     #[test]

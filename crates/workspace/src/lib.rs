@@ -40,8 +40,7 @@
 //! # What it owns
 //!
 //! - [`resolve`]: paths beneath a root, links followed as long as they stay inside;
-//! - [`write`](mod@write): new content in the place of old, all or nothing; [`keep`] hands the old
-//!   content over to the journal;
+//! - [`write`](mod@write): new content in the place of old, all or nothing;
 //! - [`edit`] and [`line_endings`]: replacing a text in a file, every byte outside of it as it was;
 //! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
 //! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
@@ -91,7 +90,6 @@ pub mod files;
 mod git_config;
 pub mod ignore;
 pub mod journal;
-pub mod keep;
 pub mod line_endings;
 pub mod lines;
 pub mod links;
@@ -118,7 +116,7 @@ pub use gemini_tools_core::text::{show_name, show_path};
 
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use keep::Keeper;
+use journal::Journal;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -151,7 +149,7 @@ pub struct Workspace {
     /// Below it long answers are kept for later calls.
     home: Option<PathBuf>,
     /// Unset where nothing is kept of what writes take away.
-    keeper: OnceLock<Arc<dyn Keeper>>,
+    journal: OnceLock<Arc<Journal>>,
 }
 
 /// An open file and what is known of it.
@@ -219,7 +217,7 @@ impl Workspace {
             }],
             refused: Vec::new(),
             home: home.map(Path::to_owned),
-            keeper: OnceLock::new(),
+            journal: OnceLock::new(),
         };
         workspace.add_roots(more, writable, false);
         Ok(workspace)
@@ -277,10 +275,10 @@ impl Workspace {
             .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
-    /// Has the old content kept that tools' writes replace, from now on.
-    pub fn keep_changes(&self, keeper: Arc<dyn Keeper>) {
+    /// Records what tools write in a journal from now on, which keeps the old content.
+    pub fn set_journal(&self, journal: Arc<Journal>) {
         // The first caller had the same right.
-        let _ = self.keeper.set(keeper);
+        let _ = self.journal.set(journal);
     }
 
     /// Returns the first root: relative paths start here.

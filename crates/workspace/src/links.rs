@@ -12,14 +12,14 @@ const MAX_LINKS: usize = 40;
 
 /// The target of a path.
 #[derive(Debug)]
-pub struct Resolved {
+pub struct ResolvedPath {
     /// The path without links.
     pub real: PathBuf,
     /// The directories in which a link was followed, without links.
     links: Vec<PathBuf>,
 }
 
-impl Resolved {
+impl ResolvedPath {
     /// Returns true if the path leads out of `dir`, a path without links, through a link in it: who may
     /// change what is in there decides where the path leads.
     pub fn leaves(&self, dir: &Path) -> bool {
@@ -37,7 +37,7 @@ impl Resolved {
 /// # Errors
 ///
 /// Returns `INVAL` for a path that is not absolute, or the operating system's error.
-pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
+pub fn resolve(path: &Path) -> Result<ResolvedPath, Errno> {
     use std::os::unix::ffi::OsStringExt;
     if !path.is_absolute() {
         return Err(Errno::INVAL);
@@ -48,7 +48,7 @@ pub fn resolve(path: &Path) -> Result<Resolved, Errno> {
             .collect()
     };
     let mut ahead: VecDeque<OsString> = steps(path).into();
-    let mut resolved = Resolved {
+    let mut resolved = ResolvedPath {
         real: PathBuf::from("/"),
         links: Vec::new(),
     };

@@ -5,7 +5,7 @@
 //! leaves it behind, and [`remove_litter`] removes it later.
 
 use super::OpenFile;
-use super::keep::Backup;
+use super::journal::Backup;
 use gemini_tools_core::tool::ToolError;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{
@@ -30,7 +30,7 @@ const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 const MAX_LITTER_NAMES: usize = 1000;
 
 /// A reason why a finished file did not get its place.
-pub(super) enum Unplaced {
+pub(super) enum PlacementError {
     /// The call is over.
     Late(ToolError),
     /// Another program has changed the file.
@@ -41,7 +41,7 @@ pub(super) enum Unplaced {
     System(Errno),
 }
 
-impl From<Errno> for Unplaced {
+impl From<Errno> for PlacementError {
     fn from(errno: Errno) -> Self {
         Self::System(errno)
     }
@@ -139,7 +139,7 @@ impl<'a> NewFile<'a> {
         name: &OsStr,
         old: &OpenFile,
         backup: Option<&Backup>,
-    ) -> Result<(), Unplaced> {
+    ) -> Result<(), PlacementError> {
         if !self.has_temporary.get() {
             self.link(self.dir, self.temporary.as_ref())?;
             self.has_temporary.set(true);
@@ -150,7 +150,7 @@ impl<'a> NewFile<'a> {
             .stat(name)
             .is_ok_and(|now| !is_same_content(&old.stat, &now))
         {
-            return Err(Unplaced::Changed);
+            return Err(PlacementError::Changed);
         }
         let (dir, temporary) = (self.dir, &*self.temporary);
         match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
@@ -158,22 +158,22 @@ impl<'a> NewFile<'a> {
             // Not on this file system, or not for us.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
                 if backup.is_some_and(|backup| backup.moved_to.is_some()) {
-                    return Err(Unplaced::Unmovable);
+                    return Err(PlacementError::Unmovable);
                 }
                 return Ok(renameat(dir, temporary, dir, name)?);
             }
             // The old file has been removed.
-            Err(Errno::NOENT) => return Err(Unplaced::Changed),
+            Err(Errno::NOENT) => return Err(PlacementError::Changed),
             Err(errno) => return Err(errno.into()),
         }
         let came_out = self.stat(temporary.as_ref());
         if came_out.is_ok_and(|came_out| !is_same_content(&old.stat, &came_out)) {
             self.put_back(name);
-            return Err(Unplaced::Changed);
+            return Err(PlacementError::Changed);
         }
         if backup.is_some_and(|backup| backup.take(dir, temporary, &old.file).is_err()) {
             self.put_back(name);
-            return Err(Unplaced::Unmovable);
+            return Err(PlacementError::Unmovable);
         }
         Ok(())
     }
@@ -217,14 +217,14 @@ pub(super) fn remove(
     name: &OsStr,
     old: &OpenFile,
     backup: Option<&Backup>,
-) -> Result<(), Unplaced> {
+) -> Result<(), PlacementError> {
     let temporary = temporary_name();
     renameat(dir, name, dir, &*temporary)?;
     let came_out = statat(dir, &*temporary, AtFlags::SYMLINK_NOFOLLOW);
     let failure = if came_out.is_ok_and(|came_out| !is_same_content(&old.stat, &came_out)) {
-        Unplaced::Changed
+        PlacementError::Changed
     } else if backup.is_some_and(|backup| backup.take(dir, &temporary, &old.file).is_err()) {
-        Unplaced::Unmovable
+        PlacementError::Unmovable
     } else {
         // Gone already where the journal has taken it.
         let _ = unlinkat(dir, &*temporary, AtFlags::empty());

@@ -31,7 +31,7 @@ impl Workspace {
             roots: vec![root],
             refused: Vec::new(),
             home: None,
-            keeper: OnceLock::new(),
+            journal: OnceLock::new(),
         })
     }
 

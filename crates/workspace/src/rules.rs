@@ -2,7 +2,7 @@
 
 use super::Workspace;
 use super::git_config::UsersRules;
-use super::ignore::{IgnoreRules, Ignored, RuleFile};
+use super::ignore::{IgnoreRules, IgnoreSource, RuleFile};
 use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -56,7 +56,7 @@ pub(super) struct IgnoreFilesSeen {
     pub(super) geminiignore: bool,
 }
 
-/// The rules that hold in a directory, and whether git's files count in it: they do inside
+/// The rules that hold in a directory, and if git's files count in it: they do inside
 /// of a repository only, as for git.
 #[derive(Debug, Clone)]
 pub(super) struct IgnoreScope {
@@ -64,7 +64,7 @@ pub(super) struct IgnoreScope {
     pub(super) in_repository: bool,
 }
 
-/// A directory is open; its path below the root of that number ends in a slash, or is empty.
+/// An open directory. Its path below the root of that number ends in a slash, or is empty.
 #[derive(Clone, Copy)]
 pub(super) struct OpenDirectory<'a> {
     pub(super) fd: BorrowedFd<'a>,
@@ -73,7 +73,7 @@ pub(super) struct OpenDirectory<'a> {
 }
 
 impl Workspace {
-    /// The rules of everything above a directory of the workspace; its own files are not
+    /// Returns the rules of everything above a directory of the workspace; its own files are not
     /// among them.
     ///
     /// # Errors
@@ -179,12 +179,14 @@ impl Workspace {
         &self,
         place: &WorkspacePath,
         respect: Respect,
-    ) -> Result<Option<Ignored>, ToolError> {
+    ) -> Result<Option<IgnoreSource>, ToolError> {
         let named = self.ignored_as_named(place, false, respect)?;
         if named.is_some() || !respect.gemini {
             return Ok(named);
         }
-        Ok(self.is_closed(place, false)?.then_some(Ignored::Gemini))
+        Ok(self
+            .is_closed(place, false)?
+            .then_some(IgnoreSource::Gemini))
     }
 
     fn ignored_as_named(
@@ -192,7 +194,7 @@ impl Workspace {
         place: &WorkspacePath,
         is_dir: bool,
         respect: Respect,
-    ) -> Result<Option<Ignored>, ToolError> {
+    ) -> Result<Option<IgnoreSource>, ToolError> {
         let rules = self
             .rules_above(place, respect, &UsersRules::default())?
             .rules;
@@ -216,7 +218,7 @@ impl Workspace {
         Ok(None)
     }
 
-    /// The rules of the `.geminiignore` of a directory. Links are followed where they stay in the
+    /// Reads the `.geminiignore` of a directory. Links are followed where they stay in the
     /// workspace.
     fn gemini_rules(
         &self,
@@ -266,7 +268,7 @@ impl Workspace {
 }
 
 impl IgnoreScope {
-    /// The rules inside of a directory of a workspace.
+    /// Returns the rules inside of a directory of a workspace.
     ///
     /// # Errors
     ///
@@ -309,7 +311,7 @@ impl IgnoreScope {
     }
 }
 
-/// Git's rules from the top of the repository that the root lies in down to above the root.
+/// Reads git's rules from the top of the repository that the root lies in down to above the root.
 fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
     let mut scope = IgnoreScope {
         rules: IgnoreRules::default(),
@@ -359,7 +361,7 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// The rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
+/// Reads the rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
 ///
 /// A link is followed where it stays in the repository. What is read elsewhere can only be the
 /// `info/exclude` of a repository: a project may come from others, and any other file that it
@@ -380,7 +382,7 @@ fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
     read_rules(open_beneath(common.as_fd(), Path::new("info/exclude"))?)
 }
 
-/// The directory in which git keeps what it knows, where that is not `.git` itself.
+/// Opens the directory in which git keeps what it knows, where that is not `.git` itself.
 ///
 /// In a worktree or a submodule `.git` is a file that names it, and a worktree has most of that in
 /// common with its repository (gitrepository-layout). Where `.git` is a link, it leads there.
@@ -401,7 +403,7 @@ fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
     rustix::fs::openat(dir, path, flags, Mode::empty()).ok()
 }
 
-/// The only line of a small file.
+/// Reads the only line of a small file.
 fn line_of(file: File) -> Option<String> {
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -420,7 +422,7 @@ fn read_path(path: &Path) -> Option<RuleFile> {
     read_rules(fd.into())
 }
 
-/// The content of a file that the user's configuration names; links are followed.
+/// Reads a file that the user's configuration names; links are followed.
 pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
     let fd = rustix::fs::open(path, READING, Mode::empty()).ok()?;
     read(fd.into())
@@ -457,7 +459,7 @@ fn read_rules(file: File) -> Option<RuleFile> {
     Some(parsed(&read(file)?))
 }
 
-/// The rules of what was read.
+/// Parses what was read.
 pub(super) fn parsed(text: &[u8]) -> RuleFile {
     if text.len() as u64 > MAX_IGNORE_FILE_BYTES {
         return RuleFile::closed();

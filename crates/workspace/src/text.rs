@@ -338,25 +338,10 @@ pub fn uniform_line_ending(text: &str) -> Option<LineEnding> {
     found
 }
 
-/// Turns every `\n` that has no `\r` before it into `\r\n`.
-pub fn to_crlf(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 16);
-    let mut previous = '\0';
-    for c in text.chars() {
-        if c == '\n' && previous != '\r' {
-            out.push('\r');
-        }
-        out.push(c);
-        previous = c;
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
-        ContentKind, Encoding, FileDecoder, LineEnding, declared, detect, to_crlf,
-        uniform_line_ending,
+        ContentKind, Encoding, FileDecoder, LineEnding, declared, detect, uniform_line_ending,
     };
 
     fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
@@ -515,6 +500,5 @@ mod tests {
         assert_eq!(uniform_line_ending("a\r\nb\r\n"), Some(LineEnding::Crlf));
         assert_eq!(uniform_line_ending("a\nb\r\n"), None);
         assert_eq!(uniform_line_ending("a"), None);
-        assert_eq!(to_crlf("a\nb\r\n\n"), "a\r\nb\r\n\r\n");
     }
 }

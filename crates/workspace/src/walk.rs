@@ -25,7 +25,7 @@
 //! with a file is up to the visitor.
 
 use super::git_config::UsersRules;
-use super::ignore::Ignored;
+use super::ignore::IgnoreSource;
 use super::resolve::WorkspacePath;
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, show_path, system_error};
@@ -64,6 +64,9 @@ const ENTRY_BYTES: usize = 96;
 /// Ignored entries that are counted before the counting stops.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
+/// The directory of git, which is never walked. In a linked worktree it is a file.
+const GIT: &[u8] = b".git";
+
 /// The directory that holds a project's dependencies, in the hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
@@ -86,16 +89,12 @@ pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
 pub struct WalkOptions<'a> {
     /// The ignore files that count.
     pub respect: Respect,
-    /// Names of directories that are never entered.
-    pub never: &'a [&'a [u8]],
     /// The treatment of directories that are called `node_modules`.
     pub node_modules: NodeModules,
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
     /// Decides if a directory, by its path below the start, is worth entering.
-    pub enter: Option<&'a Enter<'a>>,
-    /// Directories below the start are entered.
-    pub recursive: bool,
+    pub enter: &'a Enter<'a>,
 }
 
 impl std::fmt::Debug for WalkOptions<'_> {
@@ -120,7 +119,7 @@ pub struct WalkEntry<'a> {
     /// Regular file, link, or something special; never a directory.
     pub file_type: FileType,
     /// The reason to leave it out.
-    pub ignored: Option<Ignored>,
+    pub ignored: Option<IgnoreSource>,
 }
 
 /// A receiver of files; each worker has one of its own.
@@ -132,8 +131,10 @@ pub trait Visitor: Send {
     /// Takes a file that is wanted.
     fn visit(&mut self, found: &WalkEntry<'_>);
 
-    /// Is called when nothing is left to visit, still on the worker's own thread.
-    fn finish(&mut self) {}
+    /// Ends the visits, still on the worker's own thread.
+    fn finish(&mut self) {
+        // Most visitors have nothing to end.
+    }
 }
 
 /// The report on a walk.
@@ -170,7 +171,7 @@ struct Directory {
     /// Below the root, with a final slash; empty for the root.
     path: Vec<u8>,
     scope: IgnoreScope,
-    ignored: Option<Ignored>,
+    ignored: Option<IgnoreSource>,
 }
 
 /// Some files of a directory that was listed before.
@@ -180,7 +181,7 @@ struct Files {
     dir: Arc<OwnedFd>,
     names: Vec<u8>,
     types: Vec<FileType>,
-    ignored: Vec<Option<Ignored>>,
+    ignored: Vec<Option<IgnoreSource>>,
 }
 
 /// Tasks that the workers share. Each has a stack of its own, and gives from it when others wait.
@@ -192,7 +193,7 @@ struct Queue {
     stopped: bool,
 }
 
-struct Shared<'a> {
+struct SharedWalk<'a> {
     workspace: &'a Workspace,
     /// The start.
     place: &'a WorkspacePath,
@@ -230,7 +231,7 @@ pub fn walk<V: Visitor>(
     let place = &workspace.real_directory(named)?;
     let path = slashed(place);
     let users = UsersRules::default();
-    let shared = Shared {
+    let shared = SharedWalk {
         workspace,
         place,
         root: workspace.roots[place.root].dir.as_fd(),
@@ -252,7 +253,7 @@ pub fn walk<V: Visitor>(
     let first = Directory {
         path,
         scope: workspace.rules_above(place, options.respect, &users)?,
-        ignored: is_closed.then_some(Ignored::Gemini),
+        ignored: is_closed.then_some(IgnoreSource::Gemini),
     };
     let visitors = shared.work(first, &make);
     cancel.check()?;
@@ -270,7 +271,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared<'_> {
+impl SharedWalk<'_> {
     /// Walks from the first directory on, with helpers where there is enough to do.
     fn work<V: Visitor>(&self, first: Directory, make: &(impl Fn() -> V + Sync)) -> Vec<V> {
         std::thread::scope(|threads| {
@@ -341,7 +342,7 @@ impl Shared<'_> {
 }
 
 struct Worker<'a, V> {
-    shared: &'a Shared<'a>,
+    shared: &'a SharedWalk<'a>,
     visitor: V,
     /// The worker's own tasks; the last is next.
     tasks: Vec<Task>,
@@ -355,7 +356,7 @@ struct Worker<'a, V> {
 }
 
 /// Tells the others when a worker panics, so that they don't wait for it.
-struct Alarm<'a>(&'a Shared<'a>);
+struct Alarm<'a>(&'a SharedWalk<'a>);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
@@ -366,7 +367,7 @@ impl Drop for Alarm<'_> {
 }
 
 impl<'a, V: Visitor> Worker<'a, V> {
-    fn new(shared: &'a Shared<'a>, visitor: V) -> Self {
+    fn new(shared: &'a SharedWalk<'a>, visitor: V) -> Self {
         Self {
             shared,
             visitor,
@@ -467,7 +468,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
 
     /// Queues the directories, then the files, which are next.
     fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
-        let shared = self.shared;
         let mut files = Files {
             path: task.path.clone(),
             dir: Arc::new(dir),
@@ -487,46 +487,29 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 FileType::Unknown => type_of(&files.dir, name),
                 known => *known,
             };
-            let is_dir = file_type == FileType::Directory;
-            let bare = name.to_bytes();
-            // In a linked worktree `.git` is a file.
-            let is_never = (is_dir || bare == b".git") && shared.options.never.contains(&bare);
-            let is_pseudo = is_dir && task.path.is_empty() && shared.is_pseudo(bare);
-            if is_never || is_pseudo {
-                continue;
-            }
-            let is_modules = bare == NODE_MODULES;
-            if is_dir && is_modules && shared.options.node_modules == NodeModules::LeftOut {
-                if task.ignored.is_none() && shared.enters(&self.path) {
-                    let rules = scope.rules.without_git();
-                    if rules.ignored(&self.path, name_at, is_dir).is_none() {
-                        lock(&shared.outcome).report.node_modules += 1;
-                    }
-                }
-                continue;
-            }
-            let shown = &self.path[shared.start..];
-            if !is_dir && !self.visitor.wants(shown, name_at - shared.start) {
+            if !self.is_of_interest(task, scope, name_at, file_type) {
                 continue;
             }
             let ignored = self.ignored(task, scope, name_at, file_type);
-            if ignored.is_some() && !(shared.options.visit_ignored && shared.may_count_ignored()) {
+            let is_counted =
+                || self.shared.options.visit_ignored && self.shared.may_count_ignored();
+            if ignored.is_some() && !is_counted() {
                 continue;
             }
-            if !is_dir {
+            if file_type != FileType::Directory {
                 files.names.extend_from_slice(name.to_bytes_with_nul());
                 files.types.push(file_type);
                 files.ignored.push(ignored);
-            } else if shared.enters(&self.path) {
-                let mut path = Vec::with_capacity(self.path.len() + 1);
-                path.extend_from_slice(&self.path);
-                path.push(b'/');
-                tasks.push(Task::Directory(Directory {
-                    path,
-                    scope: scope.clone(),
-                    ignored,
-                }));
+                continue;
             }
+            let mut path = Vec::with_capacity(self.path.len() + 1);
+            path.extend_from_slice(&self.path);
+            path.push(b'/');
+            tasks.push(Task::Directory(Directory {
+                path,
+                scope: scope.clone(),
+                ignored,
+            }));
         }
         // The last one is taken first: with the order turned round, that is the first.
         tasks.reverse();
@@ -541,6 +524,39 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.tasks.append(&mut tasks);
     }
 
+    /// Returns true if the entry at `self.path` is to be visited, unless ignore rules leave it out.
+    fn is_of_interest(
+        &self,
+        task: &Directory,
+        scope: &IgnoreScope,
+        name_at: usize,
+        file_type: FileType,
+    ) -> bool {
+        let shared = self.shared;
+        let name = &self.path[name_at..];
+        let is_dir = file_type == FileType::Directory;
+        if name == GIT || is_dir && task.path.is_empty() && shared.is_pseudo(name) {
+            return false;
+        }
+        let is_wanted = if is_dir {
+            shared.enters(&self.path)
+        } else {
+            let path = &self.path[shared.start..];
+            self.visitor.wants(path, name_at - shared.start)
+        };
+        let is_left_out = is_wanted
+            && is_dir
+            && name == NODE_MODULES
+            && shared.options.node_modules == NodeModules::LeftOut;
+        if is_left_out {
+            let rules = scope.rules.without_git();
+            if task.ignored.is_none() && rules.ignored(&self.path, name_at, true).is_none() {
+                lock(&shared.outcome).report.node_modules += 1;
+            }
+        }
+        is_wanted && !is_left_out
+    }
+
     /// Returns the reason to leave out the entry at `self.path`.
     fn ignored(
         &self,
@@ -548,7 +564,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         scope: &IgnoreScope,
         name_at: usize,
         file_type: FileType,
-    ) -> Option<Ignored> {
+    ) -> Option<IgnoreSource> {
         let options = &self.shared.options;
         let is_dir = file_type == FileType::Directory;
         let is_named = is_dir
@@ -566,7 +582,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             let is_link = file_type == FileType::Symlink && options.respect.gemini;
             is_link && self.shared.is_closed(&self.path[self.shared.start..])
         };
-        ignored.or_else(|| leads_to_closed().then_some(Ignored::Gemini))
+        ignored.or_else(|| leads_to_closed().then_some(IgnoreSource::Gemini))
     }
 
     fn visit_files(&mut self, files: &Files) {
@@ -625,11 +641,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 }
 
-impl Shared<'_> {
+impl SharedWalk<'_> {
     /// Returns true if a directory is to be entered.
     fn enters(&self, path: &[u8]) -> bool {
-        let enter = self.options.enter;
-        self.options.recursive && enter.is_none_or(|enter| enter(&path[self.start..]))
+        (self.options.enter)(&path[self.start..])
     }
 
     /// Returns true if a name at the root is that of a directory of the kernel.
@@ -678,7 +693,7 @@ fn split(files: &Files, tasks: &mut Vec<Task>) {
     tasks[first..].reverse();
 }
 
-/// The name that begins at `at`. Every name in the buffer ends in a NUL.
+/// Returns the name that begins at `at`. Every name in the buffer ends in a NUL.
 fn name_from(names: &[u8], at: usize) -> &CStr {
     CStr::from_bytes_until_nul(&names[at..]).unwrap_or_default()
 }
@@ -691,50 +706,21 @@ fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
 
 /// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
 fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    /// The kernel takes paths of up to 4,095 bytes.
-    const PIECE_BYTES: usize = 3_800;
-    let Some(path) = path.strip_suffix(b"/") else {
-        return open_piece(root, b".");
-    };
-    if path.len() <= PIECE_BYTES {
-        return open_piece(root, path);
-    }
-    let cut = path[..PIECE_BYTES]
-        .iter()
-        .rposition(|b| *b == b'/')
-        .unwrap_or(path.len());
-    let mut here = open_piece(root, &path[..cut])?;
-    let mut rest = path.get(cut + 1..).unwrap_or_default();
-    while !rest.is_empty() {
-        let cut = if rest.len() <= PIECE_BYTES {
-            rest.len()
-        } else {
-            rest[..PIECE_BYTES]
-                .iter()
-                .rposition(|b| *b == b'/')
-                .unwrap_or(rest.len())
-        };
-        here = open_piece(here.as_fd(), &rest[..cut])?;
-        rest = rest.get(cut + 1..).unwrap_or_default();
-    }
-    Ok(here)
-}
-
-fn open_piece(dir: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = path.strip_suffix(b"/").unwrap_or(b".");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::ResolveFlags;
         let strict =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), strict) {
+        match rustix::fs::openat2(root, path, flags, Mode::empty(), strict) {
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
             answer => return answer,
         }
     }
     let mut here: Option<OwnedFd> = None;
     for name in path.split(|b| *b == b'/') {
-        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        let from = here.as_ref().map_or(root, AsFd::as_fd);
         here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
     }
     here.ok_or(Errno::NOENT)
@@ -816,11 +802,11 @@ pub struct DirectoryEntry {
     /// True for a link.
     pub is_link: bool,
     /// The reason to leave it out.
-    pub ignored: Option<Ignored>,
+    pub ignored: Option<IgnoreSource>,
 }
 
 impl Workspace {
-    /// The entries of a directory, in no order; git's own directory is left out where git's
+    /// Lists a directory, in no order; git's own directory is left out where git's
     /// rules count.
     ///
     /// # Errors
@@ -869,7 +855,7 @@ impl Workspace {
             path.extend_from_slice(&name);
             Some(DirectoryEntry {
                 ignored: if is_closed {
-                    Some(Ignored::Gemini)
+                    Some(IgnoreSource::Gemini)
                 } else {
                     scope.rules.ignored(&path, name_at, is_dir)
                 },
@@ -881,13 +867,13 @@ impl Workspace {
         Ok(listed.collect())
     }
 
-    /// A place with the links on the way and at its end resolved; `None` where it leads nowhere.
+    /// Resolves the links on the way of a place and at its end; `None` where it leads nowhere.
     pub(super) fn real_place(&self, place: &WorkspacePath) -> Option<WorkspacePath> {
         let open = self.open_beneath(place, PATH_ONLY).ok()?;
         real_path(&open).and_then(|path| self.beneath(&path))
     }
 
-    /// A directory's place with the links on the way resolved.
+    /// Resolves the links on the way of a directory.
     fn real_directory(&self, place: &WorkspacePath) -> Result<WorkspacePath, ToolError> {
         let dir = self.open_dir(place)?;
         if open_without_links(self.roots[place.root].dir.as_fd(), &slashed(place)).is_ok() {

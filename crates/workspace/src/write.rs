@@ -10,8 +10,10 @@
 //! lock is noticed: what comes out of the exchange is compared with what was read for the edit,
 //! and put back if it is another file.
 
-use super::keep::{Backup, ChangeKeeper, ChangeOrigin, PreparedBackup};
-use super::new_file::{NewFile, Unplaced, is_same_content, is_same_file, remove, remove_litter};
+use super::journal::{Backup, ChangeOrigin, PendingChange};
+use super::new_file::{
+    NewFile, PlacementError, is_same_content, is_same_file, remove, remove_litter,
+};
 use super::resolve::{Entry, WorkspacePath};
 use super::{OpenFile, Workspace, access, io_error, system_error};
 use crate::files::PATH_ONLY;
@@ -39,8 +41,8 @@ pub struct Target {
     pub current: Option<OpenFile>,
     /// The call's cancellation: when it is over, nothing is put in place any more.
     cancel: Cancellation,
-    /// The keeper of the old content.
-    keeper: Option<ChangeKeeper>,
+    /// The change, if it is to be recorded.
+    recorded: Option<PendingChange>,
 }
 
 impl Workspace {
@@ -59,7 +61,7 @@ impl Workspace {
             entry,
             current,
             cancel: cancel.clone(),
-            keeper: None,
+            recorded: None,
         };
         let started = Instant::now();
         let mut pause = Duration::from_micros(200);
@@ -154,29 +156,29 @@ fn is_at(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
 }
 
 impl Target {
-    /// Has the old content kept by the keeper of `workspace`, in which `place` lies.
+    /// Has the change recorded in the journal of `workspace`, in which `place` lies.
     #[must_use]
-    pub fn kept(
+    pub fn recorded(
         mut self,
         workspace: &Workspace,
         place: &WorkspacePath,
         origin: ChangeOrigin,
     ) -> Self {
-        self.keeper = ChangeKeeper::new(workspace, None, place, origin);
+        self.recorded = PendingChange::new(workspace, None, place, origin);
         self
     }
 
-    /// Has the old content of a file of the user's own kept by the keeper of `workspace`. The file
+    /// Has the change of a file of the user's own recorded in the journal of `workspace`. The file
     /// lies in `own` ([`Workspace::for_user_file`]).
     #[must_use]
-    pub fn kept_for_user(
+    pub fn recorded_for_user(
         mut self,
         workspace: &Workspace,
         own: &Workspace,
         place: &WorkspacePath,
         origin: ChangeOrigin,
     ) -> Self {
-        self.keeper = ChangeKeeper::new(workspace, Some(own), place, origin);
+        self.recorded = PendingChange::new(workspace, Some(own), place, origin);
         self
     }
 
@@ -219,7 +221,7 @@ impl Target {
             self.fill(&mut new.file, path, &mut produce)?;
             match self.put(&new) {
                 // No way to name it here.
-                Err(Unplaced::System(Errno::NOENT | Errno::NOTSUP)) => {}
+                Err(PlacementError::System(Errno::NOENT | Errno::NOTSUP)) => {}
                 result => return result.map_err(|unplaced| self.error(unplaced, path)),
             }
         }
@@ -249,8 +251,8 @@ impl Target {
     }
 
     /// Puts a finished file where it belongs.
-    fn put(&self, new: &NewFile<'_>) -> Result<Option<String>, Unplaced> {
-        if self.keeper.is_some() {
+    fn put(&self, new: &NewFile<'_>) -> Result<Option<String>, PlacementError> {
+        if self.recorded.is_some() {
             // The next writer of this file waits, and so its change is recorded after this one.
             let _ = flock(&new.file, FlockOperation::NonBlockingLockExclusive);
         }
@@ -264,32 +266,31 @@ impl Target {
         })
     }
 
-    /// Makes a change, and has the keeper record it.
+    /// Makes a change, and has it recorded.
     fn change(
         &self,
         new: Option<&File>,
-        act: impl Fn(Option<&Backup>) -> Result<(), Unplaced>,
-    ) -> Result<Option<String>, Unplaced> {
+        act: impl Fn(Option<&Backup>) -> Result<(), PlacementError>,
+    ) -> Result<Option<String>, PlacementError> {
         let change = |must_copy| {
-            let prepared = match &self.keeper {
-                Some(keeper) => keeper.prepare(&self.entry, self.current.as_ref(), new, must_copy),
-                None => PreparedBackup::default(),
-            };
+            let current = self.current.as_ref();
+            let change = self.recorded.as_ref();
+            let backup = change.map(|change| change.prepare(&self.entry, current, new, must_copy));
             if let Some(current) = &self.current {
                 self.check_unchanged(current)?;
             }
-            let _acting = self.cancel.acting().map_err(Unplaced::Late)?;
-            act(prepared.backup.as_ref())?;
-            Ok(prepared.record())
+            let _acting = self.cancel.acting().map_err(PlacementError::Late)?;
+            act(backup.as_ref().and_then(|backup| backup.as_ref().ok()))?;
+            Ok(backup.and_then(|backup| backup.map_or_else(Some, |backup| backup.record())))
         };
         match change(false) {
-            Err(Unplaced::Unmovable) => change(true),
+            Err(PlacementError::Unmovable) => change(true),
             result => result,
         }
     }
 
     /// Fails if the file is not as it was when it was locked.
-    fn check_unchanged(&self, current: &OpenFile) -> Result<(), Unplaced> {
+    fn check_unchanged(&self, current: &OpenFile) -> Result<(), PlacementError> {
         let times = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
         let now = statat(&self.entry.dir, self.name(), AtFlags::SYMLINK_NOFOLLOW);
         let is_unchanged = now.is_ok_and(|now| {
@@ -298,16 +299,18 @@ impl Target {
         if is_unchanged {
             Ok(())
         } else {
-            Err(Unplaced::Changed)
+            Err(PlacementError::Changed)
         }
     }
 
-    fn error(&self, unplaced: Unplaced, path: &Path) -> ToolError {
+    fn error(&self, unplaced: PlacementError, path: &Path) -> ToolError {
         match unplaced {
-            Unplaced::Late(error) => error,
-            Unplaced::Changed | Unplaced::Unmovable => changed_meanwhile(path),
-            Unplaced::System(Errno::EXIST) if self.current.is_none() => created_meanwhile(path),
-            Unplaced::System(errno) => system_error(errno, &path.display().to_string()),
+            PlacementError::Late(error) => error,
+            PlacementError::Changed | PlacementError::Unmovable => changed_meanwhile(path),
+            PlacementError::System(Errno::EXIST) if self.current.is_none() => {
+                created_meanwhile(path)
+            }
+            PlacementError::System(errno) => system_error(errno, &path.display().to_string()),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, warn};
+use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
-use gemini_tools::journal::{Entry, FileOutcome, FileState, Filter, History, Undo, prune};
+use gemini_tools::journal::{FileOutcome, FileState, Filter, History, JournalEntry, Undo, prune};
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
 use gemini_tools::text::{counted, harmless_lines, visible};
@@ -269,7 +270,7 @@ impl View<'_> {
         }
     }
 
-    fn entry_json<'s>(&'s self, index: usize, entry: &'s Entry) -> EntryJson<'s> {
+    fn entry_json<'s>(&'s self, index: usize, entry: &'s JournalEntry) -> EntryJson<'s> {
         EntryJson {
             id: &entry.id,
             time: iso(entry.at),
@@ -450,29 +451,11 @@ fn age(millis: u64) -> String {
 
 /// Formats a moment in UTC, as JavaScript does.
 fn iso(millis: u64) -> String {
-    let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
-    // The civil calendar in eras of 400 years that begin with March, by Howard Hinnant's
-    // "chrono-Compatible Low-Level Date Algorithms".
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (secs, millis) = (rest / 1000, rest % 1000);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{millis:03}Z",
-        secs / 3600,
-        secs / 60 % 60,
-        secs % 60
-    )
+    let time = i64::try_from(millis)
+        .ok()
+        .and_then(DateTime::from_timestamp_millis);
+    time.unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Has what is over the limits removed by a process that the caller does not wait for.

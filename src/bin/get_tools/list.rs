@@ -112,7 +112,7 @@ impl Selection<'_> {
     fn warn_of_globs(&self) {
         let names = self.names.borrow();
         for (option, glob) in &self.options.globs {
-            let set = PatternSet::for_paths(glob, false).unwrap_or_default();
+            let set = PatternSet::for_paths([glob], false).unwrap_or_default();
             if names.iter().any(|name| set.matches(name.as_bytes(), 0)) {
                 continue;
             }

@@ -188,14 +188,10 @@ fn list_options(options: GetToolsOptions) -> Result<list::ListOptions, u8> {
         let Some(values) = values else {
             return Ok(None);
         };
-        let mut set = PatternSet::default();
-        for value in values {
-            let more = PatternSet::for_paths(value, false).map_err(|e| {
-                warn(&format!("get_tools: --{id}: {e}"));
-                2
-            })?;
-            set.extend(more);
-        }
+        let set = PatternSet::for_paths(values, false).map_err(|e| {
+            warn(&format!("get_tools: --{id}: {e}"));
+            2
+        })?;
         Ok(Some(set))
     };
     let format = match &options.format {

@@ -2,7 +2,7 @@
 
 use super::line_of;
 use gemini_tools_core::text::{push_collation_key, visible};
-use gemini_tools_workspace::ignore::Ignored;
+use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use std::cmp::Reverse;
@@ -108,8 +108,8 @@ impl<'a> Tree<'a> {
         entries.retain(|e| match e.ignored {
             None => true,
             // That there is a `target` or `build` is worth knowing.
-            Some(Ignored::Git) => e.is_dir,
-            Some(Ignored::Gemini) => false,
+            Some(IgnoreSource::Git) => e.is_dir,
+            Some(IgnoreSource::Gemini) => false,
         });
         // A listing has no repository's own directory.
         let git = child(place, b".git");

@@ -371,7 +371,7 @@ impl Edit {
         };
         cx.cancel.check()?;
         let other_names = super::other_names(&target);
-        let target = target.kept(&self.workspace, &self.place, super::origin(tool, cx));
+        let target = target.recorded(&self.workspace, &self.place, super::origin(tool, cx));
         let result = match plan {
             Plan::Create => self.create(target)?,
             Plan::Replace {

@@ -7,7 +7,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, Schema,
     ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::ignore::Ignored;
+use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
 use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
@@ -30,9 +30,6 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Memory for a path besides its text.
 const HIT_BYTES: usize = 64;
-
-/// Directories that are never searched, as in Gemini CLI.
-pub(super) const NEVER: &[&[u8]] = &[b".git"];
 
 /// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -174,20 +171,20 @@ fn build(
 
 /// Compiles the patterns that braces stand for, without `.`, `..` and empty components.
 fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
-    let mut set = PatternSet::default();
+    let mut patterns = Vec::new();
     for alternative in expand_braces(pattern)? {
         let Some(plain) = without_detours(&alternative) else {
             return Err(ToolError::new(
-                gemini_tools_core::tool::ErrorKind::PathNotInWorkspace,
+                ErrorKind::PathNotInWorkspace,
                 format!("The pattern {pattern:?} leads out of the directory that is searched."),
             )
             .with_hint(
                 "Patterns match below that directory only; use 'path' to search another one.",
             ));
         };
-        set.extend(PatternSet::for_paths(&plain, ignore_case)?);
+        patterns.push(plain);
     }
-    Ok(set)
+    Ok(PatternSet::for_paths(patterns, ignore_case)?)
 }
 
 /// Returns the pattern without detours; `None` where it climbs higher than it began, or where `**` does not
@@ -286,8 +283,8 @@ impl Visitor for Finder<'_> {
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
         match found.ignored {
-            Some(Ignored::Git) => self.git += 1,
-            Some(Ignored::Gemini) => self.gemini += 1,
+            Some(IgnoreSource::Git) => self.git += 1,
+            Some(IgnoreSource::Gemini) => self.gemini += 1,
             None => {
                 let Some(stat) = self.stat(found) else { return };
                 let size = HIT_BYTES + self.place.path().as_os_str().len() + found.path.len();
@@ -351,11 +348,9 @@ impl ToolInvocation for Call {
         for place in &self.places {
             let options = WalkOptions {
                 respect: self.respect,
-                never: NEVER,
                 node_modules: self.node_modules,
                 visit_ignored: true,
-                enter: Some(&enter),
-                recursive: true,
+                enter: &enter,
             };
             let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
                 call: &self,
@@ -410,15 +405,20 @@ impl Call {
         }
     }
 
-    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport], cx: &Context) -> ToolResult {
-        let total: usize = finders.iter().map(|f| f.hits.len()).sum();
+    /// Returns the first line of the answer, which is never cut.
+    fn headline(
+        &self,
+        total: usize,
+        finders: &[Finder<'_>],
+        reports: &[WalkReport],
+        cx: &Context,
+    ) -> NamedText {
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();
         let mut note = ignored_note(git, gemini);
         if reports.iter().any(|r| r.more_ignored) {
             note.push_str(" or more");
         }
-        // At the head, which is never cut.
         if let Some(more) = node_modules_note(reports) {
             let parted = if note.is_empty() { "" } else { ", " };
             note.push_str(&format!("{parted}{more}"));
@@ -443,6 +443,13 @@ impl Call {
         } else {
             ", sorted by modification time (newest first):"
         });
+        text
+    }
+
+    /// Returns the answer with the hits of all workers.
+    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport], cx: &Context) -> ToolResult {
+        let total: usize = finders.iter().map(|f| f.hits.len()).sum();
+        let mut text = self.headline(total, finders, reports, cx);
         let room: usize = finders
             .iter()
             .map(|f| f.paths.len() + f.hits.len() * 64)

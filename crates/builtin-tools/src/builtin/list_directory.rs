@@ -5,10 +5,10 @@ use gemini_tools_core::colours::Look;
 use gemini_tools_core::text::{counted, push_collation_key};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces,
+    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::ignore::Ignored;
+use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
@@ -90,14 +90,10 @@ fn build(
     ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let params: Params = args.parse(schema)?;
-    let mut ignore = PatternSet::default();
-    for pattern in params.ignore.unwrap_or_default() {
-        ignore.extend(PatternSet::for_names_or_paths(&pattern, false)?);
-    }
     Ok(Box::new(Call {
         place: workspace.locate(&params.path)?,
         workspace: Arc::clone(workspace),
-        ignore,
+        ignore: PatternSet::for_names_or_paths(params.ignore.unwrap_or_default(), false)?,
         respect: params.file_filtering_options.unwrap_or_default().respect(),
     }))
 }
@@ -128,23 +124,8 @@ impl ToolInvocation for Call {
             .map_err(|e| self.explain(e))?;
         cx.cancel.check()?;
         let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
-        let note = ignored_note(count(Ignored::Git), count(Ignored::Gemini));
-        // The keys are one after the other in one buffer: ten thousand small ones would cost
-        // more than the sorting.
-        let mut keys = Vec::new();
-        let mut shown: Vec<(usize, usize, &DirectoryEntry)> = Vec::with_capacity(entries.len());
-        for entry in &entries {
-            if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
-                let from = keys.len();
-                push_collation_key(&mut keys, &entry.name);
-                shown.push((from, keys.len(), entry));
-            }
-        }
-        shown.sort_unstable_by(|(a, b, x), (c, d, y)| {
-            y.is_dir
-                .cmp(&x.is_dir)
-                .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
-        });
+        let note = ignored_note(count(IgnoreSource::Git), count(IgnoreSource::Gemini));
+        let shown = self.sorted(&entries);
         let path = self.place.path();
         let mut text = NamedText::answering(cx);
         if shown.is_empty() {
@@ -160,7 +141,7 @@ impl ToolInvocation for Call {
             text.push_str("Directory listing for ");
             text.push_path(path);
             text.push_str(":");
-            for (_, _, entry) in &shown {
+            for entry in &shown {
                 if entry.is_dir {
                     text.push_str("\n[DIR] ");
                     text.push_name_as(&entry.name, Look::Directory);
@@ -178,7 +159,7 @@ impl ToolInvocation for Call {
             .with_display(summary)
             .with_data("entries", shown.len());
         if cx.places == ResultPlaces::Items {
-            let entries = shown.iter().map(|(_, _, entry)| self.place(entry));
+            let entries = shown.iter().map(|entry| self.place(entry));
             result.locations = Some(entries.collect());
         }
         Ok(result)
@@ -186,6 +167,27 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
+    /// Returns the entries that are shown, in order.
+    fn sorted<'e>(&self, entries: &'e [DirectoryEntry]) -> Vec<&'e DirectoryEntry> {
+        // The keys are one after the other in one buffer: ten thousand small ones would cost
+        // more than the sorting.
+        let mut keys = Vec::new();
+        let mut shown = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
+                let from = keys.len();
+                push_collation_key(&mut keys, &entry.name);
+                shown.push((from, keys.len(), entry));
+            }
+        }
+        shown.sort_unstable_by(|(a, b, x), (c, d, y)| {
+            y.is_dir
+                .cmp(&x.is_dir)
+                .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
+        });
+        shown.into_iter().map(|(_, _, entry)| entry).collect()
+    }
+
     /// Returns the place of an entry.
     fn place(&self, entry: &DirectoryEntry) -> FoundPlace {
         let directory = self.place.path().as_os_str().as_bytes();

@@ -44,7 +44,7 @@ use gemini_tools_process::network::{Helper, Network};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
-use gemini_tools_workspace::keep::ChangeOrigin;
+use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};

@@ -56,12 +56,12 @@ pub(super) struct Needle {
 #[derive(Debug)]
 enum Search {
     Exact(Box<memmem::Finder<'static>>),
-    Folded(Folded),
+    CaselessText(CaselessText),
 }
 
 /// A text of which some letters may have either case.
 #[derive(Debug)]
-struct Folded {
+struct CaselessText {
     bytes: Vec<Byte>,
     /// Places of the two bytes in it that are looked for first.
     pair: (usize, usize),
@@ -99,29 +99,21 @@ impl Needle {
         } else {
             let pair = Pair::with_ranker(&values, InSourceCode)?;
             let pair = (pair.index1().into(), pair.index2().into());
-            Search::Folded(Folded { bytes, pair })
+            Search::CaselessText(CaselessText { bytes, pair })
         };
         Some(Self { search, is_whole })
-    }
-
-    /// Returns true if all of it is ASCII.
-    pub(super) fn is_ascii(&self) -> bool {
-        match &self.search {
-            Search::Exact(finder) => finder.needle().is_ascii(),
-            Search::Folded(folded) => folded.bytes.iter().all(|byte| byte.value.is_ascii()),
-        }
     }
 
     /// Returns the place where it begins for the first time.
     pub(super) fn find(&self, text: &[u8]) -> Option<usize> {
         match &self.search {
             Search::Exact(finder) => finder.find(text),
-            Search::Folded(folded) => folded.find(text),
+            Search::CaselessText(folded) => folded.find(text),
         }
     }
 }
 
-impl Folded {
+impl CaselessText {
     fn find(&self, text: &[u8]) -> Option<usize> {
         #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2") {
@@ -294,7 +286,7 @@ mod tests {
         let needle = needle(pattern, ignore_case)?;
         let bytes = match &needle.search {
             Search::Exact(finder) => finder.needle().to_vec(),
-            Search::Folded(folded) => folded.bytes.iter().map(|byte| byte.value).collect(),
+            Search::CaselessText(folded) => folded.bytes.iter().map(|byte| byte.value).collect(),
         };
         Some((String::from_utf8(bytes).expect("UTF-8"), needle.is_whole))
     }

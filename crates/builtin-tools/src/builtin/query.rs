@@ -4,21 +4,19 @@
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `grep-regex`, whose time is linear in
 //! the text, or, for look-around and back-references only, `fancy_regex`, which backtracks.
-//! `PatternTraits` tells beforehand what a pattern can match: characters beyond ASCII, a carriage
-//! return, and how many characters it has with its repetitions written out.
+//! The syntax tree tells beforehand if a pattern can match a carriage return, and how many characters it has with its repetitions written out.
 //!
 //! [`LineMatcher`] finds candidate lines in a block of text, by the text that all matches hold
 //! (`needle`) or by the engine, and decides about each line alone where that is not enough: a line
-//! may end in `\r\n`, whose carriage return does not belong to it, and `exclude_pattern` may leave
-//! it out. The engines look at no clock, so for an expression that may take long (`is_heavy`) each
+//! may end in `\r\n`, whose carriage return does not belong to it. The engines look at no clock, so for an expression that may take long (`is_heavy`) each
 //! line is a candidate, and the call's clock is looked at before it.
 
 use super::needle::Needle;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use regex_syntax::ast::ErrorKind as AstErrorKind;
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use regex_syntax::ast::{ErrorKind as AstErrorKind, parse::Parser};
+use regex_syntax::hir::{Class, Hir, HirKind};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
@@ -27,9 +25,12 @@ pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// Maximum number of classes such as `\w` in an expression: each is a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
-/// Maximum size of a compiled expression. A call may have four: two expressions, each once more
+/// Maximum size of a compiled expression. A call may have two: once more
 /// for `$` before `\r\n`.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
+
+/// Braces that are taken literally; each takes another look at the whole expression.
+const MAX_ESCAPED_BRACES: usize = 100;
 
 /// Memory for the states that an engine remembers, each way.
 const CACHE_BYTES: usize = 1024 * 1024;
@@ -51,8 +52,6 @@ const LIGHT_CHARS: u64 = 400;
 /// A compiled pattern.
 #[derive(Debug)]
 pub(super) struct Query {
-    /// The argument that it comes from.
-    pub(super) name: &'static str,
     /// Decides about a line.
     engine: Engine,
     /// Finds candidates where `$` must also match before `\r\n`. It takes a lone carriage return
@@ -61,9 +60,6 @@ pub(super) struct Query {
     /// Text that each match holds.
     needle: Option<Needle>,
     line_end: LineEnd,
-    /// Matches depend on characters beyond ASCII, so that a file in an older encoding must be
-    /// decoded before it is searched.
-    pub(super) beyond_ascii: bool,
     /// The expression may take long on a line.
     is_heavy: bool,
     /// An explanation, where the pattern was not taken as it stands.
@@ -99,49 +95,43 @@ impl Query {
     /// # Errors
     ///
     /// Returns `invalid_tool_params` with the fault and its place.
-    pub(super) fn new(
-        name: &'static str,
-        pattern: &str,
-        ignore_case: bool,
-        fixed: bool,
-    ) -> Result<Self, ToolError> {
-        check_length(name, pattern)?;
+    pub(super) fn new(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
+        check_length(pattern)?;
         if pattern.contains('\n') {
-            return Err(spans_lines(name, pattern));
+            return Err(spans_lines(pattern));
         }
         if fixed {
-            return Self::compile(name, &regex_syntax::escape(pattern), ignore_case)
-                .map_err(|e| e.explain(name, pattern));
+            return Self::compile(&regex_syntax::escape(pattern), ignore_case)
+                .map_err(|e| e.explain(pattern));
         }
-        check_classes(name, pattern)?;
-        let error = match Self::compile(name, pattern, ignore_case) {
+        check_classes(pattern)?;
+        let error = match Self::compile(pattern, ignore_case) {
             Ok(query) => return Ok(query),
             Err(CompileError::Syntax(e)) if !is_about_line_feeds(&e) => e,
-            Err(e) => return Err(e.explain(name, pattern)),
+            Err(e) => return Err(e.explain(pattern)),
         };
-        match regex_syntax::ast::parse::Parser::new().parse(pattern) {
-            Ok(_) => Err(invalid(name, pattern, &error.to_string())),
-            Err(e) if asks_to_look_around(e.kind()) => {
-                Self::backtracking(name, pattern, ignore_case)
-            }
+        match Parser::new().parse(pattern) {
+            Ok(_) => Err(invalid(pattern, &error.to_string())),
+            Err(e) if asks_to_look_around(e.kind()) => Self::backtracking(pattern, ignore_case),
             // JavaScript and grep take a brace that counts nothing for itself.
-            Err(e) if is_about_braces(e.kind()) && escape_braces(pattern) != pattern => {
-                let mut query = Self::compile(name, &escape_braces(pattern), ignore_case)
-                    .map_err(|_| invalid(name, pattern, &error.to_string()))?;
+            Err(e) if is_about_braces(e.kind()) => {
+                let invalid = || invalid(pattern, &e.to_string());
+                let escaped = escape_braces(pattern).ok_or_else(invalid)?;
+                let mut query = Self::compile(&escaped, ignore_case).map_err(|_| invalid())?;
                 query.note = Some("braces that count nothing were taken literally".to_owned());
                 Ok(query)
             }
             // The pattern as it was given: the other error shows it in a group.
-            Err(e) => Err(invalid(name, pattern, &e.to_string())),
+            Err(e) => Err(invalid(pattern, &e.to_string())),
         }
     }
 
     /// Compiles a pattern for the linear engine.
-    fn compile(name: &'static str, pattern: &str, ignore_case: bool) -> Result<Self, CompileError> {
+    fn compile(pattern: &str, ignore_case: bool) -> Result<Self, CompileError> {
         let hir = parse(pattern, ignore_case);
-        let traits = PatternTraits::new(hir.as_ref());
-        if traits.characters > MAX_CHARS {
-            return Err(CompileError::Size(traits.characters));
+        let characters = hir.as_ref().map_or(0, characters);
+        if characters > MAX_CHARS {
+            return Err(CompileError::Size(characters));
         }
         let has_line_end = pattern.contains('$');
         let mut builder = RegexMatcherBuilder::new();
@@ -158,38 +148,31 @@ impl Query {
             LineEnd::Removed
         } else if asks_for_carriage_return(pattern) {
             LineEnd::Kept
-        } else if traits.line_ends {
+        } else if hir.as_ref().is_none_or(can_match_carriage_return) {
             LineEnd::Removed
         } else {
             LineEnd::Irrelevant
         };
         Ok(Self {
-            name,
             engine: Engine::Linear(Box::new(engine)),
             crlf: crlf.map(Box::new),
             needle: hir.as_ref().and_then(Needle::new),
             line_end,
-            beyond_ascii: traits.beyond_ascii,
-            is_heavy: traits.characters > LIGHT_CHARS,
+            is_heavy: characters > LIGHT_CHARS,
             note: None,
         })
     }
 
     /// Compiles a pattern for the backtracking engine.
-    fn backtracking(
-        name: &'static str,
-        pattern: &str,
-        ignore_case: bool,
-    ) -> Result<Self, ToolError> {
+    fn backtracking(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
         let regex = fancy_regex::RegexBuilder::new(pattern)
             .case_insensitive(ignore_case)
             .backtrack_limit(BACKTRACK_LIMIT)
             .delegate_size_limit(PROGRAM_BYTES)
             .delegate_dfa_size_limit(CACHE_BYTES)
             .build()
-            .map_err(|e| invalid(name, pattern, &e.to_string()))?;
+            .map_err(|e| invalid(pattern, &e.to_string()))?;
         Ok(Self {
-            name,
             engine: Engine::Backtracking {
                 regex: Box::new(regex),
                 long_line: Mutex::default(),
@@ -197,16 +180,9 @@ impl Query {
             crlf: None,
             needle: None,
             line_end: LineEnd::Removed,
-            beyond_ascii: true,
             is_heavy: true,
             note: None,
         })
-    }
-
-    /// Returns true if the text of all matches is ASCII and not in `bytes`.
-    pub(super) fn lacks_ascii_text(&self, bytes: &[u8]) -> bool {
-        let needle = self.needle.as_ref();
-        needle.is_some_and(|needle| needle.is_ascii() && needle.find(bytes).is_none())
     }
 
     /// Returns the line as the expression sees it.
@@ -271,25 +247,11 @@ impl Query {
     }
 }
 
-/// The lines that match one expression and not another.
+/// A matcher of lines, as long as the call may go on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineMatcher<'a> {
     pub(super) query: &'a Query,
-    /// The lines that don't count.
-    pub(super) except: Option<&'a Query>,
     pub(super) cancel: &'a Cancellation,
-}
-
-impl LineMatcher<'_> {
-    /// Returns true if a line does not count.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason of the backtracking engine to give up.
-    pub(super) fn is_excepted(&self, line: &[u8]) -> Result<bool, String> {
-        self.except
-            .map_or(Ok(false), |except| except.is_match(line))
-    }
 }
 
 impl Matcher for LineMatcher<'_> {
@@ -305,10 +267,10 @@ impl Matcher for LineMatcher<'_> {
     }
 
     fn is_match(&self, line: &[u8]) -> Result<bool, String> {
-        if self.query.is_heavy || self.except.is_some() {
+        if self.query.is_heavy {
             self.cancel.check().map_err(|e| e.message)?;
         }
-        Ok(self.query.is_match(line)? && !self.is_excepted(line)?)
+        self.query.is_match(line)
     }
 
     fn line_terminator(&self) -> Option<LineTerminator> {
@@ -331,7 +293,7 @@ impl Matcher for LineMatcher<'_> {
         };
         // An empty match behind the last line is in no line.
         let found = found.filter(|(at, _)| *at < text.len() || !text.ends_with(b"\n"));
-        let must_look = query.line_end == LineEnd::Removed || self.except.is_some();
+        let must_look = query.line_end == LineEnd::Removed;
         Ok(found.map(|(at, is_sure)| {
             if is_sure && !must_look {
                 LineMatchKind::Confirmed(at)
@@ -350,27 +312,27 @@ enum CompileError {
 }
 
 impl CompileError {
-    fn explain(&self, name: &str, pattern: &str) -> ToolError {
+    fn explain(&self, pattern: &str) -> ToolError {
         match self {
-            Self::Size(characters) => too_large(name, *characters),
-            Self::Syntax(e) if is_about_line_feeds(e) => spans_lines(name, pattern),
-            Self::Syntax(e) => invalid(name, pattern, &e.to_string()),
+            Self::Size(characters) => too_large(*characters),
+            Self::Syntax(e) if is_about_line_feeds(e) => spans_lines(pattern),
+            Self::Syntax(e) => invalid(pattern, &e.to_string()),
         }
     }
 }
 
-fn check_length(name: &str, pattern: &str) -> Result<(), ToolError> {
+fn check_length(pattern: &str) -> Result<(), ToolError> {
     if pattern.len() <= MAX_PATTERN_BYTES {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "\"{name}\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
+        "\"pattern\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
         pattern.len()
     )))
 }
 
 /// Counts classes with a letter.
-fn check_classes(name: &str, pattern: &str) -> Result<(), ToolError> {
+fn check_classes(pattern: &str) -> Result<(), ToolError> {
     let mut count = 0;
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {
@@ -381,38 +343,31 @@ fn check_classes(name: &str, pattern: &str) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "\"{name}\" has more than {MAX_CLASSES} classes such as \\w."
+        "\"pattern\" has more than {MAX_CLASSES} classes such as \\w."
     )))
 }
 
-fn spans_lines(name: &str, pattern: &str) -> ToolError {
+fn spans_lines(pattern: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"{name}\" {pattern:?} contains a line break, but the search goes line by line."
+        "\"pattern\" {pattern:?} contains a line break, but the search goes line by line."
     ))
     .with_hint("Search for what is on one of the lines; 'context' shows those around it.")
 }
 
-fn too_large(name: &str, characters: u64) -> ToolError {
+fn too_large(characters: u64) -> ToolError {
     ToolError::invalid(format!(
-        "\"{name}\" is too large for a regular expression: with its repetitions written out it \
+        "\"pattern\" is too large for a regular expression: with its repetitions written out it \
          has {characters} characters, and at most {MAX_CHARS} are allowed."
     ))
     .with_hint("Repeat less often: * and + have no limit.")
 }
 
-fn invalid(name: &str, pattern: &str, reason: &str) -> ToolError {
-    let hint = if name == "exclude_pattern" {
-        " The pattern leaves lines out; to leave files out, put '!' before a glob pattern in 'include'."
-    } else {
-        ""
-    };
+fn invalid(pattern: &str, reason: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"{name}\" {pattern:?} is not a valid regular expression: {}",
+        "\"pattern\" {pattern:?} is not a valid regular expression: {}",
         in_order(reason.trim())
     ))
-    .with_hint(format!(
-        "Escape characters such as ( [ {{ . * + ? that are meant literally.{hint}"
-    ))
+    .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
 }
 
 /// Puts the parser's reason before the place, which it shows first: `regex parse error:`, the
@@ -441,53 +396,25 @@ fn is_about_braces(kind: &AstErrorKind) -> bool {
         kind,
         AstErrorKind::RepetitionCountUnclosed
             | AstErrorKind::RepetitionCountDecimalEmpty
-            | AstErrorKind::RepetitionCountInvalid
             | AstErrorKind::RepetitionMissing
-            | AstErrorKind::DecimalInvalid
     )
 }
 
-/// Puts a backslash before each brace that does not count a repetition.
-fn escape_braces(pattern: &str) -> String {
-    let mut out = String::new();
-    let mut rest = pattern;
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        match c {
-            '\\' => {
-                let next = after.chars().next().map_or(0, char::len_utf8);
-                // A class or a code point in braces belongs to its backslash.
-                let braced = after.starts_with(['p', 'P', 'x', 'u', 'U', 'k', 'b']);
-                let end = match after[next..].strip_prefix('{').filter(|_| braced) {
-                    Some(inner) => inner.find('}').map_or(next, |i| next + i + 2),
-                    None => next,
-                };
-                out.push('\\');
-                out.push_str(&after[..end]);
-                rest = &after[end..];
-                continue;
-            }
-            '{' => {
-                let counts = after.find('}').is_some_and(|end| {
-                    let inner = &after[..end];
-                    inner.starts_with(|c: char| c.is_ascii_digit())
-                        && inner.chars().all(|c| c.is_ascii_digit() || c == ',')
-                }) && !out.is_empty();
-                if counts {
-                    let end = after.find('}').map_or(0, |i| i + 1);
-                    out.push('{');
-                    out.push_str(&after[..end]);
-                    rest = &after[end..];
-                    continue;
-                }
-                out.push_str("\\{");
-            }
-            '}' => out.push_str("\\}"),
-            other => out.push(other),
-        }
-        rest = after;
+/// Puts a backslash before each brace that begins no repetition; `None` if that does not help.
+fn escape_braces(pattern: &str) -> Option<String> {
+    let mut escaped = pattern.to_owned();
+    for _ in 0..MAX_ESCAPED_BRACES {
+        let error = match Parser::new().parse(&escaped) {
+            Ok(_) => return Some(escaped),
+            Err(error) if is_about_braces(error.kind()) => error,
+            Err(_) => return None,
+        };
+        // The parser names the brace, or the character behind it.
+        let at = error.span().start.offset;
+        let end = at + usize::from(escaped.get(at..)?.starts_with('{'));
+        escaped.insert(escaped.get(..end)?.rfind('{')?, '\\');
     }
-    out
+    None
 }
 
 /// Returns true if a pattern itself asks for a carriage return.
@@ -504,63 +431,23 @@ fn parse(pattern: &str, ignore_case: bool) -> Option<Hir> {
     parser.build().parse(pattern).ok()
 }
 
-/// The traits of an expression that decide how it is searched for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct PatternTraits {
-    /// Matches depend on characters beyond ASCII.
-    beyond_ascii: bool,
-    /// The expression can match a carriage return.
-    line_ends: bool,
-    /// Number of characters and classes, repetitions written out.
-    characters: u64,
-}
-
-impl PatternTraits {
-    /// Returns the traits of an expression, the worst ones if it could not be parsed.
-    fn new(hir: Option<&Hir>) -> Self {
-        let mut traits = Self::default();
-        if let Some(hir) = hir {
-            traits.add(hir);
-            traits.characters = characters(hir);
-        } else {
-            (traits.beyond_ascii, traits.line_ends) = (true, true);
+/// Returns true if an expression can match a carriage return.
+fn can_match_carriage_return(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut ranges = class.ranges().iter();
+            ranges.any(|range| (range.start()..=range.end()).contains(&'\r'))
         }
-        traits
-    }
-
-    fn add(&mut self, hir: &Hir) {
-        // Two letters beyond ASCII fold to s and k; no older encoding has them.
-        const FOLDED: [char; 2] = ['\u{17f}', '\u{212a}'];
-        match hir.kind() {
-            HirKind::Literal(literal) => self.beyond_ascii |= !literal.0.is_ascii(),
-            HirKind::Class(Class::Unicode(class)) => {
-                for range in class.ranges() {
-                    let is_folded = range.start() == range.end() && FOLDED.contains(&range.start());
-                    self.beyond_ascii |= !range.end().is_ascii() && !is_folded;
-                    self.line_ends |= (range.start()..=range.end()).contains(&'\r');
-                }
-            }
-            HirKind::Class(Class::Bytes(class)) => {
-                for range in class.ranges() {
-                    self.beyond_ascii |= range.end() >= 0x80;
-                    self.line_ends |= (range.start()..=range.end()).contains(&b'\r');
-                }
-            }
-            HirKind::Repetition(r) => self.add(&r.sub),
-            HirKind::Capture(c) => self.add(&c.sub),
-            HirKind::Concat(subs) | HirKind::Alternation(subs) => {
-                for sub in subs {
-                    self.add(sub);
-                }
-            }
-            // Whether a word begins or ends depends on both neighbours.
-            HirKind::Look(look) => {
-                let ends = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
-                let crlf = [Look::StartCRLF, Look::EndCRLF];
-                self.beyond_ascii |= !ends.contains(look) && !crlf.contains(look);
-            }
-            HirKind::Empty => {}
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut ranges = class.ranges().iter();
+            ranges.any(|range| (range.start()..=range.end()).contains(&b'\r'))
         }
+        HirKind::Repetition(r) => can_match_carriage_return(&r.sub),
+        HirKind::Capture(c) => can_match_carriage_return(&c.sub),
+        HirKind::Concat(subs) | HirKind::Alternation(subs) => {
+            subs.iter().any(can_match_carriage_return)
+        }
+        HirKind::Literal(_) | HirKind::Look(_) | HirKind::Empty => false,
     }
 }
 
@@ -583,7 +470,7 @@ fn characters(hir: &Hir) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{PatternTraits, Query, escape_braces, parse};
+    use super::{Query, escape_braces};
 
     #[test]
     fn an_expression_that_may_take_long_is_known() {
@@ -597,7 +484,7 @@ mod tests {
             (r"\bfoo\w{3,20}\b", false),
             (".{1,200}x", false),
         ] {
-            let query = Query::new("pattern", pattern, true, false).expect("valid");
+            let query = Query::new(pattern, true, false).expect("valid");
             assert_eq!(query.is_heavy, is_heavy, "{pattern}");
         }
     }
@@ -605,29 +492,15 @@ mod tests {
     #[test]
     fn braces_that_count_nothing_are_literal() {
         for (pattern, expected) in [
-            ("interface{}", r"interface\{\}"),
+            ("interface{}", r"interface\{}"),
             ("fn main() {", r"fn main() \{"),
             ("a{2,3}", "a{2,3}"),
             (r"\p{L}{", r"\p{L}\{"),
-            (r"\{x}", r"\{x\}"),
+            (r"\{x}", r"\{x}"),
+            ("a{{b}}", r"a\{\{b}}"),
         ] {
-            assert_eq!(escape_braces(pattern), expected);
+            assert_eq!(escape_braces(pattern).as_deref(), Some(expected));
         }
-        assert!(Query::new("pattern", "foo(", true, false).is_err());
-    }
-
-    #[test]
-    fn what_can_match_beyond_ascii_is_known() {
-        for (pattern, expected) in [
-            ("PM_RESUME", false),
-            (r"^[a-z]+_skip$", false),
-            (r"\bskip", true),
-            ("größe", true),
-            (r"\w", true),
-            ("a.c", true),
-        ] {
-            let traits = PatternTraits::new(parse(pattern, true).as_ref());
-            assert_eq!(traits.beyond_ascii, expected, "{pattern}");
-        }
+        assert!(Query::new("foo(", true, false).is_err());
     }
 }

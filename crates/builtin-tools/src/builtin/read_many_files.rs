@@ -1,6 +1,5 @@
 //! `read_many_files`: the contents of several files, one after the other.
 
-use super::glob::NEVER;
 use super::list_directory::FilteringOptions;
 use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
@@ -127,14 +126,11 @@ fn build(
         )));
     }
     let set = |patterns: &mut dyn Iterator<Item = &str>| {
-        let mut set = PatternSet::default();
-        for pattern in patterns {
-            let pattern = pattern
-                .strip_suffix('/')
-                .map_or(pattern.to_owned(), |d| format!("{d}/**"));
-            set.extend(PatternSet::for_names_or_paths(&pattern, false)?);
-        }
-        Ok::<_, ToolError>(set)
+        let patterns = patterns.map(|pattern| match pattern.strip_suffix('/') {
+            Some(directory) => format!("{directory}/**"),
+            None => pattern.to_owned(),
+        });
+        PatternSet::for_names_or_paths(patterns, false)
     };
     let exclude = params.exclude.unwrap_or_default();
     let defaults = if params.use_default_excludes.unwrap_or(true) {
@@ -254,7 +250,7 @@ impl Visitor for Finder<'_> {
 impl Call {
     fn select(&self, cx: &Context) -> Result<Selection, ToolError> {
         let mut selection = Selection::default();
-        let mut globs = PatternSet::default();
+        let mut globs = Vec::new();
         for wanted in &self.wanted {
             let place = match self.workspace.locate(wanted.trim_end_matches('/')) {
                 Ok(place) => place,
@@ -282,8 +278,7 @@ impl Call {
                 Ok(_) => "not a regular file",
                 Err(e) if e.kind == ErrorKind::PathNotInWorkspace => "leads out of the workspace",
                 Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    let pattern = place.rel().to_string_lossy().into_owned();
-                    globs.extend(PatternSet::for_paths(&pattern, true)?);
+                    globs.push(place.rel().to_string_lossy().into_owned());
                     continue;
                 }
                 Err(_) => "does not exist",
@@ -291,6 +286,7 @@ impl Call {
             selection.skipped.insert(wanted.clone(), reason);
         }
         if !globs.is_empty() {
+            let globs = PatternSet::for_paths(globs, true)?;
             for place in self.workspace.root_places() {
                 self.add_matching(&mut selection, &place, &globs, true, cx)?;
             }
@@ -321,7 +317,7 @@ impl Call {
         place: &WorkspacePath,
         cx: &Context,
     ) -> Result<(), ToolError> {
-        let all = PatternSet::for_paths("**", false)?;
+        let all = PatternSet::for_paths(["**"], false)?;
         if let Some(reason) = self.add_matching(selection, place, &all, self.recursive, cx)? {
             selection.skipped.insert(self.display(place), reason);
         }
@@ -337,18 +333,16 @@ impl Call {
         recursive: bool,
         cx: &Context,
     ) -> Result<Option<&'static str>, ToolError> {
-        let enter = |path: &[u8]| set.can_match_below(path);
+        let enter = |path: &[u8]| recursive && set.can_match_below(path);
         let options = WalkOptions {
             respect: self.respect,
-            never: NEVER,
             node_modules: if self.default_excludes.is_empty() {
                 NodeModules::Ordinary
             } else {
                 NodeModules::LeftOut
             },
             visit_ignored: false,
-            enter: Some(&enter),
-            recursive,
+            enter: &enter,
         };
         let state = Mutex::new(WalkState {
             selection: std::mem::take(selection),

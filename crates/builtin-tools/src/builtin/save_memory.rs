@@ -235,7 +235,7 @@ impl Call {
             let origin = super::origin(&TOOL, cx);
             let target = plan
                 .target
-                .kept_for_user(&self.workspace, &plan.own, &plan.place, origin);
+                .recorded_for_user(&self.workspace, &plan.own, &plan.place, origin);
             let written = target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),

@@ -8,15 +8,13 @@
 //! line. A longer line ends the search of its file, and the answer names it.
 //!
 //! `grep-searcher` knows encodings by a byte order mark only. So a file that is not UTF-8 is
-//! decoded on the way where its bytes don't do: there is a mark, the pattern is about more than
-//! ASCII and the text of all matches is there, or a match may be half of a character. If a file
-//! that matches has a zero byte, its matches are counted, but not shown. `HitSink` keeps what is to
-//! be shown, within the bytes that `Wanted` allows.
+//! decoded on the way. If a file that matches has a zero byte, its matches are counted, but not
+//! shown. `HitSink` keeps what is to be shown, within the bytes that [`SearchRequest`] allows.
 //!
 //! What a pattern means is up to `query`; which files are searched is up to `search_file_content`
 //! and `workspace::walk`.
 
-use super::query::LineMatcher;
+use super::query::{LineMatcher, Query};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
@@ -26,9 +24,8 @@ use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
 };
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Read;
 
 /// Size from which on a file is searched in blocks.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -77,9 +74,9 @@ pub(super) struct Hits {
     pub(super) unsearched: Option<String>,
 }
 
-/// The matches of a file that are wanted.
+/// A request for the matches of each file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct SearchRequest {
     /// Context lines before a match.
     pub(super) before: u64,
     /// Context lines after a match.
@@ -135,29 +132,30 @@ impl SinkError for Failure {
 /// Searches file after file with the same buffers.
 pub(super) struct FileSearcher<'a> {
     matcher: LineMatcher<'a>,
-    wanted: Wanted,
+    request: SearchRequest,
     searcher: Searcher,
     buffer: Vec<u8>,
 }
 
 impl<'a> FileSearcher<'a> {
-    pub(super) fn new(matcher: LineMatcher<'a>, wanted: Wanted) -> Self {
+    /// Makes the buffers for searching files for a pattern.
+    pub(super) fn new(query: &'a Query, cancel: &'a Cancellation, request: SearchRequest) -> Self {
         let context = |lines: u64| {
-            let lines = if wanted.lines { lines } else { 0 };
+            let lines = if request.lines { lines } else { 0 };
             usize::try_from(lines).unwrap_or(usize::MAX)
         };
         let searcher = SearcherBuilder::new()
-            .before_context(context(wanted.before))
-            .after_context(context(wanted.after))
-            .line_number(wanted.lines)
-            .max_matches(Some(wanted.most))
+            .before_context(context(request.before))
+            .after_context(context(request.after))
+            .line_number(request.lines)
+            .max_matches(Some(request.most))
             .memory_map(MmapChoice::never())
             .bom_sniffing(false)
             .heap_limit(Some(MAX_LINE_BYTES))
             .build();
         Self {
-            matcher,
-            wanted,
+            matcher: LineMatcher { query, cancel },
+            request,
             searcher,
             buffer: vec![0; BUFFER_BYTES],
         }
@@ -180,91 +178,80 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
-        let query = self.matcher.query;
-        let needs_characters = query.beyond_ascii || self.matcher.except.is_some();
-        let is_whole = start.len() < BUFFER_BYTES;
         let has_mark = start.first().is_some_and(|byte| *byte >= 0xfe);
         let encoding = if has_mark && is_utf16(start) {
             Some(encoding_rs::UTF_16LE)
-        } else if needs_characters && str::from_utf8(start).is_err() {
-            // Looked for before the encoding is: encodings without a mark write ASCII as it is.
-            if is_whole && query.lacks_ascii_text(start) {
-                return Ok(None);
-            }
+        } else if str::from_utf8(start).is_err() {
             legacy_encoding(start)
         } else {
             None
         };
-        let (hits, has_odd_line) = self.search_as(encoding, start, file)?;
-        if has_odd_line
-            && encoding.is_none()
-            && let Some(encoding) = legacy_encoding(start).filter(|e| !e.is_single_byte())
-        {
-            // A match may be half of a character: a byte that is ASCII by itself is the second of
-            // one in some older encodings.
-            file.seek(std::io::SeekFrom::Start(start.len() as u64))
-                .map_err(Failure::Read)?;
-            return Ok(self.search_as(Some(encoding), start, file)?.0);
+        let mut sink = HitSink {
+            matcher: self.matcher,
+            request: self.request,
+            hits: Hits::default(),
+            kept: 0,
+        };
+        let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
+            let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+            self.searcher.search_slice(self.matcher, text, &mut sink)?;
+            sink.hits.count > 0 && memchr::memchr(0, start).is_some()
+        } else {
+            self.search_blocks(encoding, start.chain(file), &mut sink)?
+        };
+        let hits = sink.hits;
+        if hits.count == 0 && hits.unsearched.is_none() {
+            return Ok(None);
         }
-        Ok(hits)
+        Ok(Some(if has_zero {
+            Hits {
+                is_binary: true,
+                count: hits.count,
+                ..Hits::default()
+            }
+        } else {
+            hits
+        }))
     }
 
-    /// Searches a file in an encoding, if it is not UTF-8; a byte order mark has precedence.
-    /// Returns the hits, and true if a matching line is text, but not UTF-8.
-    fn search_as(
+    /// Searches a file in blocks; a byte order mark has precedence over the encoding. Returns true
+    /// if the file is binary.
+    fn search_blocks(
         &mut self,
         encoding: Option<&'static encoding_rs::Encoding>,
-        start: &[u8],
-        file: &mut File,
-    ) -> Result<(Option<Hits>, bool), Failure> {
-        let mut sink = HitSink::new(self.matcher, self.wanted, start);
-        let has_zero;
-        let result = if encoding.is_none() && start.len() < BUFFER_BYTES {
-            let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-            let result = self.searcher.search_slice(self.matcher, text, &mut sink);
-            has_zero = sink.hits.count > 0 && memchr::memchr(0, start).is_some();
-            result
-        } else {
-            let decoder = DecodeReaderBytesBuilder::new()
+        file: impl Read,
+        sink: &mut HitSink<'_>,
+    ) -> Result<bool, Failure> {
+        let mut blocks = Blocks {
+            inner: DecodeReaderBytesBuilder::new()
                 .encoding(encoding)
                 .utf8_passthru(true)
                 .strip_bom(true)
                 .bom_override(true)
-                .build(start.chain(file));
-            let mut blocks = Blocks::new(decoder, self.matcher.cancel);
-            let result = self
-                .searcher
-                .search_reader(self.matcher, &mut blocks, &mut sink);
-            has_zero = blocks.has_zero && encoding.is_none();
-            match result {
-                // The operating system's errors have a number.
-                Err(Failure::Read(e)) if e.raw_os_error().is_none() => {
-                    if !has_zero {
-                        sink.hits.unsearched = Some(too_long(blocks.lines + 1, self.wanted));
-                    }
-                    Ok(())
-                }
-                result => result,
-            }
+                .build(file),
+            cancel: self.matcher.cancel,
+            lines: 0,
+            has_zero: false,
+            binary_bytes: 0,
         };
-        result?;
-        let mut hits = sink.hits;
-        if hits.count == 0 && hits.unsearched.is_none() {
-            return Ok((None, false));
+        let searcher = &mut self.searcher;
+        let result = searcher.search_reader(self.matcher, &mut blocks, &mut *sink);
+        let is_binary = blocks.has_zero && encoding.is_none();
+        match result {
+            // The operating system's errors have a number.
+            Err(Failure::Read(e)) if e.raw_os_error().is_none() => {
+                if !is_binary {
+                    sink.hits.unsearched = Some(too_long(blocks.lines + 1, self.request));
+                }
+            }
+            result => result?,
         }
-        if has_zero {
-            hits = Hits {
-                is_binary: true,
-                count: hits.count,
-                ..Hits::default()
-            };
-        }
-        Ok((Some(hits), sink.has_odd_line && !has_zero))
+        Ok(is_binary)
     }
 }
 
-fn too_long(line: u64, wanted: Wanted) -> String {
-    let context = if wanted.before > 0 {
+fn too_long(line: u64, request: SearchRequest) -> String {
+    let context = if request.before > 0 {
         " with the context before it"
     } else {
         ""
@@ -307,18 +294,6 @@ struct Blocks<'a, R> {
     binary_bytes: usize,
 }
 
-impl<'a, R> Blocks<'a, R> {
-    fn new(inner: R, cancel: &'a Cancellation) -> Self {
-        Self {
-            inner,
-            cancel,
-            lines: 0,
-            has_zero: false,
-            binary_bytes: 0,
-        }
-    }
-}
-
 impl<R: Read> Read for Blocks<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.binary_bytes >= BINARY_BYTES || self.cancel.check().is_err() {
@@ -336,44 +311,16 @@ impl<R: Read> Read for Blocks<'_, R> {
 /// Keeps the lines of one file that are to be shown.
 struct HitSink<'a> {
     matcher: LineMatcher<'a>,
-    wanted: Wanted,
+    request: SearchRequest,
     hits: Hits,
     /// Memory for the lines that are kept, in bytes.
     kept: usize,
-    /// The beginning of the file.
-    start: &'a [u8],
-    /// The encoding of lines that are not UTF-8, once it is needed.
-    encoding: OnceCell<Option<&'static encoding_rs::Encoding>>,
-    /// A matching line is not UTF-8.
-    has_odd_line: bool,
 }
 
-impl<'a> HitSink<'a> {
-    fn new(matcher: LineMatcher<'a>, wanted: Wanted, start: &'a [u8]) -> Self {
-        Self {
-            matcher,
-            wanted,
-            hits: Hits::default(),
-            kept: 0,
-            start,
-            encoding: OnceCell::new(),
-            has_odd_line: false,
-        }
-    }
-
-    fn decode<'l>(&self, line: &'l [u8]) -> Cow<'l, str> {
-        match str::from_utf8(line) {
-            Ok(text) => text.into(),
-            Err(_) => match self.encoding.get_or_init(|| legacy_encoding(self.start)) {
-                Some(encoding) => encoding.decode_without_bom_handling(line).0,
-                None => String::from_utf8_lossy(line),
-            },
-        }
-    }
-
+impl HitSink<'_> {
     fn push_match(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
-        let text = self.decode(line);
-        let is_placed = self.wanted.columns || line.len() > LINE_CHARS;
+        let text = String::from_utf8_lossy(line);
+        let is_placed = self.request.columns || line.len() > LINE_CHARS;
         let found = if is_placed {
             let found = self.matcher.find(text.as_bytes());
             found.map_err(Failure::Backtracking)?
@@ -383,7 +330,7 @@ impl<'a> HitSink<'a> {
         let found = found.unwrap_or(Match::zero(0));
         let column = |at: usize| {
             let before = text.get(..at).unwrap_or_default();
-            self.wanted
+            self.request
                 .columns
                 .then(|| before.chars().count() as u64 + 1)
         };
@@ -392,12 +339,11 @@ impl<'a> HitSink<'a> {
         Ok(())
     }
 
-    fn push_context(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
-        let is_excepted = self.matcher.is_excepted(line);
-        if !is_excepted.map_err(Failure::Backtracking)? && self.kept < self.wanted.bytes {
-            self.push(number, [None, None], false, &cut(&self.decode(line), 0));
+    fn push_context(&mut self, number: u64, line: &[u8]) {
+        if self.kept < self.request.bytes {
+            let text = String::from_utf8_lossy(line);
+            self.push(number, [None, None], false, &cut(&text, 0));
         }
-        Ok(())
     }
 
     fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
@@ -421,23 +367,22 @@ impl Sink for HitSink<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Failure> {
         let line = without_line_feed(found.bytes());
         let number = found.line_number().unwrap_or_default();
-        if self.hits.count == self.wanted.most {
+        if self.hits.count == self.request.most {
             // A line that would match, as context after the last match.
-            self.push_context(number, line)?;
+            self.push_context(number, line);
             return Ok(true);
         }
         self.hits.count += 1;
-        self.has_odd_line |= str::from_utf8(line).is_err();
-        if self.wanted.lines {
+        if self.request.lines {
             self.push_match(number, line)?;
         }
-        self.hits.is_cut = self.hits.count >= self.wanted.most || self.kept >= self.wanted.bytes;
-        Ok(self.kept < self.wanted.bytes)
+        self.hits.is_cut = self.hits.count >= self.request.most || self.kept >= self.request.bytes;
+        Ok(self.kept < self.request.bytes)
     }
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Failure> {
         let number = found.line_number().unwrap_or_default();
-        self.push_context(number, without_line_feed(found.bytes()))?;
+        self.push_context(number, without_line_feed(found.bytes()));
         Ok(true)
     }
 }
@@ -480,14 +425,14 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileSearcher, Hits, MAX_LINE_BYTES, Wanted};
-    use crate::builtin::query::{LineMatcher, Query};
+    use super::{FileSearcher, Hits, MAX_LINE_BYTES, SearchRequest};
+    use crate::builtin::query::Query;
     use gemini_tools_core::tool::Cancellation;
     use std::io::{Seek, Write};
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
-        let query = Query::new("pattern", pattern, true, false).expect("valid");
-        let wanted = Wanted {
+        let query = Query::new(pattern, true, false).expect("valid");
+        let request = SearchRequest {
             before: context,
             after: context,
             most: 20_000,
@@ -498,12 +443,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");
         file.rewind().expect("rewound");
-        let matcher = LineMatcher {
-            query: &query,
-            except: None,
-            cancel: &Cancellation::default(),
-        };
-        FileSearcher::new(matcher, wanted)
+        FileSearcher::new(&query, &Cancellation::default(), request)
             .search(&mut file)
             .expect("searched")
     }

@@ -1,14 +1,14 @@
 //! `search_file_content`: lines of files by a regular expression.
 
-use super::glob::{NEVER, node_modules, require_directory};
-use super::query::{LineMatcher, Query};
-use super::search::{Failure, FileSearcher, Hits, ShownLine, Wanted};
+use super::glob::{node_modules, require_directory};
+use super::query::Query;
+use super::search::{Failure, FileSearcher, Hits, SearchRequest, ShownLine};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location,
-    ResultPlaces, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, ExtraArgument, Usage,
+    Args, Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, FoundPlace, Kind, Limit,
+    Location, ResultPlaces, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
@@ -56,13 +56,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
         undeclared: &[
-            ExtraArgument::new(
-                "exclude_pattern",
-                "string",
-                "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
-            ),
             ExtraArgument::new("names_only", "boolean", "Only names the files that match."),
-            ExtraArgument::new("count", "boolean", "Only counts the matches of each file."),
             ExtraArgument::new(
                 "case_sensitive",
                 "boolean",
@@ -161,11 +155,7 @@ pub(super) struct Params {
     /// Glob patterns of the files to search, separated by commas. Default: all files.
     include: Option<String>,
     #[cfg_attr(test, schemars(skip))]
-    exclude_pattern: Option<String>,
-    #[cfg_attr(test, schemars(skip))]
     names_only: Option<bool>,
-    #[cfg_attr(test, schemars(skip))]
-    count: Option<bool>,
     #[cfg_attr(test, schemars(skip))]
     case_sensitive: Option<bool>,
     #[cfg_attr(test, schemars(skip))]
@@ -184,33 +174,6 @@ pub(super) struct Params {
     total_max_matches: Option<f64>,
 }
 
-/// The form of the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Lines,
-    Names,
-    Counts,
-}
-
-/// Patterns of files and directories to leave out, from behind an exclamation mark.
-#[derive(Default)]
-struct Excluded {
-    any: PatternSet,
-    /// Patterns that end in a slash.
-    directories: PatternSet,
-}
-
-impl Excluded {
-    fn file(&self, path: &[u8], name_at: usize) -> bool {
-        self.any.matches(path, name_at)
-    }
-
-    fn directory(&self, path: &[u8]) -> bool {
-        let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-        self.any.matches(path, name_at) || self.directories.matches(path, name_at)
-    }
-}
-
 struct Call {
     workspace: Arc<Workspace>,
     places: Vec<WorkspacePath>,
@@ -218,13 +181,14 @@ struct Call {
     single: bool,
     pattern: String,
     query: Query,
-    /// Lines that this matches are left out.
-    except: Option<Query>,
     include: PatternSet,
-    exclude: Excluded,
+    /// Files and directories to leave out: patterns from behind an exclamation mark.
+    exclude: PatternSet,
     filter: Option<String>,
-    form: Form,
-    wanted: Wanted,
+    /// Only files are named.
+    names_only: bool,
+    request: SearchRequest,
+    /// The most matching lines of the answer.
     most: u64,
     respect: Respect,
     node_modules: NodeModules,
@@ -241,29 +205,21 @@ fn build(
     }
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
-    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
+    let query = Query::new(&params.pattern, ignore_case, fixed)?;
     let (places, single) = places(workspace, params.path.as_deref())?;
-    let except = match params.exclude_pattern.as_deref() {
-        None | Some("") => None,
-        Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
-    };
-    let (mut include, exclude) = patterns(params.include.as_deref())?;
+    let list = split_list(params.include.as_deref().unwrap_or_default());
+    let (mut include, exclude) = patterns(&list)?;
     if single {
         include = PatternSet::default();
     }
-    let form = match (params.names_only, params.count) {
-        (Some(true), _) => Form::Names,
-        (_, Some(true)) => Form::Counts,
-        _ => Form::Lines,
-    };
     let most = number("total_max_matches", params.total_max_matches, 1)?.unwrap_or(MAX_MATCHES);
-    let wanted = wanted(&params, form, most)?;
+    let names_only = params.names_only.unwrap_or(false);
+    let request = request(&params, names_only, most)?;
     let respect = Respect {
         git: !params.no_ignore.unwrap_or(false),
         gemini: true,
     };
-    let included = split_list(params.include.as_deref().unwrap_or_default());
-    let included = included.into_iter().filter(|part| !part.starts_with('!'));
+    let included = list.into_iter().filter(|part| !part.starts_with('!'));
     let node_modules = node_modules(included, params.path.as_deref(), respect);
     Ok(Box::new(Call {
         workspace: Arc::clone(workspace),
@@ -271,12 +227,11 @@ fn build(
         single,
         pattern: params.pattern,
         query,
-        except,
         include,
         exclude,
         filter: params.include,
-        form,
-        wanted,
+        names_only,
+        request,
         most,
         respect,
         node_modules,
@@ -300,46 +255,34 @@ fn places(
     Ok((vec![place], is_file))
 }
 
-/// Returns the matches of a file that are wanted, where the answer has at most `most`.
-fn wanted(params: &Params, form: Form, most: u64) -> Result<Wanted, ToolError> {
+/// Returns what is asked of each file, where the answer has at most `most` matching lines.
+fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest, ToolError> {
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
     let context = context_lines("context", params.context)?.unwrap_or(0);
     // One more than is shown, so that it is known whether more exist.
-    let cap = if form == Form::Lines {
-        most.saturating_add(1)
-    } else {
-        u64::MAX
-    };
-    Ok(Wanted {
+    let most = per_file.unwrap_or(u64::MAX).min(most.saturating_add(1));
+    Ok(SearchRequest {
         before: context_lines("before", params.before)?.unwrap_or(context),
         after: context_lines("after", params.after)?.unwrap_or(context),
-        most: match (form, per_file) {
-            (Form::Names, _) => 1,
-            (_, Some(n)) => n.min(cap),
-            (_, None) => cap,
-        },
+        most: if names_only { 1 } else { most },
         bytes: MAX_BYTES,
-        lines: form == Form::Lines,
+        lines: !names_only,
         columns: false,
     })
 }
 
 /// Parses a list of patterns, and those that begin with an exclamation mark apart.
-fn patterns(list: Option<&str>) -> Result<(PatternSet, Excluded), ToolError> {
-    let (mut positive, mut negative) = (PatternSet::default(), Excluded::default());
-    for pattern in split_list(list.unwrap_or_default()) {
-        let (set, pattern) = match pattern.strip_prefix('!') {
-            Some(rest) => match rest.strip_suffix('/') {
-                Some(directory) => (&mut negative.directories, directory),
-                None => (&mut negative.any, rest),
-            },
-            None => (&mut positive, pattern),
-        };
-        set.extend(PatternSet::for_names_or_paths(pattern, false)?);
-    }
-    Ok((positive, negative))
+fn patterns(list: &[&str]) -> Result<(PatternSet, PatternSet), ToolError> {
+    let include = list.iter().filter(|pattern| !pattern.starts_with('!'));
+    let exclude = list.iter().filter_map(|pattern| pattern.strip_prefix('!'));
+    let exclude = exclude.map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
+    Ok((
+        PatternSet::for_names_or_paths(include, false)?,
+        PatternSet::for_names_or_paths(exclude, false)?,
+    ))
 }
 
+/// Checks a number that must have a least value.
 fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),
@@ -350,6 +293,7 @@ fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, Too
     }
 }
 
+/// Checks a number of lines beside a match.
 fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
     match number(name, value, 0)? {
         Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
@@ -379,15 +323,17 @@ impl FileMatches {
 }
 
 /// The results of all workers.
+#[derive(Default)]
 struct Results {
-    form: Form,
+    names_only: bool,
+    /// The most matches that are shown.
     most: u64,
     files: Vec<FileMatches>,
     matches: u64,
     bytes: usize,
     /// Files after this one can't be among those that are shown.
     cutoff: Option<Box<[u8]>>,
-    cut: bool,
+    is_cut: bool,
     /// Binary files with matches, which are not shown, and how many there are.
     binary: Vec<Vec<u8>>,
     binaries: usize,
@@ -398,22 +344,7 @@ struct Results {
 }
 
 impl Results {
-    fn new(form: Form, most: u64) -> Self {
-        Self {
-            form,
-            most,
-            files: Vec::new(),
-            matches: 0,
-            bytes: 0,
-            cutoff: None,
-            cut: false,
-            binary: Vec::new(),
-            binaries: 0,
-            unreadable: 0,
-            unreadable_examples: BTreeMap::new(),
-        }
-    }
-
+    /// Counts a file that could not be read, or not to its end.
     fn leave_out(&mut self, name: Vec<u8>, reason: String) {
         self.unreadable += 1;
         self.unreadable_examples.insert(name, reason);
@@ -422,6 +353,7 @@ impl Results {
         }
     }
 
+    /// Adds the matches of a file.
     fn add(&mut self, name: Vec<u8>, hits: Hits) {
         if hits.is_binary {
             self.binaries += 1;
@@ -433,7 +365,7 @@ impl Results {
         let file = FileMatches {
             name: name.into(),
             count: hits.count,
-            hits: (self.form == Form::Lines).then(|| Box::new(hits)),
+            hits: (!self.names_only).then(|| Box::new(hits)),
         };
         self.matches += file.count;
         self.bytes += file.size();
@@ -466,9 +398,10 @@ impl Results {
 
     /// Returns the limits of what is shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
-        match self.form {
-            Form::Lines => (self.most, MAX_BYTES),
-            Form::Names | Form::Counts => (u64::MAX, MAX_NAMES_BYTES),
+        if self.names_only {
+            (u64::MAX, MAX_NAMES_BYTES)
+        } else {
+            (self.most, MAX_BYTES)
         }
     }
 
@@ -490,7 +423,7 @@ impl Results {
             bytes += file.size();
             kept += 1;
         }
-        self.cut |= kept < self.files.len();
+        self.is_cut |= kept < self.files.len();
         self.files.truncate(kept);
         self.cutoff = self.files.last().map(|file| file.name.clone());
         (self.matches, self.bytes) = (matches, bytes);
@@ -531,7 +464,7 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: FileSearcher::new(call.matcher(cancel), call.wanted),
+            searcher: FileSearcher::new(&call.query, cancel, call.request),
             kept,
             has_searched: false,
             failed: None,
@@ -574,7 +507,7 @@ impl Visitor for Finder<'_> {
     fn wants(&self, path: &[u8], name_at: usize) -> bool {
         let call = self.call;
         (call.include.is_empty() || call.include.matches(path, name_at))
-            && !call.exclude.file(path, name_at)
+            && !call.exclude.matches(path, name_at)
     }
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
@@ -630,35 +563,29 @@ impl ToolInvocation for Call {
     }
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.wanted.columns = cx.places != ResultPlaces::Unwanted;
-        let kept = Mutex::new(Results::new(self.form, self.most));
+        self.request.columns = cx.places != ResultPlaces::Unwanted;
+        let kept = Mutex::new(Results {
+            names_only: self.names_only,
+            most: self.most,
+            ..Results::default()
+        });
         let mut finders = Vec::new();
         let mut reports = Vec::new();
         if self.single {
-            let place = &self.places[0];
-            let open = self.workspace.open_file(place)?;
-            self.workspace.check_gemini_ignore(place)?;
-            let mut finder = Finder::new(&self, place, &kept, &cx.cancel);
-            let name = self
-                .workspace
-                .display(place.path())
-                .as_os_str()
-                .as_bytes()
-                .to_vec();
-            finder.search(Ok(open.file), |_| name);
-            finders.push(finder);
+            finders.push(self.search_file(&self.places[0], &kept, cx)?);
         } else {
             let includes =
                 |path: &[u8]| self.include.is_empty() || self.include.can_match_below(path);
-            let enter = |path: &[u8]| !self.exclude.directory(path) && includes(path);
+            let enter = |path: &[u8]| {
+                let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+                !self.exclude.matches(path, name_at) && includes(path)
+            };
             for place in &self.places {
                 let options = WalkOptions {
                     respect: self.respect,
-                    never: NEVER,
                     node_modules: self.node_modules,
                     visit_ignored: false,
-                    enter: Some(&enter),
-                    recursive: true,
+                    enter: &enter,
                 };
                 let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
                     Finder::new(&self, place, &kept, &cx.cancel)
@@ -682,38 +609,41 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn matcher<'a>(&'a self, cancel: &'a Cancellation) -> LineMatcher<'a> {
-        LineMatcher {
-            query: &self.query,
-            except: self.except.as_ref(),
-            cancel,
-        }
+    /// Searches the one file that `path` names.
+    fn search_file<'a>(
+        &'a self,
+        place: &WorkspacePath,
+        kept: &'a Mutex<Results>,
+        cx: &'a Context,
+    ) -> Result<Finder<'a>, ToolError> {
+        let open = self.workspace.open_file(place)?;
+        self.workspace.check_gemini_ignore(place)?;
+        let mut finder = Finder::new(self, place, kept, &cx.cancel);
+        let name = self.workspace.display(place.path()).as_os_str();
+        finder.search(Ok(open.file), |_| name.as_bytes().to_vec());
+        Ok(finder)
     }
 
+    /// Returns the answer with the results of all workers.
     fn answer(&self, mut kept: Results, reports: &[WalkReport], cx: &Context) -> ToolResult {
         kept.sort();
         kept.binary.sort_unstable();
         let shown = self.show(&mut kept, cx);
-        let is_cut = kept.cut || shown.is_cut;
+        let is_cut = kept.is_cut || shown.is_cut;
         let mut text = self.headline(shown.matches, is_cut, cx);
-        if shown.files > 0 && self.form == Form::Lines {
+        if shown.files > 0 && !self.names_only {
             text.push_str("---\n");
         }
         text.append(shown.text);
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
-        for query in [Some(&self.query), self.except.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            if let Some(reading) = &query.note {
-                note(format!("In the {} {reading}.", query.name));
-            }
+        if let Some(reading) = &self.query.note {
+            note(format!("In the pattern {reading}."));
         }
         if is_cut {
             note("Narrow the search to see other matches.".to_owned());
         }
-        if shown.is_cut_in_file && self.wanted.most <= self.most {
-            let most = self.wanted.most;
+        if shown.is_cut_in_file && self.request.most <= self.most {
+            let most = self.request.most;
             note(format!("Matches shown of each file: at most {most}."));
         }
         if let Some(modules) = super::node_modules_note(reports) {
@@ -738,62 +668,55 @@ impl Call {
         if unread > 0 {
             result = result.with_data("unreadable", unread);
         }
-        result.locations = self.wanted.columns.then_some(shown.locations);
+        result.locations = self.request.columns.then_some(shown.locations);
         result
     }
 
     /// Returns what is shown of the files, within the limits.
-    fn show(&self, kept: &mut Results, cx: &Context) -> Shown {
+    fn show(&self, kept: &mut Results, cx: &Context) -> ShownMatches {
         let (most, room) = kept.room();
         // Where the places of matches can't be told, nothing is marked.
         let find_all = |line: &str| self.query.find_all(line.as_bytes()).unwrap_or_default();
-        let mut shown = Shown::new(cx);
+        let mut shown = ShownMatches {
+            text: NamedText::answering(cx),
+            matches: 0,
+            files: 0,
+            locations: Vec::new(),
+            is_cut: false,
+            is_cut_in_file: false,
+        };
         for file in std::mem::take(&mut kept.files) {
             if shown.matches >= most || shown.text.text.len() > room {
                 shown.is_cut = true;
                 break;
             }
             shown.files += 1;
-            if self.wanted.columns {
+            if self.request.columns {
                 let left = usize::try_from(most - shown.matches).unwrap_or(usize::MAX);
                 push_locations(&mut shown.locations, &file, left);
-                if self.form == Form::Counts
-                    && cx.places == ResultPlaces::Items
-                    && let Some(place) = shown.locations.last_mut()
-                {
-                    place.text = Some(file.count.to_string().into());
-                }
             }
-            match (self.form, file.hits) {
-                (Form::Lines, Some(hits)) => {
-                    let left = most - shown.matches;
-                    shown.matches += push_file(&mut shown.text, &file.name, &hits, left, &find_all);
-                    shown.is_cut |= hits.count > left;
-                    shown.is_cut |= hits.is_cut && hits.count < self.wanted.most;
-                    shown.is_cut_in_file |= hits.is_cut;
-                }
-                (Form::Counts, _) => {
-                    shown.matches += file.count;
-                    shown.text.push_name(&file.name);
-                    shown.text.push_str(&format!(": {}\n", file.count));
-                }
-                _ => {
-                    shown.matches += 1;
-                    shown.text.push_name(&file.name);
-                    shown.text.push_str("\n");
-                }
+            if let Some(hits) = file.hits {
+                let left = most - shown.matches;
+                shown.matches += push_file(&mut shown.text, &file.name, &hits, left, &find_all);
+                shown.is_cut |= hits.count > left;
+                shown.is_cut |= hits.is_cut && hits.count < self.request.most;
+                shown.is_cut_in_file |= hits.is_cut;
+            } else {
+                shown.matches += 1;
+                shown.text.push_name(&file.name);
+                shown.text.push_str("\n");
             }
         }
         shown
     }
 
     /// Returns the first line of the answer.
-    fn headline(&self, matches: u64, cut: bool, cx: &Context) -> NamedText {
+    fn headline(&self, matches: u64, is_cut: bool, cx: &Context) -> NamedText {
         let pattern = &self.pattern;
-        let noun = match (matches, self.form) {
-            (0, _) => "No matches found".to_owned(),
-            (_, Form::Names) => format!("Found {matches} file(s) with matches"),
-            (1, _) => "Found 1 match".to_owned(),
+        let noun = match matches {
+            0 => "No matches found".to_owned(),
+            _ if self.names_only => format!("Found {matches} file(s) with matches"),
+            1 => "Found 1 match".to_owned(),
             _ => format!("Found {matches} matches"),
         };
         let mut line = NamedText::answering(cx);
@@ -814,7 +737,7 @@ impl Call {
         if let Some(filter) = &self.filter {
             line.push_str(&format!(" (filter: \"{filter}\")"));
         }
-        if cut && matches > 0 && self.form != Form::Names {
+        if is_cut && matches > 0 && !self.names_only {
             // Gemini CLI's words, which have no singular.
             line.push_str(&format!(" (results limited to {matches} matches)"));
         }
@@ -824,7 +747,7 @@ impl Call {
 }
 
 /// The part of the results that fits the answer.
-struct Shown {
+struct ShownMatches {
     text: NamedText,
     matches: u64,
     files: usize,
@@ -833,19 +756,6 @@ struct Shown {
     is_cut: bool,
     /// Matches of one file are left out.
     is_cut_in_file: bool,
-}
-
-impl Shown {
-    fn new(cx: &Context) -> Self {
-        Self {
-            text: NamedText::answering(cx),
-            matches: 0,
-            files: 0,
-            locations: Vec::new(),
-            is_cut: false,
-            is_cut_in_file: false,
-        }
-    }
 }
 
 /// Appends the places of a file's matches, up to `room`; the file alone where its lines were not

@@ -6,8 +6,9 @@ use gemini_tools_core::tool::{
     ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::SHOWN_BYTES;
+use gemini_tools_workspace::line_endings::with_end;
 use gemini_tools_workspace::text::{
-    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, to_crlf, uniform_line_ending,
+    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, uniform_line_ending,
 };
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
@@ -132,7 +133,7 @@ impl Call {
         let mut content = self.content.as_str();
         let crlf;
         if uniform_line_ending(&old_text) == Some(LineEnding::Crlf) && !content.contains('\r') {
-            crlf = to_crlf(content);
+            crlf = with_end(content, LineEnding::Crlf);
             content = &crlf;
         }
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
@@ -208,7 +209,7 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         let others = super::other_names(&target);
         let not_kept = target
-            .kept(&self.workspace, &self.place, super::origin(&TOOL, cx))
+            .recorded(&self.workspace, &self.place, super::origin(&TOOL, cx))
             .commit(&self.place, |file| file.write_all(&plan.bytes))?;
         let done = if is_new {
             "created and wrote to new file"

@@ -219,13 +219,6 @@ mod tests {
             "\n\na\nx\n\n",
             "a\nx",
         );
-        gives(
-            MatchTier::LookAlikes,
-            "a \nb\r\nc\nd",
-            "a\nb\nc",
-            "a\nb\nx\nC",
-            "a \nb\r\nx\nC\nd",
-        );
         gives(MatchTier::LookAlikes, "a \nb\nc\n", "a\nb\n", "", "c\n");
         gives(
             MatchTier::LookAlikes,
@@ -277,17 +270,6 @@ mod tests {
             "    if (a) {\n        x();\n    }\n}\nc();",
             "        if (a) {\n            x();\n        }\n    }\n    d();\n    c();",
             "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    d();\n    c();\n}\n",
-        );
-    }
-
-    #[test]
-    fn lines_that_stay_keep_their_ends_where_those_differ() {
-        gives(
-            MatchTier::LookAlikes,
-            "    if (x) {\n        y();\r\n        z();\n    }\n",
-            "if (x) {\n    y();\n    z();\n}",
-            "if (x) {\n    y();\n    w();\n}",
-            "    if (x) {\n        y();\r\n        w();\n    }\n",
         );
     }
 

@@ -1,7 +1,7 @@
 //! The Landlock ruleset of a sandboxed command.
 
 use super::{SandboxError, unavailable};
-use gemini_tools_workspace::links::{Resolved, resolve};
+use gemini_tools_workspace::links::{ResolvedPath, resolve};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
@@ -125,7 +125,7 @@ fn open_device(path: &Path) -> Option<OwnedFd> {
 /// next command to have more rights.
 fn check_links<'a>(
     path: &Path,
-    resolved: &Resolved,
+    resolved: &ResolvedPath,
     writable: impl Iterator<Item = &'a Path>,
 ) -> Result<(), SandboxError> {
     for dir in writable {

@@ -1,14 +1,12 @@
 //! Looking for a text in the bytes of a file, as the file is encoded.
 
 use super::super::OpenFile;
-use super::super::line_endings::with_end;
 use super::super::lines::read_at;
-use super::super::text::{Encoding, LineEnding};
+use super::super::text::Encoding;
 use super::{MAX_PLACES, Match};
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use memchr::memmem::Finder;
-use std::ops::Range;
 use std::path::Path;
 
 /// Pieces in which a file is scanned; more only where the text itself is longer.
@@ -17,87 +15,41 @@ const PIECE_BYTES: usize = 1024 * 1024;
 /// Maximum bytes of a character in an older encoding: those of GB18030.
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
-/// The text to look for, encoded.
+/// A text to look for, encoded as the file is.
 pub(super) struct Needle {
-    /// Whole text, as it is.
-    whole: Finder<'static>,
-    /// Whole text, with line feeds as line ends. Its lines are not taken apart: a text may be a
-    /// million of them.
-    plain: Vec<u8>,
-    line_feeds: usize,
-    /// The longest line, by which candidates are looked for, or the last line feed where all lines
-    /// are empty, and its place in `plain`.
-    anchor: (Range<usize>, Finder<'static>),
+    finder: Finder<'static>,
     newline: Vec<u8>,
     carriage_return: Vec<u8>,
     encoding: Encoding,
-    longest: usize,
-}
-
-/// A way to compare line ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// Byte by byte. Time is linear.
-    Exact,
-    /// A line end stands for any kind.
-    Loose,
 }
 
 impl Needle {
-    pub(super) fn new(old: &str, encoding: Encoding) -> Result<Self, char> {
+    /// Encodes a text.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first character that the encoding can't hold.
+    pub(super) fn new(text: &str, encoding: Encoding) -> Result<Self, char> {
         let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
-        let plain = encode(&with_end(old, LineEnding::Lf))?;
-        let (newline, carriage_return) = (encode("\n")?, encode("\r")?);
-        let whole = encode(old)?;
-        let mut needle = Self {
-            whole: Finder::new(&whole).into_owned(),
-            line_feeds: 0,
-            anchor: (0..0, Finder::new(&newline).into_owned()),
-            newline,
-            carriage_return,
+        Ok(Self {
+            finder: Finder::new(&encode(text)?).into_owned(),
+            newline: encode("\n")?,
+            carriage_return: encode("\r")?,
             encoding,
-            longest: 0,
-            plain,
-        };
-        let (mut anchor, mut start, mut ends) = (0..0, 0, 0);
-        loop {
-            let end = needle.newline_in(&needle.plain, start, needle.plain.len(), false);
-            let line = start..end.unwrap_or(needle.plain.len());
-            if line.len() > anchor.len() {
-                anchor = line;
-            }
-            let Some(end) = end else { break };
-            start = end + needle.newline.len();
-            ends += 1;
-        }
-        if anchor.is_empty() {
-            anchor = start - needle.newline.len().min(start)..start;
-        }
-        needle.line_feeds = ends;
-        needle.longest = needle.plain.len() + ends * needle.newline.len();
-        needle.longest = needle.longest.max(whole.len());
-        needle.anchor = (
-            anchor.clone(),
-            Finder::new(&needle.plain[anchor]).into_owned(),
-        );
-        Ok(needle)
+        })
     }
 
-    /// Returns true for a text of more than one line.
-    pub(super) fn has_lines(&self) -> bool {
-        self.line_feeds > 0
+    fn length(&self) -> usize {
+        self.finder.needle().len()
     }
 
-    /// Finds the first place from `from` on.
+    /// Finds the first place from `from` on that splits no line end.
     fn next(
         &self,
         text: &[u8],
         mut from: usize,
-        reading: Reading,
         cancel: &Cancellation,
-    ) -> Result<Option<(usize, usize)>, ToolError> {
-        // A place may begin before a candidate that was none.
-        let floor = from;
+    ) -> Result<Option<usize>, ToolError> {
         let mut tries = 0_u32;
         loop {
             tries += 1;
@@ -105,112 +57,20 @@ impl Needle {
                 cancel.check()?;
             }
             let rest = text.get(from..).unwrap_or_default();
-            match reading {
-                Reading::Exact => {
-                    let Some(i) = self.whole.find(rest) else {
-                        return Ok(None);
-                    };
-                    let (start, end) = (from + i, from + i + self.whole.needle().len());
-                    if !self.is_within_end(text, start) && !self.is_within_end(text, end) {
-                        return Ok(Some((start, end)));
-                    }
-                    from = start + 1;
-                }
-                Reading::Loose => {
-                    let Some(i) = self.anchor.1.find(rest) else {
-                        return Ok(None);
-                    };
-                    if let Some((start, end)) = self.around(text, from + i)
-                        && start >= floor
-                    {
-                        return Ok(Some((start, end)));
-                    }
-                    from += i + 1;
-                }
+            let Some(start) = self.finder.find(rest).map(|i| from + i) else {
+                return Ok(None);
+            };
+            let end = start + self.length();
+            if !self.is_within_end(text, start) && !self.is_within_end(text, end) {
+                return Ok(Some(start));
             }
+            from = start + 1;
         }
     }
 
     /// Returns true if a position is between the halves of a line end.
     fn is_within_end(&self, text: &[u8], at: usize) -> bool {
         text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
-    }
-
-    /// Compares the text around a candidate for the anchor. Returns its bounds if it is a place.
-    fn around(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
-        let (anchor, _) = &self.anchor;
-        let (unit, length) = (self.newline.len(), self.plain.len());
-        if at < anchor.start || text.len() - at < length - anchor.start {
-            return None;
-        }
-        let mut end = at + anchor.len();
-        let mut own = anchor.end;
-        while own < length {
-            if self.plain[own..].starts_with(&self.newline) {
-                end += self.end_at(text.get(end..)?)?;
-                own += unit;
-            }
-            let line = own..self
-                .newline_in(&self.plain, own, length, false)
-                .unwrap_or(length);
-            if !text.get(end..)?.starts_with(&self.plain[line.clone()]) {
-                return None;
-            }
-            end += line.len();
-            own = line.end;
-        }
-        let mut start = at;
-        let mut own = anchor.start;
-        // An anchor that is a line feed may be the second half of a line end.
-        if self.is_within_end(text, start) {
-            start -= unit;
-        }
-        while own > 0 {
-            if self.plain[..own].ends_with(&self.newline) {
-                start -= self.end_before(&text[..start])?;
-                own -= unit;
-            }
-            let line = self.newline_in(&self.plain, 0, own, true);
-            let line = line.map_or(0, |at| at + unit)..own;
-            if !text[..start].ends_with(&self.plain[line.clone()]) {
-                return None;
-            }
-            start -= line.len();
-            own = line.start;
-        }
-        let is_split = self.is_within_end(text, start) || self.is_within_end(text, end);
-        (!is_split).then_some((start, end))
-    }
-
-    /// Returns the length of the line end that a text begins with.
-    fn end_at(&self, text: &[u8]) -> Option<usize> {
-        let unit = self.newline.len();
-        if text.starts_with(&self.newline) {
-            return Some(unit);
-        }
-        let rest = text.strip_prefix(&self.carriage_return[..])?;
-        Some(
-            unit + if rest.starts_with(&self.newline) {
-                unit
-            } else {
-                0
-            },
-        )
-    }
-
-    /// Returns the length of the line end that a text ends with.
-    fn end_before(&self, text: &[u8]) -> Option<usize> {
-        let unit = self.newline.len();
-        let Some(rest) = text.strip_suffix(&self.newline[..]) else {
-            return text.ends_with(&self.carriage_return).then_some(unit);
-        };
-        Some(
-            unit + if rest.ends_with(&self.carriage_return) {
-                unit
-            } else {
-                0
-            },
-        )
     }
 
     /// Returns true if a character begins at `at`. One begins at `known`, which is moved on. Only
@@ -261,33 +121,11 @@ impl Needle {
                 .count() as u64
         }
     }
-
-    /// Returns the first or last line feed between two places.
-    fn newline_in(&self, text: &[u8], from: usize, to: usize, last: bool) -> Option<usize> {
-        let unit = self.newline.len();
-        if unit == 1 {
-            let piece = text.get(from..to)?;
-            let found = if last {
-                memchr::memrchr(b'\n', piece)
-            } else {
-                memchr::memchr(b'\n', piece)
-            };
-            return found.map(|i| from + i);
-        }
-        let is_newline = |at: &usize| text.get(*at..at + unit) == Some(self.newline.as_slice());
-        let mut places = (from - from % unit..to).step_by(unit);
-        if last {
-            places.rfind(is_newline)
-        } else {
-            places.find(is_newline)
-        }
-    }
 }
 
 /// A file that is searched in pieces that overlap.
 struct Search<'a> {
     needle: &'a Needle,
-    reading: Reading,
     path: &'a Path,
     cancel: &'a Cancellation,
     buffer: Vec<u8>,
@@ -310,7 +148,6 @@ pub(super) fn find_all(
     open: &OpenFile,
     path: &Path,
     needle: &Needle,
-    reading: Reading,
     cancel: &Cancellation,
 ) -> Result<Vec<Match>, ToolError> {
     let size = usize::try_from(open.size())
@@ -320,12 +157,11 @@ pub(super) fn find_all(
     // an encoding whose characters can't be told apart from the middle there are no pieces.
     let piece = match needle.encoding {
         Encoding::Legacy(encoding) if !encoding.is_single_byte() => size,
-        _ => PIECE_BYTES.max(needle.longest * 4 + 16),
+        _ => PIECE_BYTES.max(needle.length() * 4 + 16),
     };
     let capacity = piece.min(size.max(16)).next_multiple_of(8);
     let mut search = Search {
         needle,
-        reading,
         path,
         cancel,
         buffer: vec![0_u8; capacity],
@@ -346,7 +182,7 @@ pub(super) fn find_all(
             return Ok(search.matches);
         }
         // A place near the end may go on in the next piece.
-        let settled = capacity - needle.longest - 4 * needle.newline.len();
+        let settled = capacity - needle.length() - 4 * needle.newline.len();
         let counted = search.find_before(settled)?;
         search.move_on(settled, counted);
     }
@@ -365,7 +201,8 @@ impl Search<'_> {
             .min(self.filled);
         let (mut counted, mut boundary) = (0, 0);
         let mut tries = 0_u32;
-        while let Some((start, stop)) = self.needle.next(text, from, self.reading, self.cancel)? {
+        while let Some(start) = self.needle.next(text, from, self.cancel)? {
+            let stop = start + self.needle.length();
             tries += 1;
             if tries.is_multiple_of(256) {
                 self.cancel.check()?;
@@ -386,6 +223,7 @@ impl Search<'_> {
                 start: self.base + start as u64,
                 end: self.base + stop as u64,
                 line: self.line,
+                text: 0,
             });
             from = stop;
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// written twice within one tick of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Numbers", into = "Numbers")]
-pub struct Stamp {
+pub struct ContentStamp {
     dev: u64,
     ino: u64,
     /// The size in bytes.
@@ -23,7 +23,7 @@ pub struct Stamp {
 /// The written form of a stamp: a short list.
 type Numbers = (u64, u64, u64, i64, i64);
 
-impl From<Numbers> for Stamp {
+impl From<Numbers> for ContentStamp {
     fn from((dev, ino, size, secs, nanos): Numbers) -> Self {
         Self {
             dev,
@@ -35,13 +35,13 @@ impl From<Numbers> for Stamp {
     }
 }
 
-impl From<Stamp> for Numbers {
-    fn from(stamp: Stamp) -> Self {
+impl From<ContentStamp> for Numbers {
+    fn from(stamp: ContentStamp) -> Self {
         (stamp.dev, stamp.ino, stamp.size, stamp.secs, stamp.nanos)
     }
 }
 
-impl From<&Stat> for Stamp {
+impl From<&Stat> for ContentStamp {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     fn from(stat: &Stat) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl From<&Stat> for Stamp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// The file that held the content.
-    pub stamp: Stamp,
+    pub stamp: ContentStamp,
     /// Twelve bits of its mode.
     pub mode: u32,
     /// The SHA-256 of a small content in hexadecimal digits.
@@ -80,7 +80,7 @@ pub enum OldContent {
 
 /// A change of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The entry's id, unique in the journal.
     pub id: String,
     /// The time, in milliseconds since 1970.
@@ -120,7 +120,7 @@ pub struct Entry {
     pub(crate) hour: u64,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Begins an entry for a path, with all else empty.
     pub(crate) fn new(id: String, at: u64, path: &Path) -> Self {
         let is_text = path.to_str().is_some();

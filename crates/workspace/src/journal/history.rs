@@ -1,6 +1,6 @@
 //! Reading the journal.
 
-use super::entry::Entry;
+use super::entry::JournalEntry;
 use super::place;
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct History {
     /// The entries, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// The index of each entry by its id.
     by_id: HashMap<String, usize>,
     /// The index of the undo that has taken an entry back, by the entry's index.
@@ -59,14 +59,14 @@ impl History {
             // A line that a full disk has cut is skipped.
             for line in log.split(|byte| *byte == b'\n') {
                 if let Ok(entry) = serde_json::from_slice(line) {
-                    entries.push(Entry { hour, ..entry });
+                    entries.push(JournalEntry { hour, ..entry });
                 }
             }
         }
         Ok(Self::from_entries(entries))
     }
 
-    fn from_entries(entries: Vec<Entry>) -> Self {
+    fn from_entries(entries: Vec<JournalEntry>) -> Self {
         let ids = entries.iter().enumerate();
         let by_id: HashMap<String, usize> = ids.map(|(i, entry)| (entry.id.clone(), i)).collect();
         let mut undone_by = HashMap::new();
@@ -86,12 +86,12 @@ impl History {
     }
 
     /// Returns the entry with an id.
-    pub fn entry(&self, id: &str) -> Option<&Entry> {
+    pub fn entry(&self, id: &str) -> Option<&JournalEntry> {
         self.by_id.get(id).map(|index| &self.entries[*index])
     }
 
     /// Returns the undo that has taken back the entry at an index, if that undo still stands.
-    pub fn undone_by(&self, index: usize) -> Option<&Entry> {
+    pub fn undone_by(&self, index: usize) -> Option<&JournalEntry> {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
@@ -115,7 +115,7 @@ impl History {
     }
 
     /// Returns true if an entry is of the undo that has this id.
-    pub fn is_part_of_undo(&self, entry: &Entry, id: &str) -> bool {
+    pub fn is_part_of_undo(&self, entry: &JournalEntry, id: &str) -> bool {
         entry.tool == super::UNDO && entry.call.as_deref() == Some(id)
     }
 }

@@ -1,11 +1,11 @@
 //! Writing the journal, at each write of a tool.
 
 use super::Journal;
-use super::entry::{Entry, FileState, OldContent, Stamp};
+use super::backup::{Backup, PendingChange};
+use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::place;
-use crate::keep::{Backup, Change, Keeper};
 use crate::lines::read_at;
-use crate::{OpenFile, show_path};
+use crate::{OpenFile, resolve::Entry, show_path};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -54,38 +54,52 @@ pub(crate) fn now() -> u64 {
     })
 }
 
-impl Keeper for Journal {
-    fn prepare(&self, change: &Change<'_>) -> Result<Backup, String> {
+impl PendingChange {
+    /// Prepares the backup of the change, which is dropped if the change is not made after all.
+    /// `old` is the file that is there, `new` the one that will be there.
+    ///
+    /// # Errors
+    ///
+    /// Returns why nothing can be kept, as the end of a sentence. The change is made all the same.
+    pub(crate) fn prepare(
+        &self,
+        target: &Entry,
+        old: Option<&OpenFile>,
+        new: Option<&File>,
+        must_copy: bool,
+    ) -> Result<Backup, String> {
+        let (change, journal) = (self, &*self.journal);
         let id = change.origin.id.clone().unwrap_or_else(new_id);
         let at = now();
-        let (dir, log) = self.open_hour(at / place::HOUR_MILLIS)?;
-        let caller = self.caller.get_or_init(self.find_caller);
-        let mut entry = Entry::new(id, at, change.path);
+        let (dir, log) = journal.open_hour(at / place::HOUR_MILLIS)?;
+        let caller = journal.caller.get_or_init(journal.find_caller);
+        let mut entry = JournalEntry::new(id, at, &change.real_path(target));
         entry.by.clone_from(&caller.program);
         entry.session.clone_from(&caller.session);
         entry.tool.clone_from(&change.origin.tool);
         entry.call.clone_from(&change.origin.call);
         entry.undoes.clone_from(&change.origin.undoes);
         entry.memory = change.is_users;
-        entry.made = change.made_directories;
+        entry.made = target.missing.len();
         let mut backup = Backup::new(log, Vec::new());
-        let exclusion = self.exclusion(change);
+        let exclusion = journal.exclusion(change);
         let state = |file: &File, stat: &Stat| match exclusion {
             // A digest of a short secret would give it away.
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
-        if let Some(new) = change.new {
+        if let Some(new) = new {
             let stat = fs::fstat(new).map_err(|e| format!("the file can't be read: {e}"))?;
             entry.after = Some(state(new, &stat));
         }
-        if let Some(old) = change.old {
+        if let Some(old) = old {
             entry.before = Some(state(&old.file, &old.stat));
         }
         if let Some(reason) = exclusion {
             entry.old_content = OldContent::Lost(reason.to_owned());
-        } else if let Some(old) = change.old {
-            entry.old_content = self.keep(change, old, &dir, &entry.id, &mut backup);
+        } else if let Some(old) = old {
+            let is_movable = !must_copy && place::is_one_mount(&target.dir, &dir);
+            entry.old_content = journal.keep(old, is_movable, &dir, &mut backup, &entry.id);
             backup.lost = entry.loss().map(str::to_owned);
         }
         backup.line.push(b'\n');
@@ -111,7 +125,7 @@ pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
 /// Returns the state of a file without its digest.
 fn stamped(stat: &Stat) -> FileState {
     FileState {
-        stamp: Stamp::from(stat),
+        stamp: ContentStamp::from(stat),
         mode: crate::files::mode(stat),
         sha256: None,
     }
@@ -119,7 +133,7 @@ fn stamped(stat: &Stat) -> FileState {
 
 impl Journal {
     /// Returns why the user wants nothing kept of this file, if so.
-    fn exclusion(&self, change: &Change<'_>) -> Option<&'static str> {
+    fn exclusion(&self, change: &PendingChange) -> Option<&'static str> {
         if change.is_gemini_ignored {
             return Some(".geminiignore names it");
         }
@@ -163,11 +177,11 @@ impl Journal {
     /// Has the old file moved into the journal, or copies it.
     fn keep(
         &self,
-        change: &Change<'_>,
         old: &OpenFile,
+        is_movable: bool,
         dir: &Arc<OwnedFd>,
-        id: &str,
         backup: &mut Backup,
+        id: &str,
     ) -> OldContent {
         let size = old.size();
         if size > self.limits.max_bytes {
@@ -178,8 +192,7 @@ impl Journal {
         }
         // With another name, the content would be changed by any program that knows that.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
-        let mount = place::mount(change.dir);
-        if is_alone && !change.must_copy && mount.is_some() && mount == place::mount(&**dir) {
+        if is_alone && is_movable {
             backup.moved_to = Some((Arc::clone(dir), id.to_owned()));
             return OldContent::Moved;
         }

@@ -1,6 +1,6 @@
 //! The journal of what tools have changed, and taking changes back.
 //!
-//! Each write of a tool asks the journal first (`keeper`, by [`Keeper`](crate::keep::Keeper)), and in the
+//! Each write of a tool asks the journal first (`keeper`), and in the
 //! very step in which the new file gets its name, the old one is renamed into the journal and a line is appended to its
 //! log: no content is copied, and a kill leaves both or neither. A line says whose change it was and what the file was
 //! before and after. Nothing is ever rewritten: hours are directories, and go as a whole (`prune`). An undo (`undo`)
@@ -9,7 +9,7 @@
 //!
 //! # What it owns
 //!
-//! - [`Journal`]: the keeper for a workspace, and its limits;
+//! - [`Journal`]: what a workspace writes to, and its limits;
 //! - [`History`]: the entries, and which of them still stand;
 //! - [`Undo`]: taking changes back;
 //! - [`prune()`]: keeping age and size within the limits;
@@ -22,8 +22,8 @@
 //!
 //! ```
 //! use gemini_tools_core::tool::Cancellation;
-//! use gemini_tools_workspace::journal::{Caller, Filter, History, Journal, Limits, Undo};
-//! use gemini_tools_workspace::{Workspace, keep::ChangeOrigin};
+//! use gemini_tools_workspace::journal::{Caller, ChangeOrigin, Filter, History, Journal, Limits, Undo};
+//! use gemini_tools_workspace::Workspace;
 //! use std::io::Write;
 //! use std::sync::Arc;
 //!
@@ -34,13 +34,13 @@
 //! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
 //! let caller = || Caller { program: "editor".to_owned(), session: "today".to_owned() };
 //! let journal = Journal::new(home.clone(), Limits::default(), &[], caller);
-//! workspace.keep_changes(Arc::new(journal));
+//! workspace.set_journal(Arc::new(journal));
 //!
 //! std::fs::write(root.join("a.txt"), "one\n")?;
 //! let place = workspace.locate("a.txt")?;
 //! let cancel = Cancellation::default();
 //! let origin = ChangeOrigin { tool: "write_file".to_owned(), ..ChangeOrigin::default() };
-//! let target = workspace.target(&place, &cancel)?.kept(&workspace, &place, origin);
+//! let target = workspace.target(&place, &cancel)?.recorded(&workspace, &place, origin);
 //! target.commit(&place, |file| file.write_all(b"two\n"))?;
 //!
 //! let history = History::load(&home)?;
@@ -52,6 +52,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod backup;
 mod entry;
 mod history;
 mod keeper;
@@ -59,10 +60,12 @@ mod place;
 mod prune;
 mod undo;
 
-pub use entry::{Entry, FileState, OldContent, Stamp};
+pub use backup::ChangeOrigin;
+pub(crate) use backup::{Backup, PendingChange};
+pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
 pub use prune::prune;
-pub use undo::{FileOutcome, Refusal, UNDO, Undo};
+pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 
 use crate::pattern::PatternSet;
 use std::path::PathBuf;
@@ -95,7 +98,7 @@ impl Default for Limits {
     }
 }
 
-/// The keeper of what the writes of a workspace take away.
+/// The journal of what the writes of a workspace take away.
 #[derive(Debug)]
 pub struct Journal {
     home: PathBuf,
@@ -117,21 +120,17 @@ impl Journal {
         exclude: &[String],
         find_caller: fn() -> Caller,
     ) -> Self {
-        let mut patterns = PatternSet::default();
-        for pattern in exclude {
-            let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
-            match PatternSet::for_names_or_paths(pattern, false) {
-                Ok(more) => patterns.extend(more),
-                // One that can't be understood must not have secrets kept.
-                Err(_) => {
-                    patterns.extend(PatternSet::for_names_or_paths("*", false).unwrap_or_default());
-                }
-            }
-        }
+        let patterns = exclude
+            .iter()
+            .map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
+        // Patterns that can't be understood must not have secrets kept.
+        let exclude = PatternSet::for_names_or_paths(patterns, false)
+            .or_else(|_| PatternSet::for_names_or_paths(["*"], false))
+            .unwrap_or_default();
         Self {
             home,
             limits,
-            exclude: patterns,
+            exclude,
             is_pruned_by_caller: AtomicBool::new(false),
             is_prune_due: AtomicBool::new(false),
             find_caller,

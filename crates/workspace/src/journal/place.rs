@@ -117,9 +117,15 @@ pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
     Ok(hours)
 }
 
+/// Returns true if files can be moved between two directories.
+pub(super) fn is_one_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let mount = mount(one);
+    mount.is_some() && mount == self::mount(other)
+}
+
 /// Identifies the mount of a directory: files can be moved between directories of one mount.
 #[cfg(target_os = "linux")]
-pub(crate) fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
+fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let flags = StatxFlags::MNT_ID;
     let stat = statx(dir, "", AtFlags::EMPTY_PATH, flags).ok()?;
@@ -129,6 +135,6 @@ pub(crate) fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
 
 /// Identifies the mount of a directory: files can be moved between directories of one mount.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn mount(dir: impl AsFd) -> Option<i128> {
+fn mount(dir: impl AsFd) -> Option<i128> {
     fs::fstat(dir).ok().map(|stat| i128::from(stat.st_dev))
 }

@@ -4,12 +4,12 @@
 //! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
 //! size and time. So only the last content is written, once. A file that was changed since is left alone.
 
-use super::entry::{Entry, FileState, OldContent, Stamp};
+use super::backup::ChangeOrigin;
+use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::history::History;
 use super::keeper::{clone_or_copy, new_id, read, state};
 use super::place;
 use crate::edit::{SHOWN_BYTES, diff_texts};
-use crate::keep::ChangeOrigin;
 use crate::write::{Target, is_lost_race};
 use crate::{OpenFile, Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::visible;
@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 20;
 /// The settings of an undo.
 #[derive(Debug)]
 pub struct Undo<'a> {
-    /// The workspace, with the journal as its keeper.
+    /// The workspace, with the journal.
     pub workspace: &'a Workspace,
     /// The user's memory files, which may lie outside of it.
     pub memory: Vec<PathBuf>,
@@ -42,7 +42,7 @@ pub struct Undo<'a> {
 
 /// An entry that is not taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct UndoRefusal {
     /// The entry's index in the history.
     pub index: usize,
     /// The reason, as the end of a sentence about the file.
@@ -57,7 +57,7 @@ pub struct FileOutcome {
     /// The indices of the entries that were taken back, newest first.
     pub undone: Vec<usize>,
     /// The other entries.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<UndoRefusal>,
     /// The change of the file, as a unified diff; where nothing is taken back, the one that would
     /// bring the old content back.
     pub diff: String,
@@ -105,8 +105,8 @@ impl Undo<'_> {
 }
 
 /// Maps each file that an undo has written to the file whose content it has.
-fn restored(history: &History) -> HashMap<Stamp, Stamp> {
-    let pair = |undo: &Entry| {
+fn restored(history: &History) -> HashMap<ContentStamp, ContentStamp> {
+    let pair = |undo: &JournalEntry| {
         let oldest = history.entry(undo.undoes.last()?)?;
         let after = undo.after.as_ref()?;
         Some((after.stamp, oldest.before.as_ref()?.stamp))
@@ -121,7 +121,7 @@ struct Run<'a> {
     history: &'a History,
     /// The id of the whole undo.
     call: String,
-    restored: HashMap<Stamp, Stamp>,
+    restored: HashMap<ContentStamp, ContentStamp>,
 }
 
 /// A file and the workspace that it is in.
@@ -137,23 +137,23 @@ impl LocatedFile<'_> {
         self.own.as_ref().unwrap_or(self.shared)
     }
 
-    fn kept(&self, target: Target, origin: ChangeOrigin) -> Target {
+    fn recorded(&self, target: Target, origin: ChangeOrigin) -> Target {
         match &self.own {
-            Some(own) => target.kept_for_user(self.shared, own, &self.place, origin),
-            None => target.kept(self.shared, &self.place, origin),
+            Some(own) => target.recorded_for_user(self.shared, own, &self.place, origin),
+            None => target.recorded(self.shared, &self.place, origin),
         }
     }
 }
 
 impl Run<'_> {
-    fn entry(&self, index: usize) -> &Entry {
+    fn entry(&self, index: usize) -> &JournalEntry {
         &self.history.entries[index]
     }
 
     fn file(&self, path: &Path, chosen: &[usize], id: &str) -> FileOutcome {
         let refuse = |e: &ToolError| {
             let reason = format!("can't be written: {}", e.to_string().trim_end_matches('.'));
-            let refusal = |index: &usize| Refusal {
+            let refusal = |index: &usize| UndoRefusal {
                 index: *index,
                 reason: reason.clone(),
             };
@@ -220,7 +220,7 @@ impl Run<'_> {
                     return Ok(outcome);
                 }
                 Err(reason) => {
-                    outcome.refused.insert(0, Refusal { index, reason });
+                    outcome.refused.insert(0, UndoRefusal { index, reason });
                     steps.pop();
                 }
             }
@@ -248,7 +248,7 @@ impl Run<'_> {
         &'s self,
         chosen: &[usize],
         mut current: Option<&'s FileState>,
-        refused: &mut Vec<Refusal>,
+        refused: &mut Vec<UndoRefusal>,
     ) -> Vec<usize> {
         let is_there = current.is_some();
         let mut steps = Vec::new();
@@ -271,7 +271,7 @@ impl Run<'_> {
                 None if entry.after.is_none() => "was created again since".to_owned(),
                 None => "was changed since".to_owned(),
             };
-            refused.push(Refusal { index, reason });
+            refused.push(UndoRefusal { index, reason });
         }
         steps
     }
@@ -290,7 +290,7 @@ impl Run<'_> {
     }
 
     /// Returns the file that first had the content of another one.
-    fn original(&self, mut stamp: Stamp) -> Stamp {
+    fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
         // A chain can't be longer, unless it is a circle that another program has written.
         for _ in 0..self.restored.len() {
             match self.restored.get(&stamp) {
@@ -302,7 +302,7 @@ impl Run<'_> {
     }
 
     /// Returns the path of the old content in the journal.
-    fn backup(&self, entry: &Entry) -> PathBuf {
+    fn backup(&self, entry: &JournalEntry) -> PathBuf {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
@@ -323,7 +323,7 @@ impl Run<'_> {
             let dir = place::open(&self.journal).ok()??;
             let dir = place::open_hour(&dir, entry.hour).ok()??;
             let file = place::open_file(&dir, &entry.id).ok()?;
-            let stamp = Stamp::from(&fs::fstat(&file).ok()?);
+            let stamp = ContentStamp::from(&fs::fstat(&file).ok()?);
             Some((file, stamp))
         };
         let (file, now) = open().ok_or("is not in the journal any more")?;
@@ -389,7 +389,7 @@ impl Run<'_> {
         // A new file gives others than the user no more than usual: that is the user's to give.
         let mode = before.filter(|_| current.is_none());
         let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
-        let target = located.kept(target, origin);
+        let target = located.recorded(target, origin);
         outcome.not_kept = if let Some(source) = source {
             target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?
         } else {

@@ -1,0 +1,328 @@
+//! Patterns of ignore files, read and compared byte by byte, as git does it.
+//!
+//! They are ours rather than those of `globset`, because ignore files with a hundred patterns come
+//! before every first answer: compiling those to automata costs more than searching a small folder.
+
+/// An element of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Byte(u8),
+    Separator,
+    AnyByte,
+    Star,
+    /// `**/`: any number of whole components, also none.
+    AnyDirectories,
+    /// A final `**`: at least one component.
+    Rest,
+    Class {
+        negated: bool,
+        ranges: Vec<(u8, u8)>,
+    },
+}
+
+impl Token {
+    /// Returns true if a token for one byte matches this one.
+    fn matches(&self, byte: u8) -> bool {
+        byte != b'/'
+            && match self {
+                Token::Byte(own) => byte == *own,
+                Token::Class { negated, ranges } => {
+                    let is_in = |(from, to): &(u8, u8)| (*from..=*to).contains(&byte);
+                    ranges.iter().any(is_in) != *negated
+                }
+                _ => true,
+            }
+    }
+}
+
+/// The form of a pattern. Most patterns are a text with a star before or behind it, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// The whole text.
+    Exact(Vec<u8>),
+    /// `*` and then this.
+    Suffix(Vec<u8>),
+    /// This and then `*`.
+    Prefix(Vec<u8>),
+    /// Anything else.
+    General(Vec<Token>),
+}
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub(super) struct RulePattern {
+    form: Form,
+    /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
+    is_for_names: bool,
+}
+
+impl RulePattern {
+    /// Compiles a pattern, with leading and trailing slash taken off; `None` where it can't match
+    /// anything.
+    pub(super) fn new(pattern: &[u8], anchored: bool) -> Option<Self> {
+        let name = match pattern.strip_prefix(b"**/") {
+            Some(name) if !name.contains(&b'/') && name != b"**" => Some(name),
+            _ => (!anchored).then_some(pattern),
+        };
+        let tokens = tokenize(name.unwrap_or(pattern))?;
+        let form = match tokens.as_slice() {
+            [Token::Star, rest @ ..] if !rest.contains(&Token::Separator) => {
+                literal(rest).map(Form::Suffix)
+            }
+            [rest @ .., Token::Star] => literal(rest).map(Form::Prefix),
+            all => literal(all).map(Form::Exact),
+        };
+        Some(Self {
+            form: form.unwrap_or(Form::General(tokens)),
+            is_for_names: name.is_some(),
+        })
+    }
+
+    /// Returns true if a path matches; `name_at` is the offset of its last component.
+    #[inline]
+    pub(super) fn matches(&self, path: &[u8], name_at: usize) -> bool {
+        let text = if self.is_for_names {
+            path.get(name_at..).unwrap_or_default()
+        } else {
+            path
+        };
+        match &self.form {
+            // Mostly the first byte differs.
+            Form::Exact(literal) => text.first() == literal.first() && text == literal,
+            Form::Suffix(literal) => text
+                .strip_suffix(literal.as_slice())
+                .is_some_and(|rest| !rest.contains(&b'/')),
+            Form::Prefix(literal) => text
+                .strip_prefix(literal.as_slice())
+                .is_some_and(|rest| !rest.contains(&b'/')),
+            Form::General(tokens) => has_end(tokens, text) && matches_tokens(tokens, text),
+        }
+    }
+
+    /// Returns the memory that grows with the pattern, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let of_token = |token: &Token| match token {
+            Token::Class { ranges, .. } => size_of::<Token>() + size_of_val(ranges.as_slice()),
+            _ => size_of::<Token>(),
+        };
+        match &self.form {
+            Form::Exact(bytes) | Form::Suffix(bytes) | Form::Prefix(bytes) => bytes.len(),
+            Form::General(tokens) => tokens.iter().map(of_token).sum(),
+        }
+    }
+
+    /// Returns the bytes with which a matching path can end, or `None` for any.
+    pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
+        let tokens = match &self.form {
+            Form::Exact(literal) | Form::Suffix(literal) => {
+                return literal.last().map(|last| vec![*last]);
+            }
+            Form::Prefix(_) => return None,
+            Form::General(tokens) => tokens,
+        };
+        match tokens.last()? {
+            Token::Byte(byte) => Some(vec![*byte]),
+            Token::Class {
+                negated: false,
+                ranges,
+            } => Some(ranges.iter().flat_map(|(from, to)| *from..=*to).collect()),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the text of tokens that have no choice.
+fn literal(tokens: &[Token]) -> Option<Vec<u8>> {
+    let byte = |token: &Token| match token {
+        Token::Byte(byte) => Some(*byte),
+        Token::Separator => Some(b'/'),
+        _ => None,
+    };
+    tokens.iter().map(byte).collect()
+}
+
+/// Returns true if a text ends as the tokens do behind the last `*`: most texts do not, and going
+/// through the tokens from the beginning takes several times as long.
+fn has_end(tokens: &[Token], text: &[u8]) -> bool {
+    let is_one =
+        |token: &&Token| matches!(token, Token::Byte(_) | Token::AnyByte | Token::Class { .. });
+    let mut end = tokens.iter().rev().take_while(is_one);
+    let mut bytes = text.iter().rev();
+    end.all(|token| bytes.next().is_some_and(|byte| token.matches(*byte)))
+}
+
+/// Matches by going back to the last `*` and the last `**/` only. That is enough: what an
+/// earlier one could take in addition, the later one can take as well. Time is bounded by
+/// the product of both lengths.
+fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
+    let (mut token, mut at) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    let mut directories: Option<(usize, usize)> = None;
+    loop {
+        let next = match tokens.get(token) {
+            None if at == text.len() => return true,
+            None => None,
+            Some(Token::Star) => {
+                star = Some((token + 1, at));
+                Some(at)
+            }
+            Some(Token::AnyDirectories) => {
+                directories = Some((token + 1, at));
+                star = None;
+                Some(at)
+            }
+            Some(Token::Rest) => return at < text.len(),
+            Some(_) if at == text.len() => None,
+            Some(Token::Separator) => (text[at] == b'/').then_some(at + 1),
+            Some(one) => one.matches(text[at]).then_some(at + 1),
+        };
+        if let Some(next) = next {
+            at = next;
+            token += 1;
+            continue;
+        }
+        if let Some((after, from)) = star
+            && text.get(from).is_some_and(|byte| *byte != b'/')
+        {
+            star = Some((after, from + 1));
+            (token, at) = (after, from + 1);
+            continue;
+        }
+        star = None;
+        let Some((after, from)) = directories else {
+            return false;
+        };
+        let Some(slash) = text[from..].iter().position(|b| *b == b'/') else {
+            return false;
+        };
+        directories = Some((after, from + slash + 1));
+        (token, at) = (after, from + slash + 1);
+    }
+}
+
+/// Reads the tokens of a pattern; `None` where git lets it match nothing.
+fn tokenize(pattern: &[u8]) -> Option<Vec<Token>> {
+    let mut tokens = Vec::with_capacity(pattern.len());
+    let mut i = 0;
+    while let Some(byte) = pattern.get(i) {
+        match byte {
+            b'*' => {
+                let stars = pattern[i..].iter().take_while(|b| **b == b'*').count();
+                let is_component = stars > 1 && (i == 0 || pattern[i - 1] == b'/');
+                i += stars;
+                match pattern.get(i..).unwrap_or_default() {
+                    [] if is_component => tokens.push(Token::Rest),
+                    [b'/', ..] if is_component => {
+                        any_directories(&mut tokens);
+                        i += 1;
+                    }
+                    // At least one directory: git lets `**` stand for none only before a
+                    // slash that is not escaped.
+                    [b'\\', b'/', ..] if is_component => {
+                        any_directories(&mut tokens);
+                        tokens.push(Token::Star);
+                    }
+                    _ => tokens.push(Token::Star),
+                }
+                continue;
+            }
+            b'?' => tokens.push(Token::AnyByte),
+            b'/' => tokens.push(Token::Separator),
+            b'[' => {
+                let (token, end) = class(pattern, i)?;
+                tokens.push(token);
+                i = end;
+                continue;
+            }
+            b'\\' => {
+                i += 1;
+                tokens.push(match pattern.get(i)? {
+                    b'/' => Token::Separator,
+                    byte => Token::Byte(*byte),
+                });
+            }
+            byte => tokens.push(Token::Byte(*byte)),
+        }
+        i += 1;
+    }
+    Some(tokens)
+}
+
+fn any_directories(tokens: &mut Vec<Token>) {
+    if tokens.last() != Some(&Token::AnyDirectories) {
+        tokens.push(Token::AnyDirectories);
+    }
+}
+
+/// Reads the class that begins at `start`. Returns it and where the text after it begins, or `None`
+/// where it does not end or names a class that does not exist.
+fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
+    let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
+    let first = start + 1 + usize::from(negated);
+    let mut ranges = Vec::new();
+    // The byte before a hyphen. A range or a named class is not one.
+    let mut previous = None;
+    let mut i = first;
+    loop {
+        let byte = *pattern.get(i)?;
+        let after = pattern.get(i + 1..).unwrap_or_default();
+        let single = match (byte, after) {
+            (b']', _) if i > first => break,
+            (b'\\', _) => {
+                i += 1;
+                *pattern.get(i)?
+            }
+            (b'-', [to, ..]) if *to != b']' && previous.is_some() => {
+                i += 1;
+                if *to == b'\\' {
+                    i += 1;
+                }
+                let to = *pattern.get(i)?;
+                ranges.extend(previous.map(|from| (from, to)));
+                previous = None;
+                i += 1;
+                continue;
+            }
+            (b'[', [b':', name @ ..]) => {
+                let end = name.iter().position(|b| *b == b']')?;
+                match name[..end].strip_suffix(b":") {
+                    Some(b"space") => ranges.extend([(0x09, 0x0a), (0x0d, 0x0d), (0x20, 0x20)]),
+                    Some(name) => ranges.extend(named_class(std::str::from_utf8(name).ok()?)?),
+                    None => {
+                        ranges.push((b'[', b'['));
+                        previous = Some(b'[');
+                        i += 1;
+                        continue;
+                    }
+                }
+                previous = None;
+                i += 2 + end + 1;
+                continue;
+            }
+            (byte, _) => byte,
+        };
+        ranges.push((single, single));
+        previous = Some(single);
+        i += 1;
+    }
+    Some((Token::Class { negated, ranges }, i + 1))
+}
+
+/// Returns the bytes of a class between brackets, such as `[:alpha:]`.
+fn named_class(name: &str) -> Option<&'static [(u8, u8)]> {
+    Some(match name {
+        "alpha" => &[(0x41, 0x5a), (0x61, 0x7a)],
+        "digit" => &[(0x30, 0x39)],
+        "alnum" => &[(0x30, 0x39), (0x41, 0x5a), (0x61, 0x7a)],
+        "upper" => &[(0x41, 0x5a)],
+        "lower" => &[(0x61, 0x7a)],
+        "space" => &[(0x09, 0x0d), (0x20, 0x20)],
+        "blank" => &[(0x09, 0x09), (0x20, 0x20)],
+        "cntrl" => &[(0x00, 0x1f), (0x7f, 0x7f)],
+        "graph" => &[(0x21, 0x7e)],
+        "print" => &[(0x20, 0x7e)],
+        "punct" => &[(0x21, 0x2f), (0x3a, 0x40), (0x5b, 0x60), (0x7b, 0x7e)],
+        "xdigit" => &[(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)],
+        _ => return None,
+    })
+}
