@@ -213,11 +213,9 @@ fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
     };
     assert!(asked(&[("http_proxy", &proxy)]).0);
     assert!(asked(&[("all_proxy", &proxy)]).0);
-    // What curl's variables say for other requests they say here too.
     let except = |hosts| asked(&[("http_proxy", proxy.as_str()), ("no_proxy", hosts)]).0;
-    assert!(!except("mcp.invalid:81") && !except("*.invalid"));
-    assert!(except("mcp.invalid:82"));
-    assert!(asked(&[("http_proxy", &proxy), ("HTTP_PROXY", "http://127.0.0.1:1")]).0);
+    assert!(!except("mcp.invalid") && !except(".invalid"));
+    assert!(except("other.invalid"));
     let served = [("HTTP_PROXY", proxy.as_str()), ("REQUEST_METHOD", "GET")];
     assert!(!asked(&served).0);
     let (_, message) = asked(&[("http_proxy", "ftp://127.0.0.1")]);
@@ -228,7 +226,7 @@ fn servers_are_reached_by_the_proxy_that_all_requests_go_by() {
     // SOCKS is spoken as well.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
-    let socks = format!("socks5://{address}");
+    let socks = format!("socks5h://{address}");
     let first = thread::spawn(move || {
         let mut version = [0];
         let (mut stream, _) = listener.accept().expect("a client");

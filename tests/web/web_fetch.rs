@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
-use flate2::read::{DeflateEncoder, GzEncoder, ZlibEncoder};
+use flate2::read::GzEncoder;
 use serde_json::json;
 use std::io::Read;
 
@@ -350,19 +350,10 @@ fn all(mut reader: impl Read) -> Vec<u8> {
 #[test]
 fn content_codings_are_undone_however_they_are_written() {
     let body = "A heron stands in the water.\n".repeat(100);
-    let fast = Compression::fast();
-    let zlib = all(ZlibEncoder::new(body.as_bytes(), fast));
-    let bare = all(DeflateEncoder::new(body.as_bytes(), fast));
-    let gzip = all(GzEncoder::new(body.as_bytes(), fast));
-    let twice = all(GzEncoder::new(&gzip[..], fast));
-    let both = all(GzEncoder::new(&zlib[..], fast));
+    let gzip = all(GzEncoder::new(body.as_bytes(), Compression::fast()));
     for (coding, bytes) in [
-        ("deflate", &zlib),
-        ("deflate", &bare),
         ("x-gzip", &gzip),
         ("GZIP", &gzip),
-        ("gzip, gzip", &twice),
-        ("deflate,gzip", &both),
         ("identity", &body.clone().into_bytes()),
     ] {
         let server = WebServer::always(coded(coding, "text/plain", bytes));
@@ -372,15 +363,13 @@ fn content_codings_are_undone_however_they_are_written() {
 
 #[test]
 fn a_content_coding_that_is_not_known_is_named() {
-    for coding in ["zstd", "foo", "gzip, zstd", "gzip,gzip,gzip,gzip,gzip"] {
+    for coding in ["zstd", "deflate", "gzip, zstd"] {
         let server = WebServer::always(coded(coding, "text/plain", b"\x28\xb5\x2f\xfd...."));
         let answer = read(&server, "/");
         let message = answer.error("web_fetch_fallback_failed", 1);
-        let name = coding.rsplit(' ').next().unwrap_or_default();
-        let named = if name.contains(',') { "5 layers" } else { name };
-        answer.must_say(&message, &["content encoding", named, &server.url("/")]);
+        answer.must_say(&message, &["content encoding", coding, &server.url("/")]);
     }
-    for coding in ["deflate", "x-gzip", "BR"] {
+    for coding in ["x-gzip", "BR"] {
         let server = WebServer::always(coded(coding, "text/plain", b"no such thing as that"));
         read(&server, "/").error("web_fetch_fallback_failed", 1);
     }

@@ -136,10 +136,10 @@ fn chunks_without_end_are_read_up_to_the_limit() {
 
 #[test]
 fn a_head_without_end_is_an_error() {
-    for piece in [
-        &b"X-Heron: 1\r\n"[..],
-        b"x",
-        b"HTTP/1.1 103 Early Hints\r\n\r\n",
+    for (piece, error, status) in [
+        (&b"X-Heron: 1\r\n"[..], "web_fetch_fallback_failed", 1),
+        (b"x", "web_fetch_fallback_failed", 1),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", "timeout", 124),
     ] {
         let server = WebServer::new(move |_, line| {
             if piece[0] != b'H' {
@@ -148,8 +148,8 @@ fn a_head_without_end_is_an_error() {
             line.send_forever(&piece.repeat(100), Duration::ZERO)
         });
         let ws = Workspace::new();
-        let call = fetch(&ws, &server, &server.url("/")).env("GEMINI_TOOLS_TIMEOUT", "5");
-        call.run().error("web_fetch_fallback_failed", 1);
+        let call = fetch(&ws, &server, &server.url("/")).env("GEMINI_TOOLS_TIMEOUT", "3");
+        call.run().error(error, status);
     }
 }
 

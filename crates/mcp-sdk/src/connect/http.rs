@@ -1,16 +1,14 @@
 //! A server that is reached by HTTP: streamable HTTP by the SDK, and SSE, which it no longer
 //! speaks, by [`super::sse`].
 
-use gemini_tools_net::http_client as net;
+use gemini_tools_net::http_client::{check_proxy_variables, tls_config, user_agent};
 use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rustls::{ClientConfig, RootCertStore};
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Duration;
 use url::{Host, Url};
 
@@ -56,20 +54,10 @@ pub(super) fn reason(e: &reqwest::Error) -> String {
     }
 }
 
-/// A client for one server. Its proxy is the one that all requests here have, but there is none
-/// for the machine itself. A redirect is followed where it stays at the same origin and the
-/// request stays what it is: no header goes to another host.
+/// Creates a client for one server. Its proxy is that of the environment, but there is none for the
+/// machine itself. It follows a redirect that stays at the same origin and keeps the request as it
+/// is: no header goes to another host.
 pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut roots = RootCertStore::empty();
-    if url.scheme() == "https" {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
     let redirects = Policy::custom(|attempt| {
         let status = attempt.status().as_u16();
         let first = attempt.previous().first().map(Url::origin);
@@ -81,20 +69,18 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         }
     });
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(gemini_tools_net::http_client::user_agent())
+        .tls_backend_preconfigured(tls_config())
+        .user_agent(user_agent())
         .connect_timeout(Duration::from_secs(CONNECT_SECS))
         .redirect(redirects)
         // A connection that is used again waits some 40 ms where the answer before was not
         // read to its end (the SDK's own client does the same).
         .pool_max_idle_per_host(0);
-    builder = match net::proxy_address(url).filter(|_| !is_local(url)) {
-        Some(address) => builder.proxy(
-            reqwest::Proxy::all(address?)
-                .map_err(|e| format!("its proxy can't be used: {}", reason(&e)))?,
-        ),
-        None => builder.no_proxy(),
-    };
+    if is_local(url) {
+        builder = builder.no_proxy();
+    } else {
+        check_proxy_variables().map_err(|e| e.to_string())?;
+    }
     builder.build().map_err(|e| e.to_string())
 }
 

@@ -1,22 +1,31 @@
-//! An HTTP client that makes one request at a time.
+//! A client that waits: one request at a time, held to time limits and ended with its call.
 
 use super::connect::Dial;
-use super::content_encoding::{self, Undecodable};
+use super::names::interrupted;
 use super::{AddressPolicy, NetError};
+use brotli_decompressor::Decompressor;
+use bytes::Bytes;
+use flate2::read::MultiGzDecoder;
 use gemini_tools_core::tool::Cancellation;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, USER_AGENT};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use rustls::{ClientConfig, RootCertStore};
+use std::error::Error;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
-use ureq::config::Config;
-use ureq::http;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::unversioned::transport::{Connector, RustlsConnector};
-use ureq::{Agent, SendBody};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 use url::Url;
 
-/// Size of the pieces in which a request is sent, in bytes. Each time wakes the peer's side, which
-/// is most of the work where that is on the same machine.
-const OUTPUT_BYTES: usize = 256 * 1024;
+/// The time between two looks whether the call has ended.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A slower network makes a large request fail, in bytes.
+const MIN_UPLOAD_BYTES_PER_SEC: usize = 50_000;
 
 /// Returns the `User-Agent` of requests.
 pub fn user_agent() -> String {
@@ -33,26 +42,12 @@ pub fn user_agent() -> String {
 pub struct HttpTimeouts {
     /// To resolve the name, and to connect.
     pub connect: Duration,
-    /// From the request to the first byte of the answer.
+    /// From the request to the head of the answer.
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub silence: Duration,
-    /// From the first byte of the answer to its end, or to that of its head if the body is read in pieces.
+    /// From the head of the answer to its end, unless the body is read in pieces.
     pub answer: Duration,
-}
-
-/// The call that a client works for at the moment.
-#[derive(Debug, Default)]
-pub(super) struct CurrentCall {
-    pub(super) cancel: Cancellation,
-    /// True if the body is read in pieces, which may come as long as they like.
-    pub(super) is_in_pieces: bool,
-}
-
-type SharedCall = Arc<Mutex<CurrentCall>>;
-
-fn locked(call: &SharedCall) -> MutexGuard<'_, CurrentCall> {
-    call.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The method of a request.
@@ -73,8 +68,29 @@ pub struct HttpRequest<'a> {
     pub url: &'a Url,
     /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
     pub headers: Vec<(&'a str, String)>,
-    /// In pieces that follow each other, so that they need not be copied together; empty for `GET`.
+    /// Pieces of the body, which follow each other; empty for `GET`.
     pub body: &'a [&'a [u8]],
+}
+
+impl HttpRequest<'_> {
+    fn build(&self) -> http::Result<http::Request<Full<Bytes>>> {
+        let method = match self.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+        };
+        let mut builder = http::Request::builder()
+            .method(method)
+            .uri(self.url.as_str())
+            .header(USER_AGENT, user_agent())
+            .header(ACCEPT_ENCODING, "gzip, br");
+        for (name, value) in &self.headers {
+            builder = builder.header(*name, value);
+        }
+        let mut request = builder.body(Full::from(self.body.concat()))?;
+        let any = http::HeaderValue::from_static("*/*");
+        request.headers_mut().entry(ACCEPT).or_insert(any);
+        Ok(request)
+    }
 }
 
 impl std::fmt::Debug for HttpRequest<'_> {
@@ -90,126 +106,136 @@ impl std::fmt::Debug for HttpRequest<'_> {
 /// Sends requests, one at a time. Connections are kept for the next request to the same host.
 #[derive(Debug)]
 pub struct HttpClient {
-    agent: Agent,
-    call: SharedCall,
+    client: Client<HttpsConnector<Dial>, Full<Bytes>>,
+    runtime: io::Result<Runtime>,
+    timeouts: HttpTimeouts,
 }
 
 impl HttpClient {
-    /// A client for hosts that `policy` allows. The certificates of the system (or those that
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name) are read when the first one is made.
+    /// Creates a client for hosts that `policy` allows. It checks certificates by [`tls_config`].
     pub fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
-        let call = SharedCall::default();
-        let dial = Dial {
-            policy: Arc::new(policy),
-            timeouts,
-            call: Arc::clone(&call),
-        };
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .root_certs(RootCerts::Specific(roots()))
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls_config())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(Dial::new(policy, timeouts.connect));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
             .build();
-        let config = Config::builder()
-            .tls_config(tls)
-            .proxy(None)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .user_agent(user_agent())
-            .accept("*/*")
-            .accept_encoding(content_encoding::ACCEPTED)
-            .output_buffer_size(OUTPUT_BYTES)
-            .build();
-        let connector = ().chain(dial.clone()).chain(RustlsConnector::default());
         Self {
-            agent: Agent::with_parts(config, connector, dial),
-            call,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            runtime,
+            timeouts,
         }
     }
 
-    /// Sends a request and gives the answer once its head is there, whatever its status.
+    /// Sends a request, and returns the answer once its head is there, whatever its status.
     ///
     /// # Errors
     ///
-    /// What went wrong on the way.
+    /// Returns the error of the name, the connection or the peer, or that of a call that has ended.
     pub fn send(
         &mut self,
         request: &HttpRequest<'_>,
         cancel: &Cancellation,
     ) -> Result<Response<'_>, NetError> {
-        *locked(&self.call) = CurrentCall {
-            cancel: cancel.clone(),
-            is_in_pieces: false,
-        };
         let host = request.url.host_str().unwrap_or_default().to_owned();
-        let method = match request.method {
-            Method::Get => http::Method::GET,
-            Method::Post => http::Method::POST,
-        };
-        let mut builder = http::Request::builder()
-            .method(method)
-            .uri(request.url.as_str());
-        for (name, value) in &request.headers {
-            builder = builder.header(*name, value);
-        }
         // The message of the library could quote the address with what is secret in it.
-        let unfit = |_| {
+        let built = request.build().map_err(|_| {
             NetError::BadRequest(format!(
                 "The request to {host} can't be sent: its address or a header has characters that HTTP does not allow."
             ))
+        })?;
+        let runtime = self.runtime.as_ref().map_err(|e| NetError::Connect {
+            host: host.clone(),
+            why: e.to_string(),
+        })?;
+        let peer = Peer {
+            runtime,
+            cancel: cancel.clone(),
+            host,
         };
-        let sent = match request.method {
-            Method::Get => self.agent.run(builder.body(()).map_err(unfit)?),
-            Method::Post => {
-                let bytes: usize = request.body.iter().map(|piece| piece.len()).sum();
-                let mut pieces = Pieces {
-                    first: &[],
-                    others: request.body,
-                };
-                let body = SendBody::from_reader(&mut pieces);
-                let builder = builder.header(http::header::CONTENT_LENGTH, bytes);
-                self.agent.run(builder.body(body).map_err(unfit)?)
-            }
-        };
-        let (parts, body) = sent.map_err(|e| explained(e, &host))?.into_parts();
-        let codings = parts.headers.get_all(http::header::CONTENT_ENCODING);
-        let codings = codings
-            .iter()
-            .map(|v| String::from_utf8_lossy(v.as_bytes()));
-        let raw = body.into_with_config().limit(u64::MAX).reader();
+        let size: usize = request.body.iter().map(|piece| piece.len()).sum();
+        let upload = Duration::from_secs((size / MIN_UPLOAD_BYTES_PER_SEC) as u64);
+        let HttpTimeouts {
+            connect,
+            first_byte,
+            ..
+        } = self.timeouts;
+        let answer = peer
+            .wait(connect + upload + first_byte, self.client.request(built))?
+            .ok_or_else(|| peer.silent("did not answer", first_byte))?
+            .map_err(|e| explain(&e, &peer.host))?;
+        let (parts, body) = answer.into_parts();
         Ok(Response {
             status: parts.status.as_u16(),
-            body: Body {
-                reader: content_encoding::decoded(raw, codings),
-                host,
-                call: Arc::clone(&self.call),
-                _client: std::marker::PhantomData,
-            },
+            body: Body::new(peer, &parts.headers, body, self.timeouts),
             headers: parts.headers,
         })
     }
 }
 
-/// The rest of a body: of the piece that is being read, and the other pieces.
-struct Pieces<'a> {
-    first: &'a [u8],
-    others: &'a [&'a [u8]],
+/// Returns the TLS configuration of all requests. Its roots are the system's certificates, or those
+/// that `SSL_CERT_FILE` and `SSL_CERT_DIR` name; they are read once.
+///
+/// # Panics
+///
+/// Never: the provider has the default versions of the protocol.
+pub fn tls_config() -> ClientConfig {
+    static CONFIG: OnceLock<ClientConfig> = OnceLock::new();
+    let create = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring has ciphers for TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth()
+    };
+    CONFIG.get_or_init(create).clone()
 }
 
-impl Read for Pieces<'_> {
-    /// Fills the buffer as long as there is something: each buffer becomes a packet.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        while done < buffer.len() {
-            if self.first.is_empty() {
-                let Some((first, others)) = self.others.split_first() else {
-                    break;
-                };
-                (self.first, self.others) = (first, others);
+/// The other end of a request, for as long as the call goes on.
+struct Peer<'c> {
+    runtime: &'c Runtime,
+    cancel: Cancellation,
+    host: String,
+}
+
+impl Peer<'_> {
+    /// Waits for a step of the request; `None` if it takes longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of a call that has ended.
+    fn wait<T>(
+        &self,
+        limit: Duration,
+        step: impl Future<Output = T>,
+    ) -> Result<Option<T>, NetError> {
+        let deadline = Instant::now() + limit;
+        self.runtime.block_on(async {
+            let mut step = std::pin::pin!(step);
+            loop {
+                interrupted(&self.cancel)?;
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(None);
+                }
+                if let Ok(done) = tokio::time::timeout(left.min(TICK), &mut step).await {
+                    return Ok(Some(done));
+                }
             }
-            done += self.first.read(&mut buffer[done..])?;
+        })
+    }
+
+    /// Returns the error of a step that took too long.
+    fn silent(&self, what: &'static str, limit: Duration) -> NetError {
+        NetError::Silent {
+            host: self.host.clone(),
+            what,
+            secs: limit.as_secs(),
         }
-        Ok(done)
     }
 }
 
@@ -218,13 +244,13 @@ impl Read for Pieces<'_> {
 pub struct Response<'c> {
     /// The status.
     pub status: u16,
-    headers: http::HeaderMap,
+    headers: HeaderMap,
     /// The content.
     pub body: Body<'c>,
 }
 
 impl Response<'_> {
-    /// A header's value, where it is text: ASCII by the standard, UTF-8 in the wild.
+    /// Returns a header's value, if it is text: ASCII by the standard, UTF-8 in the wild.
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
@@ -232,12 +258,12 @@ impl Response<'_> {
 
 /// The content of an answer, decompressed as it comes.
 pub struct Body<'c> {
-    /// Or why there is none.
-    reader: Result<Box<dyn Read>, String>,
+    /// `None` if the coding is not known.
+    reader: Option<Box<dyn Read + 'c>>,
+    coding: String,
     host: String,
-    call: SharedCall,
-    /// The client sends nothing else as long as this is read.
-    _client: std::marker::PhantomData<&'c mut HttpClient>,
+    begin: Instant,
+    limit: Duration,
 }
 
 impl std::fmt::Debug for Body<'_> {
@@ -248,28 +274,58 @@ impl std::fmt::Debug for Body<'_> {
     }
 }
 
-impl Body<'_> {
+impl<'c> Body<'c> {
+    fn new(peer: Peer<'c>, headers: &HeaderMap, body: Incoming, timeouts: HttpTimeouts) -> Self {
+        let coding = headers.get(CONTENT_ENCODING).map_or_else(String::new, |v| {
+            String::from_utf8_lossy(v.as_bytes()).trim().to_lowercase()
+        });
+        let host = peer.host.clone();
+        let raw = Raw {
+            peer,
+            body,
+            left: Bytes::new(),
+            silence: timeouts.silence,
+        };
+        let reader: Option<Box<dyn Read + 'c>> = match coding.as_str() {
+            "" | "identity" => Some(Box::new(raw)),
+            "gzip" | "x-gzip" => Some(Box::new(MultiGzDecoder::new(raw))),
+            "br" => Some(Box::new(Decompressor::new(raw, 4096))),
+            _ => None,
+        };
+        Self {
+            reader,
+            coding,
+            host,
+            begin: Instant::now(),
+            limit: timeouts.answer,
+        }
+    }
+
     /// Reads what is there, waiting for it; zero is the end.
     ///
     /// # Errors
     ///
     /// Returns the error of the connection, also if the answer ends before its end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
-        locked(&self.call).is_in_pieces = true;
-        self.read_piece(buffer)
+        let coding = &self.coding;
+        let host = || self.host.clone();
+        let Some(reader) = &mut self.reader else {
+            let name: String = coding.chars().take(40).collect();
+            return Err(NetError::Coding {
+                host: host(),
+                coding: format!("{name:?}, which was not asked for; gzip and br are decoded"),
+            });
+        };
+        reader.read(buffer).map_err(|e| match find::<NetError>(&e) {
+            Some(own) => own.clone(),
+            None => NetError::Protocol {
+                host: host(),
+                why: format!("{coding}: {e}"),
+            },
+        })
     }
 
-    fn read_piece(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
-        let reader = self.reader.as_mut().map_err(|coding| NetError::Coding {
-            host: self.host.clone(),
-            coding: coding.clone(),
-        })?;
-        reader
-            .read(buffer)
-            .map_err(|e| explained(ureq::Error::from(e), &self.host))
-    }
-
-    /// Reads to the end, but no more than `limit` bytes; and whether there was more.
+    /// Reads to the end, but no more than `limit` bytes. Returns true with them if there was more.
     ///
     /// # Errors
     ///
@@ -278,7 +334,7 @@ impl Body<'_> {
         let mut bytes = Vec::new();
         let mut piece = vec![0; 64 * 1024];
         loop {
-            let n = self.read_piece(&mut piece)?;
+            let n = self.read(&mut piece)?;
             if n == 0 {
                 return Ok((bytes, false));
             }
@@ -287,94 +343,90 @@ impl Body<'_> {
             if n > room {
                 return Ok((bytes, true));
             }
-        }
-    }
-}
-
-/// The system's certificates, read once.
-fn roots() -> Arc<Vec<Certificate<'static>>> {
-    static ROOTS: OnceLock<Arc<Vec<Certificate<'static>>>> = OnceLock::new();
-    let load = || {
-        let found = rustls_native_certs::load_native_certs();
-        let certificates = found.certs.iter();
-        Arc::new(
-            certificates
-                .map(|c| Certificate::from_der(c).to_owned())
-                .collect(),
-        )
-    };
-    Arc::clone(ROOTS.get_or_init(load))
-}
-
-/// The library's error as ours.
-fn explained(error: ureq::Error, host: &str) -> NetError {
-    let host = host.to_owned();
-    match error {
-        ureq::Error::Other(inner) => match inner.downcast::<NetError>() {
-            Ok(own) => *own,
-            Err(e) => NetError::Protocol {
-                host,
-                why: e.to_string(),
-            },
-        },
-        ureq::Error::Rustls(e) => NetError::Tls {
-            host,
-            why: e.to_string(),
-        },
-        ureq::Error::Tls(why) => NetError::Tls {
-            host,
-            why: why.to_owned(),
-        },
-        ureq::Error::Io(e) => {
-            if let Some(undecodable) = inner::<Undecodable>(&e) {
-                interruption_within(&undecodable.source).unwrap_or_else(|| NetError::Protocol {
-                    host,
-                    why: undecodable.to_string(),
-                })
-            } else if let Some(tls) = inner::<rustls::Error>(&e) {
-                let why = tls.to_string();
-                NetError::Tls { host, why }
-            } else {
-                let why = e.to_string();
-                NetError::Cut { host, why }
+            if self.begin.elapsed() > self.limit {
+                return Err(NetError::Silent {
+                    host: self.host.clone(),
+                    what: "did not finish its answer",
+                    secs: self.limit.as_secs(),
+                });
             }
         }
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-            NetError::BadRequest(format!("The request to {host} can't be sent."))
-        }
-        e => NetError::Protocol {
-            host,
-            why: e.to_string(),
-        },
     }
 }
 
-/// Returns the error within an I/O error.
-fn inner<E: std::error::Error + 'static>(e: &std::io::Error) -> Option<&E> {
-    e.get_ref()?.downcast_ref()
+/// A body as it is sent.
+struct Raw<'c> {
+    peer: Peer<'c>,
+    body: Incoming,
+    /// The part of the last piece that was not read yet.
+    left: Bytes,
+    silence: Duration,
 }
 
-/// Returns the reason why the connection ended, also if a decompressor has wrapped it.
-fn interruption_within(e: &std::io::Error) -> Option<NetError> {
-    let mut at: Option<&(dyn std::error::Error + 'static)> = e.get_ref().map(|e| e as _);
-    while let Some(error) = at {
-        if let Some(ureq::Error::Other(own)) = error.downcast_ref::<ureq::Error>() {
-            return match own.downcast_ref::<NetError>()? {
-                NetError::Cancelled => Some(NetError::Cancelled),
-                NetError::OutOfTime => Some(NetError::OutOfTime),
-                NetError::Silent { host, what, secs } => Some(NetError::Silent {
-                    host: host.clone(),
-                    what,
-                    secs: *secs,
-                }),
-                _ => None,
-            };
+impl Read for Raw<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.left.is_empty() {
+            let frame = self
+                .peer
+                .wait(self.silence, self.body.frame())
+                .and_then(|done| {
+                    done.ok_or_else(|| self.peer.silent("sent nothing more", self.silence))
+                })
+                .map_err(io::Error::other)?;
+            match frame {
+                None => return Ok(0),
+                Some(Ok(frame)) => self.left = frame.into_data().unwrap_or_default(),
+                Some(Err(e)) => return Err(io::Error::other(explain(&e, &self.peer.host))),
+            }
         }
-        at = error.source();
+        let piece = self.left.split_to(self.left.len().min(buffer.len()));
+        buffer[..piece.len()].copy_from_slice(&piece);
+        Ok(piece.len())
+    }
+}
+
+/// Returns the library's error as ours.
+fn explain(error: &(dyn Error + 'static), host: &str) -> NetError {
+    if let Some(own) = find::<NetError>(error) {
+        return own.clone();
+    }
+    let host = host.to_owned();
+    if let Some(tls) = find::<rustls::Error>(error) {
+        let why = tls.to_string();
+        return NetError::Tls { host, why };
+    }
+    let mut root = error;
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    let why = root.to_string();
+    match find::<hyper::Error>(error) {
+        Some(e) if e.is_parse() => NetError::Protocol { host, why },
+        Some(e) if e.is_user() => {
+            NetError::BadRequest(format!("The request to {host} can't be sent."))
+        }
+        _ => NetError::Cut { host, why },
+    }
+}
+
+/// Returns the first error of a type among an error and its sources.
+fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        // The source of such an error is that of the error within, which would be passed over.
+        let within = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        at = match within {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
     }
     None
 }
-
 #[cfg(test)]
 mod tests {
     use super::{HttpClient, HttpRequest, HttpTimeouts, Method};
@@ -410,12 +462,12 @@ mod tests {
     }
 
     fn client() -> HttpClient {
-        let long = Duration::from_secs(60);
+        let brief = Duration::from_millis(100);
         let timeouts = HttpTimeouts {
-            connect: long,
-            first_byte: long,
-            silence: long,
-            answer: Duration::from_millis(100),
+            connect: brief,
+            first_byte: brief,
+            silence: Duration::from_secs(60),
+            answer: brief,
         };
         HttpClient::new(AddressPolicy::Any, timeouts)
     }
@@ -423,17 +475,16 @@ mod tests {
     #[test]
     fn an_answer_that_only_trickles_is_given_up_unless_it_is_read_in_pieces() {
         const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let given_up = |error: NetError| error.to_string().contains("did not finish its answer");
+        let given_up = |error: NetError, what| assert!(error.to_string().contains(what), "{error}");
         let cancel = Cancellation::default();
         let url = endless("HTTP/1.1 200 OK\r\n", "X: y\r\n");
         let error = client().send(&get(&url), &cancel).expect_err("no head");
-        assert!(given_up(error));
+        given_up(error, "did not answer");
         let url = endless(HEAD, "1\r\nx\r\n");
         let mut client_of_whole = client();
         let mut answer = client_of_whole.send(&get(&url), &cancel).expect("a head");
-        assert!(given_up(
-            answer.body.read_up_to(usize::MAX).expect_err("no end")
-        ));
+        let error = answer.body.read_up_to(usize::MAX).expect_err("no end");
+        given_up(error, "did not finish its answer");
         let url = endless(HEAD, "1\r\nx\r\n");
         let mut client_of_pieces = client();
         let mut answer = client_of_pieces.send(&get(&url), &cancel).expect("a head");

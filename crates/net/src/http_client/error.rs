@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// The reason why a request has no answer, or only part of one. No text of it holds a header or a
 /// body, so no credential either; addresses are shown without user, password, query and fragment.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 pub enum NetError {
     /// The call was cancelled.
     #[error("the request was cancelled")]

@@ -42,14 +42,12 @@
 
 mod client;
 mod connect;
-mod content_encoding;
 mod error;
 mod names;
 mod proxy;
-mod sockets;
 
-pub use client::user_agent;
 pub use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Method, Response};
+pub use client::{tls_config, user_agent};
 pub use error::NetError;
 pub use gemini_tools_process::network::addresses::{AddressPolicy, HostRule, NotPublic};
-pub use proxy::address_for as proxy_address;
+pub use proxy::check_proxy_variables;

@@ -5,61 +5,39 @@
 
 use super::NetError;
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_process::network::addresses::without_asking;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Interval at which a wait checks for the end of the call.
-const TICK: Duration = Duration::from_millis(50);
-
-/// The addresses of a name, in the order in which they should be tried.
+/// Resolves a name to its addresses, in the order in which they should be tried.
 ///
 /// # Errors
 ///
-/// Where there is no such name, no server to ask, or no answer in time.
-pub(super) fn resolve(
-    name: &str,
-    limit: Duration,
-    cancel: &Cancellation,
-) -> Result<Vec<IpAddr>, NetError> {
+/// Returns the name if it does not exist, if there is no server to ask, or if no answer comes in
+/// time.
+pub(super) async fn resolve(name: &str, limit: Duration) -> Result<Vec<IpAddr>, NetError> {
     let failed = |why: String| NetError::Names {
         host: name.to_owned(),
         why,
     };
-    if let Some(found) = without_asking(name) {
-        return Ok(found);
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| failed(e.to_string()))?;
-    runtime.block_on(async {
-        let resolver = resolver().map_err(&failed)?;
-        let until = Instant::now() + limit;
-        let lookup = resolver.lookup_ip(name);
-        tokio::pin!(lookup);
-        loop {
-            if let Ok(answer) = tokio::time::timeout(TICK, &mut lookup).await {
-                return match answer {
-                    Ok(found) => Ok(found.iter().collect()),
-                    Err(e) if e.is_nx_domain() || e.is_no_records_found() => {
-                        Err(NetError::NoSuchName(name.to_owned()))
-                    }
-                    Err(e) => Err(failed(e.to_string())),
-                };
-            }
-            interrupted(cancel)?;
-            if Instant::now() >= until {
-                return Err(failed(format!("no answer for {} s", limit.as_secs())));
-            }
+    let resolver = resolver().map_err(failed)?;
+    match tokio::time::timeout(limit, resolver.lookup_ip(name)).await {
+        Ok(Ok(found)) => Ok(found.iter().collect()),
+        Ok(Err(e)) if e.is_nx_domain() || e.is_no_records_found() => {
+            Err(NetError::NoSuchName(name.to_owned()))
         }
-    })
+        Ok(Err(e)) => Err(failed(e.to_string())),
+        Err(_) => Err(failed(format!("no answer for {} s", limit.as_secs()))),
+    }
 }
 
-/// [`Cancellation::interruption`] as an error of the network.
+/// Returns the error of a call that has ended.
+///
+/// # Errors
+///
+/// Returns [`Cancellation::interruption`] as an error of the network.
 pub(super) fn interrupted(cancel: &Cancellation) -> Result<(), NetError> {
     match cancel.interruption() {
         None => Ok(()),

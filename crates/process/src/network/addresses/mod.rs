@@ -24,7 +24,7 @@ mod policy;
 mod prompt;
 mod public;
 
-pub use known::{known_addresses, without_asking};
+pub use known::known_addresses;
 pub use policy::{AddressPolicy, HostRule, NotPublic, refusal};
 pub use prompt::{ExtractedUrls, check, find, is_local, shown, target, usable};
 pub use public::{is_public, why_not_public};
