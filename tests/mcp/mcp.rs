@@ -703,7 +703,7 @@ fn what_is_kept_of_declarations_may_be_damaged_or_impossible_to_keep() {
     let names = s.names();
     let dir = s.ws.root().join("home/.cache/gemini-tools/mcp");
     for entry in fs::read_dir(&dir).expect("kept") {
-        fs::write(entry.expect("a file").path(), b"gemini-tools-mcp 1\t\xff\n").expect("written");
+        fs::write(entry.expect("a file").path(), b"{\"form\":1,\xff").expect("written");
     }
     assert_eq!(s.names(), names);
     fs::remove_dir_all(&dir).expect("there");

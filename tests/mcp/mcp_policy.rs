@@ -190,51 +190,6 @@ fn what_a_server_says_differently_by_now_is_judged_anew() {
     s.all_gone();
 }
 
-/// Makes the files of declarations what they were before annotations were kept.
-fn age_cache(s: &Servers) {
-    let dir = s.ws.root().join("home/.cache/gemini-tools/mcp");
-    for entry in fs::read_dir(dir).expect("kept") {
-        let path = entry.expect("a file").path();
-        let text = fs::read_to_string(&path).expect("text");
-        let lines = text.lines().map(|line| {
-            let mut fields: Vec<&str> = line.split('\t').collect();
-            match fields[0] {
-                "gemini-tools-mcp 3" => fields[0] = "gemini-tools-mcp 2",
-                "t" => fields.truncate(6),
-                _ => {}
-            }
-            fields.join("\t") + "\n"
-        });
-        fs::write(&path, lines.collect::<String>()).expect("written");
-    }
-}
-
-#[test]
-fn declarations_that_were_kept_without_annotations_are_asked_for_again() {
-    let s = with_policy(annotated(), NO_DESTRUCTION);
-    assert_eq!(s.names().len(), 2);
-    age_cache(&s);
-    let _ = s.call("ann__wipe", &json!({})).error("policy_violation", 3);
-    assert_eq!((calls(&s).len(), s.was_started("ann")), (0, 2));
-    assert_eq!(s.names(), ["ann__look", "ann__plain"]);
-    assert_eq!(s.was_started("ann"), 2);
-    // They still tell what was accepted.
-    for is_changed in [false, true] {
-        let settings: Value = json!({"mcp": {"pin": true}});
-        let s = Servers::with_settings(&[("ann", "annotated", json!({}))], &settings);
-        assert_eq!(s.names().len(), 3);
-        age_cache(&s);
-        if is_changed {
-            fs::write(s.ws.outside_path("ann.notes.poison"), "").expect("written");
-            let held = s.call("ann__look", &json!({}));
-            held.must_say(&held.error("policy_violation", 3), &["has changed"]);
-        } else {
-            assert_eq!(s.call("ann__look", &json!({})).output(), "called look");
-        }
-        s.all_gone();
-    }
-}
-
 #[test]
 fn what_a_server_says_while_a_question_is_open_counts_for_that_call() {
     const RULES: &str = r#"

@@ -33,7 +33,6 @@ const transport =
     : new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers: { Authorization: `Bearer ${token}` } } });
 await client.connect(transport);
 const { tools } = await client.listTools();
-const { resources } = await client.listResources();
 const results = [];
 const progress = [];
 let pid;
@@ -51,7 +50,6 @@ const cancelled = await given.then(
   () => false,
   () => true,
 );
-const read = resources.length > 0 ? await client.readResource({ uri: resources[0].uri }) : null;
-const found = { version: client.getServerVersion(), instructions: client.getInstructions(), tools, resources, read, results, progress, cancelled, changes, asked };
+const found = { version: client.getServerVersion(), instructions: client.getInstructions(), tools, results, progress, cancelled, changes, asked };
 await client.close();
 process.stdout.write(JSON.stringify(found));

@@ -177,8 +177,6 @@ fn what_is_no_request_is_answered_and_costs_nothing() {
         ("prompts/get", json!({"name": "x"}), -32601),
         ("tools/call", json!({}), -32602),
         ("tools/call", json!({"name": 1}), -32602),
-        ("resources/read", json!({}), -32602),
-        ("resources/list", json!({"cursor": "none"}), -32602),
     ] {
         let answer = server.ask(method, &params);
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
@@ -318,10 +316,8 @@ fn a_client_that_begins_with_something_else_is_told_what_comes_first() {
 fn a_page_that_was_never_given_out_is_refused() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
-    for list in ["tools/list", "resources/list", "resources/templates/list"] {
-        let answer = server.ask(list, &json!({"cursor": "bogus"}));
-        assert_eq!(answer["error"]["code"], -32602, "{list}: {answer}");
-    }
+    let answer = server.ask("tools/list", &json!({"cursor": "bogus"}));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
 }
 
 #[test]
@@ -382,99 +378,6 @@ fn a_chosen_root_counts_whatever_the_client_has() {
     assert!(server.aside.is_empty(), "{:?}", server.aside);
     let mut missing = Server::start(&ws, &["--root", "none"]);
     assert_eq!(missing.status(), Some(1));
-}
-
-#[test]
-fn files_of_the_workspace_are_resources_and_no_others() {
-    let mut ws = Workspace::new()
-        .file("a b.txt", "text é")
-        .file("d/p.png", PNG)
-        .file("ignored.log", "x")
-        .file("closed.txt", "x")
-        .file(".geminiignore", "closed.txt\nignored.log\n")
-        .outside("secret.txt", "secret");
-    ws = ws.link("out.txt", "../out/secret.txt");
-    let secret = ws.outside_path("secret.txt");
-    let mut server = greeted(&ws);
-    let templates = server.ask("resources/templates/list", &json!({}));
-    let template = &templates["result"]["resourceTemplates"][0];
-    assert_eq!(template["uriTemplate"], "file:///{path}");
-    let listed = server.ask("resources/list", &json!({}));
-    let names: Vec<&str> = listed["result"]["resources"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|r| r["name"].as_str())
-        .collect();
-    assert_eq!(names, [".geminiignore", "a b.txt", "d/p.png", "out.txt"]);
-    let uri = &listed["result"]["resources"][1]["uri"];
-    assert!(
-        uri.as_str().is_some_and(|u| u.ends_with("/ws/a%20b.txt")),
-        "{uri}"
-    );
-    let read = server.ask("resources/read", &json!({"uri": uri}));
-    let contents = &read["result"]["contents"][0];
-    assert_eq!(contents["text"], "text é");
-    assert_eq!(contents["uri"], *uri);
-    let escaped = ws.path("d/p.png").replacen('/', "", 1).replace('/', "%2F");
-    let read = server.ask(
-        "resources/read",
-        &json!({"uri": format!("file:///{escaped}")}),
-    );
-    let contents = &read["result"]["contents"][0];
-    assert_eq!(contents["mimeType"], "image/png", "{read}");
-    assert!(
-        contents["blob"]
-            .as_str()
-            .is_some_and(|b| b.starts_with("iVBORw0KGgo"))
-    );
-    for (uri, code) in [
-        (format!("file://{secret}"), -32002),
-        (format!("file://{}", ws.path("out.txt")), -32002),
-        (format!("file://{}", ws.path("../out/secret.txt")), -32002),
-        (
-            format!("file://{}", ws.path("%2e%2e/out/secret.txt")),
-            -32002,
-        ),
-        (format!("file://{}", ws.path("none.txt")), -32002),
-        (format!("file://{}", ws.path("closed.txt")), -32603),
-        (format!("file://{}", ws.path("d")), -32602),
-        ("file://elsewhere/a.txt".to_owned(), -32602),
-        ("https://example.invalid/".to_owned(), -32602),
-        ("a b.txt".to_owned(), -32602),
-    ] {
-        let answer = server.ask("resources/read", &json!({"uri": uri}));
-        assert_eq!(answer["error"]["code"], code, "{uri}: {answer}");
-        assert!(answer["error"]["data"]["errorType"].is_string(), "{answer}");
-    }
-}
-
-#[test]
-fn resources_come_in_pages_and_each_once() {
-    let mut ws = Workspace::new();
-    for n in 0..1201 {
-        ws = ws.file(format!("d{}/f{n}.txt", n % 7), "x");
-    }
-    let mut server = greeted(&ws);
-    let (mut uris, mut pages) = (Vec::new(), 0);
-    let mut params = json!({});
-    loop {
-        let listed = server.ask("resources/list", &params);
-        let page = listed["result"]["resources"]
-            .as_array()
-            .expect("a list")
-            .clone();
-        uris.extend(page.iter().map(|r| r["uri"].to_string()));
-        pages += 1;
-        match listed["result"].get("nextCursor") {
-            Some(cursor) => params = json!({"cursor": cursor}),
-            None => break,
-        }
-    }
-    assert_eq!((pages, uris.len()), (3, 1201));
-    uris.sort();
-    uris.dedup();
-    assert_eq!(uris.len(), 1201);
 }
 
 #[test]
@@ -679,12 +582,6 @@ fn rules_count_as_everywhere() {
             "{result}"
         );
     }
-    let uri = format!("file://{}", ws.path("secret.txt"));
-    let read = server.ask("resources/read", &json!({"uri": uri}));
-    assert_eq!(
-        read["error"]["data"]["errorType"], "policy_violation",
-        "{read}"
-    );
 }
 
 #[test]

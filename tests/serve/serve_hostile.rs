@@ -87,11 +87,9 @@ fn the_answer_to_a_last_line_is_written_before_the_end() {
 fn what_is_not_declared_is_no_method() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
-    let completion = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
     for (method, params) in [
-        ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),
-        ("completion/complete", completion),
+        ("resources/read", json!({"uri": "file:///etc/passwd"})),
         ("logging/setLevel", json!({"level": "info"})),
         ("nothing/known", json!({})),
     ] {
@@ -150,30 +148,23 @@ fn a_batch_is_refused_with_what_to_do_instead() {
         let to = server.address();
         let session = Session::begin(to, version, &json!({}));
         let reply = post(to, &session.headers(), &batch);
-        assert_eq!(reply.status, 400, "{reply:?}");
-        assert_eq!(reply.header("content-type"), Some("application/json"));
-        must_say(&serde_json::from_str(&reply.body).expect("JSON"));
+        assert_eq!(reply.status, 415, "{reply:?}");
     }
 }
 
 #[test]
-fn by_http_what_is_no_message_is_answered_as_one() {
+fn by_http_what_is_no_message_is_refused() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
     let to = server.address();
-    for (body, code) in [
-        ("garbage", -32700),
-        ("", -32700),
-        ("{}", -32600),
-        (
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":7}",
-            -32602,
-        ),
+    for body in [
+        "garbage",
+        "",
+        "{}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":7}",
     ] {
         let reply = post(to, &[], body);
         assert!((400..500).contains(&reply.status), "{body}: {reply:?}");
-        let error: Value = serde_json::from_str(&reply.body).expect("JSON");
-        assert_eq!(error["error"]["code"], code, "{body}: {error}");
     }
     Session::begin(to, "2025-11-25", &json!({}));
 }
@@ -255,11 +246,10 @@ fn a_client_that_never_reads_costs_no_memory_without_end() {
         "params": greeting("2025-11-25", &json!({}))});
     let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     writeln!(input, "{hello}\n{begun}").expect("sent");
-    let uri = format!("file://{}", ws.path("large.txt"));
     let (sent, taken) = channel();
     thread::spawn(move || {
         for id in 1..20_000 {
-            let read = json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": {"uri": uri}});
+            let read = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": read("large.txt")});
             if writeln!(input, "{read}").is_err() || sent.send(id).is_err() {
                 return;
             }
@@ -357,26 +347,7 @@ fn the_server_goes_on_when_clients_break_off() {
 }
 
 #[test]
-fn of_more_sessions_than_are_kept_the_most_silent_one_ends() {
-    let ws = Workspace::new();
-    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
-    let to = server.address();
-    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string();
-    let status = |session: &Session| post(to, &session.headers(), &ping).status;
-    let sessions: Vec<Session> = (0..256)
-        .map(|_| Session::begin(to, "2025-11-25", &json!({})))
-        .collect();
-    assert_eq!(status(&sessions[0]), 200);
-    let newest = Session::begin(to, "2025-11-25", &json!({}));
-    let ended: Vec<usize> = (0..256)
-        .filter(|index| status(&sessions[*index]) == 404)
-        .collect();
-    assert_eq!(ended, [1]);
-    assert_eq!(status(&newest), 200);
-}
-
-#[test]
-fn who_may_not_ask_holds_no_connection_and_sends_no_large_message() {
+fn who_may_not_ask_holds_no_connection() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
     let to = server.address();
@@ -395,14 +366,6 @@ fn who_may_not_ask_holds_no_connection_and_sends_no_large_message() {
                  Authorization: Bearer {TOKEN}\r\n\r\n"
             ),
             "403",
-        ),
-        // It is not waited for what will be too long.
-        (
-            format!(
-                "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
-                 Connection: close\r\nContent-Length: 9223372036854775808\r\n\r\n"
-            ),
-            "413",
         ),
     ] {
         let mut stream = begun(to, &request);

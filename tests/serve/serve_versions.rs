@@ -231,12 +231,6 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     let answer = ask("tools/call", &alone(&client, &with(&read(), &told)));
     assert_eq!(text(&answer), "there");
     assert_eq!(answer["result"]["resultType"], "complete");
-    let uri = format!("file://{}", ws.outside_path("root/there.txt"));
-    let resource = json!({ "uri": uri });
-    let wanted = ask("resources/read", &alone(&client, &resource));
-    assert_eq!(question(&wanted).1["method"], "roots/list");
-    let answer = ask("resources/read", &alone(&client, &with(&resource, &told)));
-    assert_eq!(answer["result"]["contents"][0]["text"], "there", "{answer}");
     // One that has none is asked for none.
     let here = json!({"name": "read_file", "arguments": {"absolute_path": "here.txt"}});
     assert_eq!(text(&ask("tools/call", &alone(&json!({}), &here))), "here");

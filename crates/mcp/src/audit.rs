@@ -89,10 +89,8 @@ impl Mcp {
             ));
         };
         let offered = |tool: &str| tool.is_empty() || server.offers(tool);
-        known
-            .findings()
-            .filter(|f| offered(&f.place.tool))
-            .for_each(&mut say);
+        let findings = known.findings.iter().filter(|f| offered(&f.place.tool));
+        findings.cloned().for_each(&mut say);
         for missing in server.missing(|name| known.tools.iter().any(|t| t.original == name)) {
             say(Diagnostic::warning(
                 "no-such-tool",

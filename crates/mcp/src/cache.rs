@@ -1,163 +1,65 @@
-//! The declarations of a server, kept so that the next discovery starts nothing.
-//!
-//! One file a server and configuration, in the user's cache directory. It holds the
-//! declarations as they are printed; reading it needs no JSON. Lines of fields with tabs between
-//! them: first how the files of the command looked, then a line or two a tool, then what was found
-//! wrong or put right.
+//! The declarations of a server, kept so that the next discovery starts nothing: one JSON document
+//! a server and configuration, in the user's cache directory.
 
-use super::declare::Declared;
+use super::declare::DeclaredTool;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::hex;
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::Program;
 use gemini_tools_workspace::atomic_file::write_cache;
 use gemini_tools_workspace::files::version;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The first words of a file; other forms than this and the one before are not read.
-const FORM: &str = "gemini-tools-mcp 3";
-
-/// The form before, without annotations and whole schemas. It only tells what was accepted: its hashes cover the
-/// annotations too.
-const OLD_FORM: &str = "gemini-tools-mcp 2";
+/// The form of a file; others are not read.
+const FORM: u32 = 4;
 
 /// Maximum size of a cache, in bytes: a larger file is not one of ours.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A server's declarations and resources, known without asking it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Known {
+/// A server's declarations, known without asking it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Declarations {
+    form: u32,
     /// The server's tools, sorted by name.
-    pub(super) tools: Vec<Declared>,
+    pub(super) tools: Vec<DeclaredTool>,
     /// True if the server has resources.
     pub(super) has_resources: bool,
     /// Findings about the declarations.
-    findings: Vec<CachedFinding>,
-    /// State of the files that the command names; `None` if the file has the older form.
-    files: Option<String>,
+    pub(super) findings: Vec<Diagnostic>,
+    /// State of the files that the command names.
+    files: String,
 }
 
-/// A finding as it is kept. It is only taken apart when it is asked for.
-#[derive(Debug, Clone, PartialEq)]
-struct CachedFinding {
-    is_error: bool,
-    json: String,
-}
-
-impl Known {
+impl Declarations {
     /// Makes an entry of an answer that has just come.
     pub(super) fn new(
         connect: &Connect,
-        tools: Vec<Declared>,
+        tools: Vec<DeclaredTool>,
         has_resources: bool,
-        findings: &[Diagnostic],
+        findings: Vec<Diagnostic>,
     ) -> Self {
-        let kept = |finding: &Diagnostic| CachedFinding {
-            is_error: finding.severity == Severity::Error,
-            json: json!(finding).to_string(),
-        };
         Self {
+            form: FORM,
             tools,
             has_resources,
-            findings: findings.iter().map(kept).collect(),
-            files: Some(files(connect)),
+            findings,
+            files: files(connect),
         }
-    }
-
-    /// Returns the findings about the declarations.
-    pub(super) fn findings(&self) -> impl Iterator<Item = Diagnostic> {
-        Self::taken_apart(self.findings.iter())
     }
 
     /// Returns the reasons why tools are left out.
-    pub(super) fn errors(&self) -> impl Iterator<Item = Diagnostic> {
-        Self::taken_apart(self.findings.iter().filter(|kept| kept.is_error))
+    pub(super) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        let findings = self.findings.iter();
+        findings.filter(|finding| finding.severity == Severity::Error)
     }
 
-    fn taken_apart<'a>(
-        kept: impl Iterator<Item = &'a CachedFinding>,
-    ) -> impl Iterator<Item = Diagnostic> {
-        kept.filter_map(|kept| serde_json::from_str(&kept.json).ok())
-    }
-
-    /// Returns true if everything is known, and the files of the command are as they were.
+    /// Returns true if the files of the command are as they were.
     pub(super) fn is_current(&self, connect: &Connect) -> bool {
-        self.files.as_deref() == Some(&files(connect))
-    }
-
-    fn to_text(&self) -> String {
-        let mut text = format!(
-            "{FORM}\t{}\t{}\n",
-            u8::from(self.has_resources),
-            self.files.as_deref().unwrap_or_default()
-        );
-        for tool in &self.tools {
-            text.push_str(&format!(
-                "t\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}\n",
-                if tool.as_task { "t" } else { "-" },
-                tool.hash,
-                tool.name,
-                json!(tool.original),
-                json!(tool.held),
-                json!(tool.annotations),
-                tool.whole,
-                tool.text
-            ));
-        }
-        for CachedFinding { is_error, json } in &self.findings {
-            let kind = if *is_error { "e" } else { "f" };
-            text.push_str(&format!("{kind}\t{json}\n"));
-        }
-        text
-    }
-
-    fn from_text(text: &str) -> Option<Self> {
-        // A file that was cut has no last line.
-        let mut lines = text.strip_suffix('\n')?.split('\n');
-        let (form, head) = lines.next()?.split_once('\t')?;
-        let (resources, files) = head.split_once('\t')?;
-        let mut known = Self {
-            has_resources: resources == "1",
-            files: match form {
-                FORM => Some(files.to_owned()),
-                OLD_FORM => None,
-                _ => return None,
-            },
-            ..Self::default()
-        };
-        while let Some(line) = lines.next() {
-            let (kind, rest) = line.split_once('\t')?;
-            if kind != "t" {
-                known.findings.push(CachedFinding {
-                    is_error: kind == "e",
-                    json: rest.to_owned(),
-                });
-                continue;
-            }
-            let mut fields = rest.splitn(7, '\t');
-            let mut next = || fields.next();
-            known.tools.push(Declared {
-                as_task: next()?.contains('t'),
-                hash: next()?.to_owned(),
-                name: next()?.to_owned(),
-                original: serde_json::from_str(next()?).ok()?,
-                held: match next()? {
-                    "null" => None,
-                    reason => serde_json::from_str(reason).ok()?,
-                },
-                annotations: match next() {
-                    None | Some("null") => None,
-                    Some(annotations) => serde_json::from_str(annotations).ok()?,
-                },
-                whole: next().unwrap_or_default().to_owned(),
-                text: lines.next()?.to_owned(),
-            });
-        }
-        Some(known)
+        self.files == files(connect)
     }
 }
 
@@ -216,22 +118,26 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
 }
 
 /// Reads a file; returns `None` if it is missing or can't be used.
-pub(super) fn read(path: &Path) -> Option<Known> {
+pub(super) fn read(path: &Path) -> Option<Declarations> {
     let meta = std::fs::metadata(path).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES {
         return None;
     }
-    Known::from_text(&std::fs::read_to_string(path).ok()?)
+    let text = std::fs::read(path).ok()?;
+    let declarations = serde_json::from_slice::<Declarations>(&text).ok()?;
+    (declarations.form == FORM).then_some(declarations)
 }
 
-/// Writes a file. Where it can't be, the next discovery asks again.
-pub(super) fn write(path: &Path, known: &Known) {
-    write_cache(path, known.to_text().as_bytes());
+/// Writes a file. If it can't be written, the next discovery asks again.
+pub(super) fn write(path: &Path, declarations: &Declarations) {
+    if let Ok(text) = serde_json::to_vec(declarations) {
+        write_cache(path, &text);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, read, write};
+    use super::{Declarations, read, write};
     use crate::declare::declare;
     use gemini_tools_core::diagnostic::Severity;
     use gemini_tools_process::network::wire::Connect;
@@ -254,12 +160,11 @@ mod tests {
             json!({"name": "d", "inputSchema": 1}),
         ];
         let (tools, findings) = declare("s", &tools);
-        let known = Known::new(&connect, tools, true, &findings);
+        let known = Declarations::new(&connect, tools, true, findings);
         let path = dir.path().join("below/it");
         write(&path, &known);
         assert_eq!(read(&path).as_ref(), Some(&known));
         assert!(known.is_current(&connect));
-        assert!(known.findings().eq(findings));
         assert!(
             known
                 .errors()

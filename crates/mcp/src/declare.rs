@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// A tool of a server.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Declared {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct DeclaredTool {
     /// The tool's name on the server.
     pub(super) original: String,
     /// The tool's name for a model.
@@ -22,8 +22,6 @@ pub(super) struct Declared {
     pub(super) hash: String,
     /// Annotations of the tool, as the server sent them.
     pub(super) annotations: Option<Map<String, Value>>,
-    /// True if the server runs the tool as a task only.
-    pub(super) as_task: bool,
     /// Reason why the tool is not declared to a model.
     pub(super) held: Option<HeldBack>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
@@ -32,7 +30,7 @@ pub(super) struct Declared {
     pub(super) whole: String,
 }
 
-impl Declared {
+impl DeclaredTool {
     /// Returns true if the server says that calls of the tool change nothing.
     pub(super) fn says_it_reads(&self) -> bool {
         let hint = self
@@ -63,8 +61,8 @@ impl HeldBack {
 
 /// Returns all tools of a server, sorted by name, and the findings about its declarations, left-out
 /// tools first.
-pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Diagnostic>) {
-    let (mut declared, mut findings) = (BTreeMap::<String, Declared>::new(), Vec::new());
+pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<Diagnostic>) {
+    let (mut declared, mut findings) = (BTreeMap::<String, DeclaredTool>::new(), Vec::new());
     for tool in tools {
         match declare_one(server, tool) {
             Ok((one, more)) => {
@@ -90,7 +88,7 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<Declared>, Vec<Diag
     (declared.into_values().collect(), findings)
 }
 
-fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>), Diagnostic> {
+fn declare_one(server: &str, tool: &Value) -> Result<(DeclaredTool, Vec<Diagnostic>), Diagnostic> {
     let Some(original) = tool["name"].as_str().filter(|name| !name.is_empty()) else {
         return Err(Diagnostic::error(
             "nameless",
@@ -99,6 +97,10 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
             "A tool without a name is left out.",
         ));
     };
+    if tool["execution"]["taskSupport"] == "required" {
+        let message = "It is left out, because it runs only as a task, which is not supported.";
+        return Err(Diagnostic::error("task", original, "execution", message));
+    }
     let told = without_metadata(tool);
     let mut findings = Vec::new();
     let hidden = hidden_text(&told, original);
@@ -122,12 +124,11 @@ fn declare_one(server: &str, tool: &Value) -> Result<(Declared, Vec<Diagnostic>)
             whole.map_or_else(String::new, |whole| whole.to_string()),
         )
     };
-    let declared = Declared {
+    let declared = DeclaredTool {
         original: original.to_owned(),
         name,
         hash: hex(&Sha256::digest(told.to_string())[..16]),
         annotations: tool["annotations"].as_object().cloned(),
-        as_task: tool["execution"]["taskSupport"] == "required",
         held: hidden
             .map(|finding| HeldBack::Hidden(format!("{}: {}", finding.place, finding.message))),
         text,

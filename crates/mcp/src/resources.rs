@@ -6,7 +6,7 @@ use gemini_tools_core::tool::{
     Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, Tool, ToolError, ToolInfo,
     ToolInvocation, ToolResult,
 };
-use gemini_tools_process::network::wire::Wanted;
+use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -171,7 +171,7 @@ impl Call {
         let mut failure = None;
         for &at in servers {
             let name = &self.mcp.servers[at].name;
-            match self.mcp.request(at, Wanted::Resources, started, cx) {
+            match self.mcp.request(at, ServerRequest::Resources, started, cx) {
                 Ok(answer) => {
                     for (list, key) in [("resources", "uri"), ("templates", "uriTemplate")] {
                         let items = answer[list].as_array().into_iter().flatten();
@@ -204,28 +204,8 @@ impl Call {
     fn read(&self, uri: &str, servers: &[usize], cx: &Context) -> Result<ToolResult, ToolError> {
         let started = Instant::now();
         let mut failure = None;
-        // Those that list it come first; others may know it by a template.
-        let mut others = Vec::new();
-        let mut candidates = Vec::new();
         for &at in servers {
-            let lists_it = servers.len() > 1
-                && self
-                    .mcp
-                    .request(at, Wanted::Resources, started, cx)
-                    .is_ok_and(|answer| {
-                        let mut items = answer["resources"].as_array().into_iter().flatten();
-                        items.any(|item| item["uri"] == uri)
-                    });
-            cx.cancel.check()?;
-            if lists_it {
-                candidates.push(at);
-            } else {
-                others.push(at);
-            }
-        }
-        candidates.append(&mut others);
-        for at in candidates {
-            let what = Wanted::Read {
+            let what = ServerRequest::Read {
                 uri: uri.to_owned(),
             };
             match self.mcp.request(at, what, started, cx) {

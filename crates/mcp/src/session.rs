@@ -23,8 +23,8 @@
 //! (`cache`), repairing declarations (`declare`), names (`names`), and whether a call may run
 //! (`policy`).
 
-use super::cache::{self, Known};
-use super::declare::{Declared, HeldBack, declare};
+use super::cache::{self, Declarations};
+use super::declare::{DeclaredTool, HeldBack, declare};
 use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
@@ -34,7 +34,7 @@ use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, Tool, ToolError};
 use gemini_tools_policy::{PolicyCall, ServerTool};
 use gemini_tools_process::network::link::{Failure, Link, Question};
-use gemini_tools_process::network::wire::{FailureKind, Wanted};
+use gemini_tools_process::network::wire::{FailureKind, ServerRequest};
 use gemini_tools_settings::settings::Settings;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,8 +59,8 @@ pub struct Mcp {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Known declarations, by the server's place in the list.
-    known: BTreeMap<usize, Arc<Known>>,
+    /// Declarations declarations, by the server's place in the list.
+    known: BTreeMap<usize, Arc<Declarations>>,
     /// The servers that have said so to this very process.
     asked: BTreeSet<usize>,
     /// The servers that have said since that they have others.
@@ -242,7 +242,7 @@ impl Mcp {
     }
 
     /// Returns the declarations of a server that are known without asking it.
-    pub(super) fn cached(&self, at: usize) -> Option<Arc<Known>> {
+    pub(super) fn cached(&self, at: usize) -> Option<Arc<Declarations>> {
         if let Some(known) = self.state().known.get(&at) {
             return Some(Arc::clone(known));
         }
@@ -262,14 +262,14 @@ impl Mcp {
         at: usize,
         accepts: bool,
         cancel: &Cancellation,
-    ) -> Result<Arc<Known>, Failure> {
+    ) -> Result<Arc<Declarations>, Failure> {
         let server = &self.servers[at];
         // What changes while it is asked is asked for again.
         self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
             connect: &server.connect,
-            what: Wanted::Tools,
+            what: ServerRequest::Tools,
             limit: server.discovery_limit(),
         };
         let answer = self.link.ask(&question, cancel, &|_| {})?;
@@ -286,7 +286,7 @@ impl Mcp {
             self.compare(at, old, &mut tools);
         }
         let has_resources = answer["resources"] == true;
-        let known = Known::new(&server.connect, tools, has_resources, &findings);
+        let known = Declarations::new(&server.connect, tools, has_resources, findings);
         if old.as_ref() != Some(&known)
             && let Some(path) = &server.cache
         {
@@ -301,7 +301,7 @@ impl Mcp {
 
     /// Reports what has changed since a server was last asked; where declarations are pinned,
     /// what has changed is held back.
-    fn compare(&self, at: usize, old: &Known, tools: &mut [Declared]) {
+    fn compare(&self, at: usize, old: &Declarations, tools: &mut [DeclaredTool]) {
         for tool in tools {
             let before = old.tools.iter().find(|t| t.original == tool.original);
             let reason = match before {
@@ -443,7 +443,11 @@ impl Mcp {
         }))
     }
 
-    fn usable(self: &Arc<Self>, at: usize, tool: &Declared) -> Result<Arc<dyn Tool>, ToolError> {
+    fn usable(
+        self: &Arc<Self>,
+        at: usize,
+        tool: &DeclaredTool,
+    ) -> Result<Arc<dyn Tool>, ToolError> {
         let server = &self.servers[at];
         if !server.offers(&tool.original) {
             return Err(ToolError::new(
@@ -460,7 +464,7 @@ impl Mcp {
         Ok(Arc::new(tool))
     }
 
-    fn check_held(&self, at: usize, tool: &Declared) -> Result<(), ToolError> {
+    fn check_held(&self, at: usize, tool: &DeclaredTool) -> Result<(), ToolError> {
         let Some(held) = &tool.held else {
             return Ok(());
         };
@@ -482,7 +486,7 @@ impl Mcp {
         at: usize,
         tool: &str,
         judged: Option<&Map<String, Value>>,
-        what: Wanted,
+        what: ServerRequest,
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
@@ -502,7 +506,7 @@ impl Mcp {
 
     /// Returns a server's declarations, and asks a server that has not been asked by this process
     /// or has announced a change.
-    fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Known>, ToolError> {
+    fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Declarations>, ToolError> {
         self.poll_list_changed();
         let has_just_said = self.state().asked.contains(&at);
         match self.cached(at).filter(|_| has_just_said) {
@@ -536,7 +540,7 @@ impl Mcp {
     pub(super) fn request(
         &self,
         at: usize,
-        what: Wanted,
+        what: ServerRequest,
         started: Instant,
         cx: &Context,
     ) -> Result<Value, ToolError> {
@@ -559,7 +563,7 @@ impl Mcp {
             limit,
         };
         let cancel = cx.cancel.restarted(limit + SPARE);
-        let is_call = matches!(question.what, Wanted::Call { .. });
+        let is_call = matches!(question.what, ServerRequest::Call { .. });
         let _waiting = cx.cancel.wait_for_others();
         self.link
             .ask(&question, &cancel, &|text| {
@@ -639,18 +643,18 @@ pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     )
 }
 
-fn is_read_only(server: &Server, tool: &Declared) -> bool {
+fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {
     server.settings.trust && tool.says_it_reads()
 }
 
 /// The tool that is meant by a name as a model or a host writes it.
-fn find<'a>(known: &'a Known, server: &Server, name: &str) -> Option<&'a Declared> {
+fn find<'a>(known: &'a Declarations, server: &Server, name: &str) -> Option<&'a DeclaredTool> {
     known
         .tools
         .iter()
         .find(|tool| tool.name == name)
         .or_else(|| {
-            let is = |tool: &&Declared| names::means(name, &server.name, &tool.original);
+            let is = |tool: &&DeclaredTool| names::means(name, &server.name, &tool.original);
             known.tools.iter().find(is)
         })
 }

@@ -1,13 +1,13 @@
 //! A tool of an MCP server as one of ours.
 
 use super::content;
-use super::declare::Declared;
+use super::declare::DeclaredTool;
 use super::session::Mcp;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
     ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
-use gemini_tools_process::network::wire::Wanted;
+use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -26,7 +26,6 @@ pub(super) struct McpTool {
     schema: Schema,
     annotations: Option<Map<String, Value>>,
     is_read_only: bool,
-    as_task: bool,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +39,7 @@ impl McpTool {
     pub(super) fn new(
         mcp: &Arc<Mcp>,
         server: usize,
-        declared: &Declared,
+        declared: &DeclaredTool,
         is_read_only: bool,
     ) -> Result<Self, ToolError> {
         let text = format!("{}}}", declared.text);
@@ -67,7 +66,6 @@ impl McpTool {
                 .checked_by(serde_json::from_str(&declared.whole).ok()),
             annotations: declared.annotations.clone(),
             is_read_only,
-            as_task: declared.as_task,
         })
     }
 }
@@ -108,7 +106,6 @@ impl Tool for McpTool {
             name: self.name.clone(),
             arguments: args.as_map().clone(),
             annotations: self.annotations.clone(),
-            as_task: self.as_task,
         }))
     }
 }
@@ -121,7 +118,6 @@ struct Call {
     arguments: Map<String, Value>,
     /// By which the policy has judged the call.
     annotations: Option<Map<String, Value>>,
-    as_task: bool,
 }
 
 impl ToolInvocation for Call {
@@ -153,10 +149,9 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let what = Wanted::Call {
+        let what = ServerRequest::Call {
             tool: self.original.clone(),
             arguments: self.arguments,
-            as_task: self.as_task,
         };
         let judged = self.annotations.as_ref();
         let answer = self

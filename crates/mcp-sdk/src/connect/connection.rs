@@ -3,16 +3,16 @@
 use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
-use super::{OtherGreeting, Problem, http};
+use super::{Problem, http};
 use gemini_tools_process::ending::ProcessEnd;
-use gemini_tools_process::network::wire::{Connect, FailureKind, Wanted};
+use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
 use gemini_tools_process::piped::PipedProgram;
 use gemini_tools_process::signal_name;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest, CustomResult, ErrorCode,
-    InputResponses, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
-    ServerCapabilities, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, InputResponses,
+    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
@@ -21,7 +21,7 @@ use rmcp::service::{
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{Peer, RoleClient};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::error::Error;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,16 +35,6 @@ const MAX_ITEMS: usize = 5000;
 
 /// The most pages of a list that are asked for.
 const MAX_PAGES: usize = 500;
-
-/// Interval at which a server is asked for a task's progress if it does not name one, in
-/// milliseconds.
-const POLL_MS: u64 = 500;
-
-/// The server is not asked more often than this, whatever it says.
-const MIN_POLL_MS: u64 = 20;
-
-/// The longest time between two such questions.
-const MAX_POLL_MS: u64 = 2000;
 
 /// Time for a server to take in that a request is cancelled.
 const CANCELLING: Duration = Duration::from_millis(500);
@@ -63,9 +53,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server may ask so often for more before its answer is complete.
 const MAX_ROUNDS: usize = 10;
-
-/// The code of servers that have none for what is wrong.
-const SERVER_ERROR: ErrorCode = ErrorCode(-32000);
 
 type Service = RunningService<RoleClient, Handler>;
 
@@ -137,17 +124,14 @@ impl Connection {
         refusal: &Mutex<Option<String>>,
     ) -> Result<Self, Problem> {
         let first = match Self::greet_as(connect, handler.clone(), false, aside).await {
-            Err(problem) if problem.other_greeting != OtherGreeting::Unlikely => problem,
+            Err(problem) if problem.may_know_newest => problem,
             other => return other,
         };
         *locked(refusal) = Some(first.message.clone());
-        // A server that knows only the newest protocol, which greets in another way.
+        // A server that knows only the newest protocol, which greets in another way. The first
+        // refusal says more than what comes of a guess.
         let second = Self::greet_as(connect, handler, true, aside).await;
-        match first.other_greeting {
-            OtherGreeting::Wanted => second,
-            // The first refusal says more than what comes of a guess.
-            _ => second.map_err(|_| first),
-        }
+        second.map_err(|_| first)
     }
 
     async fn greet_as(
@@ -233,24 +217,17 @@ impl Connection {
             .unwrap_or_default()
     }
 
-    /// Asks for what is wanted; `id` is whose progress is reported.
+    /// Asks the server; progress is reported under `id`.
     pub(super) async fn ask(
         &self,
         id: u64,
-        wanted: Wanted,
+        request: ServerRequest,
         until: &mut Until,
     ) -> Result<Value, Problem> {
-        match wanted {
-            Wanted::Tools => self.tools(id, until).await,
-            Wanted::Resources => self.resources(id, until).await,
-            Wanted::Call {
-                tool,
-                arguments,
-                as_task: true,
-            } => self.task(id, &tool, arguments, until).await,
-            Wanted::Call {
-                tool, arguments, ..
-            } => {
+        match request {
+            ServerRequest::Tools => self.tools(id, until).await,
+            ServerRequest::Resources => self.resources(id, until).await,
+            ServerRequest::Call { tool, arguments } => {
                 let params = CallToolRequestParams::new(tool).with_arguments(arguments);
                 let request = |round: Round| {
                     let mut params = params.clone();
@@ -259,7 +236,7 @@ impl Connection {
                 };
                 self.complete(id, &request, until).await
             }
-            Wanted::Read { uri } => {
+            ServerRequest::Read { uri } => {
                 let params = ReadResourceRequestParams::new(uri);
                 let request = |round: Round| {
                     let mut params = params.clone();
@@ -314,56 +291,6 @@ impl Connection {
         bad(format!(
             "its answer was not complete after {MAX_ROUNDS} requests"
         ))
-    }
-
-    /// A call that the server runs as a task: it is asked how far it is until it is done.
-    async fn task(
-        &self,
-        id: u64,
-        tool: &str,
-        arguments: Map<String, Value>,
-        until: &mut Until,
-    ) -> Result<Value, Problem> {
-        let request = |method: &str, params: Value| {
-            ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
-        };
-        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
-        let mut answer = self
-            .request(id, request("tools/call", params), until)
-            .await?;
-        let mut task = answer["task"].take();
-        let Some(task_id) = task["taskId"].as_str().map(str::to_owned) else {
-            return Ok(answer);
-        };
-        let named = json!({ "taskId": task_id });
-        let mut said = Value::Null;
-        while task["status"] == "working" {
-            if task["statusMessage"] != said {
-                said = task["statusMessage"].take();
-                let text = format!("{}\n", said.as_str().unwrap_or_default());
-                self.handler.say_progress(id, text);
-            }
-            let pause = task["pollInterval"].as_u64().unwrap_or(POLL_MS);
-            let pause = Duration::from_millis(pause.clamp(MIN_POLL_MS, MAX_POLL_MS));
-            let asked = match timeout(pause, until.over()).await {
-                Err(_) => {
-                    let ask = request("tasks/get", named.clone());
-                    self.request(id, ask, until).await
-                }
-                Ok(why) => Err(Problem::new(why, "the task took too long")),
-            };
-            match asked {
-                Ok(now) => task = now,
-                Err(problem) => {
-                    let cancel = self.peer.send_request(request("tasks/cancel", named));
-                    // A server that does not listen is not waited for.
-                    let _ = timeout(CANCELLING, cancel).await;
-                    return Err(problem);
-                }
-            }
-        }
-        self.request(id, request("tasks/result", named), until)
-            .await
     }
 
     async fn tools(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
@@ -623,16 +550,7 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
     problem.message = match e {
         ClientInitializeError::JsonRpcError(e) => {
             problem.is_refusal = true;
-            problem.other_greeting = match e.code {
-                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
-                    OtherGreeting::Wanted
-                }
-                ErrorCode::HEADER_MISMATCH
-                | ErrorCode::INVALID_REQUEST
-                | ErrorCode::INVALID_PARAMS
-                | SERVER_ERROR => OtherGreeting::Possible,
-                _ => OtherGreeting::Unlikely,
-            };
+            problem.may_know_newest = true;
             format!("it refuses the greeting: {}", e.message)
         }
         ClientInitializeError::ConnectionClosed(_) => {
@@ -645,9 +563,7 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         }
         ClientInitializeError::TransportError { error, .. } => {
             let (reason, _) = reason(&*error.error);
-            if is_bad_request(&*error.error) {
-                problem.other_greeting = OtherGreeting::Possible;
-            }
+            problem.may_know_newest = is_bad_request(&*error.error);
             format!("it can't be reached: {reason}")
         }
         ClientInitializeError::ConflictInitResponseId(..)

@@ -57,21 +57,10 @@ const MAX_MESSAGE_CHARS: usize = 1500;
 pub(crate) struct Problem {
     why: FailureKind,
     message: String,
-    /// The server's hint at the newest way to greet.
-    other_greeting: OtherGreeting,
+    /// True if the server may know only the newest way to greet.
+    may_know_newest: bool,
     /// True if the server has answered the greeting with a refusal.
     is_refusal: bool,
-}
-
-/// A refused greeting's hint at the newest way to greet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OtherGreeting {
-    /// No hint.
-    Unlikely,
-    /// The server may have refused for that reason.
-    Possible,
-    /// The server has refused for that reason.
-    Wanted,
 }
 
 impl Problem {
@@ -79,7 +68,7 @@ impl Problem {
         Self {
             why,
             message: message.into(),
-            other_greeting: OtherGreeting::Unlikely,
+            may_know_newest: false,
             is_refusal: false,
         }
     }

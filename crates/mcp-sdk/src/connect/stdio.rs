@@ -9,10 +9,9 @@
 //!
 //! The SDK's own transport is not used, because it waits for ever where a server prints without
 //! end, or a line that is too long. Here three things end the connection: a line of more than
-//! `MAX_WITH_MEDIA_BYTES`, a message whose values would take too much memory, and more lines that
-//! are not messages than `MAX_GARBAGE_LINES` or `MAX_GARBAGE_BYTES`. Below these limits a line that
-//! is not a message is passed over, because many servers print a greeting; the first such line is
-//! kept.
+//! `MAX_WITH_MEDIA_BYTES`, a message whose values would take too much memory, and more than
+//! `MAX_GARBAGE_BYTES` that are not messages. Below that a line that is not a message is passed
+//! over, because many servers print a greeting; the first such line is kept.
 //!
 //! [`Aside`] holds what is needed to explain a failure: why reading was given up, the first line
 //! that was no message, and the end of standard error. It is shared with the connection, and
@@ -34,26 +33,18 @@ use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
-use tokio::sync::Notify;
 
 /// Size of the output that a server may print beside the protocol, in bytes.
-const MAX_GARBAGE_BYTES: usize = 4 * 1024 * 1024;
-
-/// Number of lines that a server may print beside the protocol.
-const MAX_GARBAGE_LINES: usize = 10_000;
+const MAX_GARBAGE_BYTES: usize = 1024 * 1024;
 
 /// Size of the kept end of standard error, in bytes.
 const TAIL_BYTES: usize = 2000;
 
 /// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
-
-/// Number of our answers that may wait for a server before nothing more is read from it.
-const MAX_UNSENT: usize = 64;
 
 /// The output of a server beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
@@ -83,8 +74,8 @@ impl Aside {
         self.with(|said| said.fault.clone())
     }
 
-    /// In words, as the end of a message; empty where it has said nothing. What a server that
-    /// has ended said on standard error is taken for the reason.
+    /// Returns the output in words, as the end of a message; empty if there was none. What a server
+    /// that has ended said on standard error is taken for the reason.
     pub(super) fn description(&self, has_ended: bool) -> String {
         self.with(|said| {
             let mut told = String::new();
@@ -107,11 +98,8 @@ impl Aside {
     }
 }
 
-/// Starts a server. Gives the process, the transport and what it says aside.
-pub(super) fn start(
-    connect: &Connect,
-    command: &str,
-) -> Result<(PipedProgram, Stdio, Aside), String> {
+/// Starts a server. Returns the process, the transport and the output beside the protocol.
+pub(super) fn start(connect: &Connect, command: &str) -> Result<(PipedProgram, Stdio, Aside), String> {
     let environment = environment::of_server(&connect.env);
     let program = Program {
         name: OsStr::new(command),
@@ -139,7 +127,7 @@ pub(super) fn start(
     Ok((piped, stdio, aside))
 }
 
-/// Takes in all of standard error, so that no server waits for it, and keeps its end.
+/// Reads all of standard error, so that no server waits for it, and keeps its end.
 async fn keep_tail(mut errors: Reader, aside: Aside) {
     let mut buffer = vec![0; CHUNK_BYTES];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
@@ -154,49 +142,14 @@ async fn keep_tail(mut errors: Reader, aside: Aside) {
 
 type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
 
-/// The number of our answers that a server has not taken in.
-#[derive(Default)]
-struct Unsent {
-    count: AtomicUsize,
-    changed: Notify,
-}
-
-impl Unsent {
-    /// Waits until few enough are left.
-    async fn room(&self) {
-        while self.count.load(Ordering::Relaxed) >= MAX_UNSENT {
-            self.changed.notified().await;
-        }
-    }
-}
-
-/// An answer that counts until it is dropped.
-struct Counted(Arc<Unsent>);
-
-impl Counted {
-    fn new(unsent: &Arc<Unsent>) -> Self {
-        unsent.count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(unsent))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
-        self.0.changed.notify_one();
-    }
-}
-
 /// Messages as lines, both ways.
 pub(super) struct Stdio {
     reader: BufReader<Reader>,
     /// Beginning of the line that is being read: a cancelled read loses nothing.
     line: Vec<u8>,
     writer: Writer,
-    unsent: Arc<Unsent>,
     aside: Aside,
     garbage_bytes: usize,
-    garbage_lines: usize,
 }
 
 impl Stdio {
@@ -206,14 +159,12 @@ impl Stdio {
             reader: BufReader::with_capacity(CHUNK_BYTES, Reader::from_owned_fd(output)?),
             line: Vec::new(),
             writer: Arc::new(tokio::sync::Mutex::new(Some(writer))),
-            unsent: Arc::default(),
             aside,
             garbage_bytes: 0,
-            garbage_lines: 0,
         })
     }
 
-    /// Reads up to the next end of a line. Whether there is one.
+    /// Reads up to the next end of a line. Returns false if there is none.
     async fn read_line(&mut self) -> bool {
         loop {
             let Ok(available) = self.reader.fill_buf().await else {
@@ -242,15 +193,14 @@ impl Stdio {
         self.aside.with(|said| said.fault = Some(fault));
     }
 
-    /// Puts up with a line that is not a message. Whether to go on.
+    /// Passes over a line that is not a message. Returns false if there were too many.
     fn ignore_line(&mut self) -> bool {
         let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
         let line = line.trim().to_owned();
         self.aside
             .with(|said| said.garbage.get_or_insert(line).len());
-        self.garbage_lines += 1;
         self.garbage_bytes += self.line.len();
-        if self.garbage_lines > MAX_GARBAGE_LINES || self.garbage_bytes > MAX_GARBAGE_BYTES {
+        if self.garbage_bytes > MAX_GARBAGE_BYTES {
             self.fault("it floods its standard output with what is not a message".to_owned());
             return false;
         }
@@ -266,13 +216,7 @@ impl Transport<RoleClient> for Stdio {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
-        let is_answer = matches!(
-            item,
-            TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_)
-        );
-        let counted = is_answer.then(|| Counted::new(&self.unsent));
         async move {
-            let _counted = counted;
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut writer = writer.lock().await;
@@ -282,7 +226,6 @@ impl Transport<RoleClient> for Stdio {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        self.unsent.room().await;
         while self.read_line().await {
             let line = self.line.trim_ascii();
             if let Err(e) = json::check(line) {
@@ -307,43 +250,5 @@ impl Transport<RoleClient> for Stdio {
     async fn close(&mut self) -> io::Result<()> {
         self.writer.lock().await.take();
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Aside, MAX_UNSENT, Stdio};
-    use rmcp::RoleClient;
-    use rmcp::model::{ClientResult, JsonRpcMessage, RequestId};
-    use rmcp::service::TxJsonRpcMessage;
-    use rmcp::transport::Transport;
-    use std::io::Write;
-    use std::time::Duration;
-    use tokio::time::timeout;
-
-    #[tokio::test]
-    async fn no_more_is_read_from_a_server_that_reads_no_answers() {
-        let (_server_reads, input) = std::io::pipe().expect("a pipe");
-        let (output, mut server_writes) = std::io::pipe().expect("a pipe");
-        let mut stdio =
-            Stdio::new(input.into(), output.into(), Aside::default()).expect("a transport");
-        for id in 0..2 {
-            writeln!(
-                server_writes,
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#
-            )
-            .expect("written");
-        }
-        let answer = || -> TxJsonRpcMessage<RoleClient> {
-            JsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(0))
-        };
-        let mut waiting = Vec::new();
-        for _ in 0..MAX_UNSENT {
-            waiting.push(stdio.send(answer()));
-        }
-        let brief = Duration::from_millis(300);
-        assert!(timeout(brief, stdio.receive()).await.is_err());
-        drop(waiting.pop());
-        assert!(stdio.receive().await.is_some());
     }
 }

@@ -3,17 +3,15 @@
 use super::call::{self, Asking, Call};
 use super::changes::{Before, LastNotified};
 use super::declare::Audience;
-use super::refusal::{only_page, refuse_what_is_not_declared};
 use super::rounds::{self, Answers};
 use super::running::given_up;
 use super::server::{Project, Server};
-use super::{ask, changes, codex, content, declare, resources, roots};
+use super::{ask, changes, codex, content, declare, fault, roots};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -40,18 +38,18 @@ pub(super) struct Connection {
     /// True if this is the only client, which can be asked at any time: over HTTP there may be
     /// others, and one hears us only while it waits.
     is_alone: bool,
-    roots: tokio::sync::Mutex<Known>,
+    roots: tokio::sync::Mutex<ClientRoots>,
     told: LastNotified,
     before: Before,
 }
 
 /// The roots of a client, as far as they are known.
 #[derive(Default)]
-struct Known {
-    /// As it has said them since they changed last.
+struct ClientRoots {
+    /// The roots since they changed last, if the client was asked since.
     now: Option<Roots>,
-    /// As they were before that. A client that fails to say its new ones does not open the
-    /// current directory to its model.
+    /// The roots before that. A client that fails to say its new ones does not open the current
+    /// directory to its model.
     before: Option<Arc<Vec<PathBuf>>>,
 }
 
@@ -203,7 +201,6 @@ impl ServerHandler for Connection {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
-            .enable_resources()
             .build();
         let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
             .with_title("Gemini tools")
@@ -213,7 +210,13 @@ impl ServerHandler for Connection {
             .with_instructions(INSTRUCTIONS)
     }
 
-    refuse_what_is_not_declared!();
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(fault::unknown_request(&request))
+    }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {
@@ -239,7 +242,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        only_page(request)?;
+        fault::refuse_cursor(request)?;
         let audience = self.audience(&context);
         let list = move |project: &Project, cx: &Context| {
             let tools = declare::declared(project, audience, &cx.cancel);
@@ -298,43 +301,5 @@ impl ServerHandler for Connection {
         let audience = self.audience(subscription.request_context());
         changes::follow(&self.server, audience, &self.before, &subscription).await;
         Ok(())
-    }
-
-    async fn list_resources(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        let cursor = request.and_then(|request| request.cursor);
-        let roots = self.roots_of_list(&context).await;
-        self.with_project(roots, &context, move |project, cx| {
-            resources::list(project, cursor.as_deref(), cx)
-        })
-        .await
-    }
-
-    async fn list_resource_templates(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        only_page(request)?;
-        Ok(resources::templates())
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
-        let Some(roots) = self.roots_of_call(&context, &said).await else {
-            return Ok(rounds::roots_wanted().into());
-        };
-        self.with_project(roots, &context, move |project, cx| {
-            resources::read(project, &request.uri, cx)
-        })
-        .await
-        .map(ReadResourceResponse::from)
     }
 }

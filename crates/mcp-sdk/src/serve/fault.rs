@@ -1,13 +1,39 @@
-//! Answers to bytes that are not a message.
+//! Errors of requests that can't be served.
 
 use gemini_tools_core::json;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, RequestId};
+use rmcp::model::{CustomRequest, ErrorCode, PaginatedRequestParams, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Returns the error of a request that the SDK does not know, or could not read.
+pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
+    let method = &request.method;
+    if matches!(&**method, "tools/call" | "tools/list") {
+        let message = format!("The parameters of {method} can't be used.");
+        return ErrorData::invalid_params(message, None);
+    }
+    let message = format!("There is no method {method:?} here.");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// Refuses the cursor of a page. A list of tools has one page.
+///
+/// # Errors
+///
+/// Returns the error of a cursor that no answer has given out.
+pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(cursor) => {
+            let message = format!("There is no page {cursor:?} of the list.");
+            Err(ErrorData::invalid_params(message, None))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Returns the error of a text that could not be read as a message, and the id of its answer.
-pub(super) fn of(text: &[u8]) -> (ErrorData, Option<RequestId>) {
+pub(super) fn unreadable_message(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     if let Err(e) = json::check(text) {
         let message = format!("The message is too large: {e}.");
         return (ErrorData::invalid_request(message, None), None);
@@ -36,7 +62,7 @@ pub(super) fn of(text: &[u8]) -> (ErrorData, Option<RequestId>) {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::unreadable_message;
     use serde_json::Value;
 
     #[test]
@@ -49,7 +75,7 @@ mod tests {
             (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
             (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
         ] {
-            let (error, found) = of(line.as_bytes());
+            let (error, found) = unreadable_message(line.as_bytes());
             assert_eq!(error.code.0, code, "{line}");
             let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
             assert_eq!(found.as_deref(), id, "{line}");

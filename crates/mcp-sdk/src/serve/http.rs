@@ -5,24 +5,19 @@
 //! (`Origin`), and must carry a token.
 
 use super::connection::Connection;
-use super::fault;
 use super::server::Server;
-use super::sessions::{SESSION, Sessions};
-use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
-use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE,
-};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Bytes, Incoming};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
@@ -36,7 +31,6 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use url::Host;
 
 /// Address that is listened at by default.
@@ -57,8 +51,8 @@ const MAX_CONNECTIONS: usize = 256;
 /// Time limit for a request's head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Time limit for a request's body: the largest one, over a network.
-const BODY_LIMIT: Duration = Duration::from_secs(60);
+/// Time until a session ends of which nothing is heard.
+const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
@@ -181,8 +175,7 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     if !address.ip().is_loopback() {
         log("traffic is not encrypted: let only a network that you trust reach it");
     }
-    let sessions = Arc::new(Sessions::new());
-    let (guard, service) = (Arc::new(Guard::new(&http)), service(server, &sessions));
+    let (guard, service) = (Arc::new(Guard::new(&http)), service(server));
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
@@ -193,16 +186,17 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let (guard, sessions) = (Arc::clone(&guard), Arc::clone(&sessions));
-        let service = service.clone();
+        let (guard, service) = (Arc::clone(&guard), service.clone());
         tokio::spawn(async move {
-            attend(stream, &guard, &service, &sessions).await;
+            attend(stream, &guard, &service).await;
             drop(permit);
         });
     }
 }
 
-fn service(server: &Arc<Server>, sessions: &Sessions) -> Service {
+fn service(server: &Arc<Server>) -> Service {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(IDLE_LIMIT);
     let server = Arc::clone(server);
     // Who may ask is decided here, before the SDK sees anything of it.
     let config = StreamableHttpServerConfig::default()
@@ -210,24 +204,18 @@ fn service(server: &Arc<Server>, sessions: &Sessions) -> Service {
         .disable_allowed_origins()
         .with_max_request_body_bytes(MAX_BYTES);
     let connection = move || Ok(Connection::new(Arc::clone(&server), false));
-    StreamableHttpService::new(connection, Arc::clone(&sessions.manager), config)
+    StreamableHttpService::new(connection, Arc::new(sessions), config)
 }
 
-async fn attend(
-    stream: TcpStream,
-    guard: &Arc<Guard>,
-    service: &Service,
-    sessions: &Arc<Sessions>,
-) {
+async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
     // Small messages are not to wait for more.
     let _ = stream.set_nodelay(true);
     let answer = |request: Request<Incoming>| {
         let (guard, service) = (Arc::clone(guard), service.clone());
-        let sessions = Arc::clone(sessions);
         async move {
             let answer = match guard.refusal(request.headers(), request.uri()) {
                 Some(refusal) => refusal,
-                None => pass_on(request, &service, &sessions).await,
+                None => pass_on(request, &service).await,
             };
             Ok::<_, Infallible>(answer)
         }
@@ -240,91 +228,14 @@ async fn attend(
         .await;
 }
 
-/// Hands a request of a client that may ask to the SDK, once it is all there.
-async fn pass_on(request: Request<Incoming>, service: &Service, sessions: &Sessions) -> Answer {
-    let (head, body) = request.into_parts();
-    let bytes = match whole(body).await {
-        Ok(bytes) => bytes,
-        Err((status, message)) => return refused(status, message),
-    };
-    if let Err(e) = json::check(&bytes) {
-        let message = format!("The message is too large: {e}.");
-        return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
-    }
-    let is_json = head.method == Method::POST && is_json(&head.headers);
-    let is_end = head.method == Method::DELETE;
-    if let Some(id) = session_of(&head.headers) {
-        sessions.note(id);
-    }
-    let is_new = head.headers.get(SESSION).is_none();
-    let request = Request::from_parts(head, Full::new(bytes.clone()));
+/// Hands a request of a client that may ask to the SDK.
+async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
+    let is_end = request.method() == Method::DELETE;
     let mut answer = service.handle(request).await;
-    if let Some(id) = session_of(answer.headers()).filter(|_| is_new) {
-        sessions.add(id.to_owned()).await;
-    }
     // The session is over by now. Clients take 202, which the SDK says, for a failure.
     if is_end && answer.status() == StatusCode::ACCEPTED {
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
-    // The SDK says so of a body that it can't read, too, and gives no error of JSON-RPC.
-    if is_json
-        && answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
-        && serde_json::from_slice::<ClientJsonRpcMessage>(&bytes).is_err()
-    {
-        return unread(&bytes);
-    }
-    answer
-}
-
-/// Reads the body of a request.
-///
-/// # Errors
-///
-/// Returns status and message of the answer to a body that is too long, breaks off, or takes too long.
-async fn whole(body: Incoming) -> Result<Bytes, (StatusCode, String)> {
-    let too_long = || {
-        let message = format!("A message may have {MAX_BYTES} bytes.");
-        (StatusCode::PAYLOAD_TOO_LARGE, message)
-    };
-    if body.size_hint().lower() > MAX_BYTES as u64 {
-        return Err(too_long());
-    }
-    let whole = Limited::new(body, MAX_BYTES).collect();
-    match timeout(BODY_LIMIT, whole).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(e)) if e.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(_)) => Err((
-            StatusCode::BAD_REQUEST,
-            "The request has broken off.".to_owned(),
-        )),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            "The request took too long.".to_owned(),
-        )),
-    }
-}
-
-/// Returns the session that a request or an answer names.
-fn session_of(headers: &HeaderMap) -> Option<&str> {
-    headers.get(SESSION)?.to_str().ok()
-}
-
-/// Returns true if the headers declare a body of JSON.
-fn is_json(headers: &HeaderMap) -> bool {
-    let essence = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next());
-    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// The answer to a body that is not a message.
-fn unread(bytes: &[u8]) -> Answer {
-    let (error, id) = fault::of(bytes);
-    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
-    let mut answer = refused(StatusCode::BAD_REQUEST, text);
-    let json = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(CONTENT_TYPE, json);
     answer
 }
 

@@ -4,8 +4,8 @@
 //! all of them share, `running` the calls that run. `registry` is what the client of a program sees
 //! that serves tools of its own. A call runs on a thread of its own (`call`), so that calls run side by
 //! side; `ask` lets a client's user decide about it, by `rounds` where the protocol has no requests
-//! to clients. `changes` tells clients of other tools. `declare`, `content` and `resources` turn
-//! tools, results and files into what the protocol calls by these names. `watch` tells when
+//! to clients. `changes` tells clients of other tools. `declare` and `content` turn
+//! tools and results into what the protocol calls by these names. `watch` tells when
 //! settings, rules or tools have changed on disk.
 //!
 //! What the tools do, and whether a call may run, is up to the
@@ -35,14 +35,11 @@ mod content;
 mod declare;
 mod fault;
 mod http;
-mod refusal;
 mod registry;
-mod resources;
 mod roots;
 mod rounds;
 mod running;
 mod server;
-mod sessions;
 mod stdio;
 mod watch;
 

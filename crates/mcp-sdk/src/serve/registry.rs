@@ -1,14 +1,13 @@
 //! A server for the registry of another program.
 
-use super::refusal::{no_method, only_page, refuse_what_is_not_declared};
 use super::running::Running;
-use super::{call, content, declare};
+use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -94,22 +93,12 @@ impl ServerHandler for RegistryConnection {
         }
     }
 
-    refuse_what_is_not_declared!();
-
-    async fn list_resources(
+    async fn on_custom_request(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: CustomRequest,
         _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(no_method("resources/list"))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(no_method("resources/templates/list"))
+    ) -> Result<CustomResult, ErrorData> {
+        Err(fault::unknown_request(&request))
     }
 
     async fn list_tools(
@@ -117,7 +106,7 @@ impl ServerHandler for RegistryConnection {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        only_page(request)?;
+        fault::refuse_cursor(request)?;
         let registry = Arc::clone(&self.registry);
         // Its sources may take a while.
         let tools = tokio::task::spawn_blocking(move || declare::of_registry(&registry)).await;

@@ -133,7 +133,7 @@ impl Stdio {
         if let Ok(message) = json::read::<RxJsonRpcMessage<RoleServer>>(line) {
             return self.admit(message);
         }
-        let (error, id) = fault::of(line);
+        let (error, id) = fault::unreadable_message(line);
         self.refuse(error, id);
         None
     }

@@ -6,7 +6,8 @@
 use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::protocol;
 use crate::network::wire::{
-    Ask, ClientMessage, Connect, FailureKind, Request, Wanted, WebAnswer, WebRequest, WebTask,
+    Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, WebAnswer, WebRequest,
+    WebTask,
 };
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -85,7 +86,7 @@ pub struct Question<'a> {
     /// The way to reach the server.
     pub connect: &'a Connect,
     /// Kind of the request.
-    pub what: Wanted,
+    pub what: ServerRequest,
     /// Time limit of the request.
     pub limit: Duration,
 }

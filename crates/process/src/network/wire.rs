@@ -66,13 +66,13 @@ pub struct Request {
     /// Time limit for connecting and the answer together.
     pub limit_ms: u64,
     /// Kind of the request.
-    pub what: Wanted,
+    pub what: ServerRequest,
 }
 
 /// A request to a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+pub enum ServerRequest {
     /// List all tools.
     Tools,
     /// A call of a tool.
@@ -81,8 +81,6 @@ pub enum Wanted {
         tool: String,
         /// The call's arguments.
         arguments: Map<String, Value>,
-        /// True if the tool runs as a task only.
-        as_task: bool,
     },
     /// List all resources and templates of resources.
     Resources,
