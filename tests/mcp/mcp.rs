@@ -174,7 +174,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
     let shown = answer.text();
     for piece in [
         "server odd: dangling: x: The reference \"#/nowhere\" leads nowhere",
-        "\"hidden\" is held back",
+        "There is an invisible character",
         "U+200B",
         "without a name",
         "server gone",
@@ -183,7 +183,7 @@ fn people_are_told_what_was_left_out_and_programs_are_not() {
         answer.must_say(shown, &[piece]);
     }
     let held = s.call("odd__hidden", &none());
-    held.must_say(&held.error("policy_violation", 3), &["held back", "U+200B"]);
+    held.error("tool_not_registered", 2);
     let cut = s.call("odd__a_tool_with_a_n___ng_for_the_API_of_Gemini", &none());
     cut.must_say(
         &cut.output(),

@@ -360,6 +360,7 @@ fn listen() -> Value {
 fn who_listens_is_told_of_other_tools_on_standard_streams_until_it_has_enough() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &[]);
+    server.ask("tools/list", &alone(&json!({}), &json!({})));
     let id = server.request("subscriptions/listen", &listen());
     let told = server.told("notifications/subscriptions/acknowledged");
     // Only what is promised.
@@ -393,6 +394,8 @@ fn who_listens_is_told_of_other_tools_by_http() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
     let to = server.address();
+    let mut listed = sent(to, 3, "tools/list", &alone(&json!({}), &json!({})));
+    assert!(has_read_file(&listed.message()));
     let mut streams = [1, 2].map(|id| sent(to, id, "subscriptions/listen", &listen()));
     for stream in &mut streams {
         let told = stream.message();

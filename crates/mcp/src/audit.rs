@@ -1,6 +1,5 @@
 //! Findings about servers and their declarations, for `get_tools lint`.
 
-use super::declare::HeldBack;
 use super::session::Mcp;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::Cancellation;
@@ -104,13 +103,8 @@ impl Mcp {
                 tools.push((tool.name.clone(), &server.name));
                 continue;
             };
-            let rule = match held {
-                HeldBack::Hidden(_) => "hidden-text",
-                HeldBack::Pinned(_) => "pinned",
-            };
-            let shown = tool.original.escape_default().to_string();
-            let message = format!("It is held back: {}", held.reason());
-            say(Diagnostic::error(rule, &shown, "", message));
+            let message = format!("It is held back: {held}");
+            say(Diagnostic::error("pinned", &tool.original, "", message));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From what a server says about its tools to what a model is told: names, and what is held
-//! back. Schemas and descriptions are judged as those of all others' tools are
+//! From what a server says about its tools to what a model is told: names, and what is left
+//! out. Schemas and descriptions are judged as those of all others' tools are
 //! ([`gemini_tools_custom_tools::declarations`]).
 
 use super::names;
@@ -22,8 +22,8 @@ pub(super) struct DeclaredTool {
     pub(super) hash: String,
     /// Annotations of the tool, as the server sent them.
     pub(super) annotations: Option<Map<String, Value>>,
-    /// Reason why the tool is not declared to a model.
-    pub(super) held: Option<HeldBack>,
+    /// Reason why the tool is not declared to a model: the declaration is not what was accepted.
+    pub(super) held: Option<String>,
     /// The declaration as compact JSON, without the closing brace; empty where it is held back.
     pub(super) text: String,
     /// Schema that arguments are checked against, as compact JSON; empty if it is the declared one.
@@ -38,24 +38,6 @@ impl DeclaredTool {
             .as_ref()
             .and_then(|a| a.get("readOnlyHint"));
         hint == Some(&Value::Bool(true))
-    }
-}
-
-/// The reason why a valid tool is not declared, in words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum HeldBack {
-    /// The declaration says something that a person would not see.
-    Hidden(String),
-    /// The declaration is not what was accepted.
-    Pinned(String),
-}
-
-impl HeldBack {
-    pub(super) fn reason(&self) -> &str {
-        match self {
-            HeldBack::Hidden(reason) | HeldBack::Pinned(reason) => reason,
-        }
     }
 }
 
@@ -102,37 +84,30 @@ fn declare_one(server: &str, tool: &Value) -> Result<(DeclaredTool, Vec<Diagnost
         return Err(Diagnostic::error("task", original, "execution", message));
     }
     let told = without_metadata(tool);
-    let mut findings = Vec::new();
-    let hidden = hidden_text(&told, original);
+    if let Some(hidden) = hidden_text(&told, original) {
+        return Err(hidden);
+    }
     let name = names::qualified(server, original);
     let description = tool["description"].as_str().unwrap_or_default();
-    let (text, whole) = if hidden.is_some() {
-        (String::new(), String::new())
-    } else {
-        let mut schema = match &tool["inputSchema"] {
-            Value::Null => Value::Object(empty_object()),
-            schema => schema.clone(),
-        };
-        let whole = check(original, description, &mut schema, &mut findings)?;
-        let text = format!(
-            r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
-            json!(name),
-            json!(description),
-        );
-        (
-            text,
-            whole.map_or_else(String::new, |whole| whole.to_string()),
-        )
+    let mut schema = match &tool["inputSchema"] {
+        Value::Null => Value::Object(empty_object()),
+        schema => schema.clone(),
     };
+    let mut findings = Vec::new();
+    let whole = check(original, description, &mut schema, &mut findings)?;
+    let text = format!(
+        r#"{{"name":{},"description":{},"parametersJsonSchema":{schema}"#,
+        json!(name),
+        json!(description),
+    );
     let declared = DeclaredTool {
         original: original.to_owned(),
         name,
         hash: hex(&Sha256::digest(told.to_string())[..16]),
         annotations: tool["annotations"].as_object().cloned(),
-        held: hidden
-            .map(|finding| HeldBack::Hidden(format!("{}: {}", finding.place, finding.message))),
+        held: None,
         text,
-        whole,
+        whole: whole.map_or_else(String::new, |whole| whole.to_string()),
     };
     Ok((declared, findings))
 }
@@ -149,7 +124,7 @@ fn without_metadata(tool: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldBack, declare};
+    use super::declare;
     use gemini_tools_core::diagnostic::Severity;
     use gemini_tools_custom_tools::declarations::{Names, compile};
     use serde_json::{Value, json};
@@ -213,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_held_back() {
+    fn a_tool_with_invisible_text_is_left_out() {
         for text in [
             "a\u{200b}b",
             "a\u{202e}b",
@@ -229,14 +204,14 @@ mod tests {
                 json!({"name": "t", "inputSchema": {"type": "object", "properties": {text: {}}}}),
                 json!({"name": text}),
             ] {
-                let (tools, _) = declare("s", std::slice::from_ref(&tool));
-                let is_hidden = matches!(tools[0].held, Some(HeldBack::Hidden(_)));
-                assert!(is_hidden && tools[0].text.is_empty(), "{tool}");
+                let (tools, findings) = declare("s", std::slice::from_ref(&tool));
+                assert!(tools.is_empty(), "{tool}");
+                assert_eq!(findings[0].code, "hidden-text");
             }
         }
         let fine = json!({"name": "t", "description": "Größe\n👩\u{200d}🚀 می\u{200c}خواهم",
             "icons": [{"src": "a\u{200b}"}], "_meta": {"x": "a\u{200b}"}});
-        assert_eq!(declare("s", &[fine]).0[0].held, None);
+        assert_eq!(declare("s", &[fine]).0.len(), 1);
     }
 
     #[test]

@@ -102,13 +102,8 @@ pub(super) fn servers(
     let (mut servers, mut notes) = (Vec::new(), Vec::new());
     let mut all = settings.servers.clone();
     if let Some(line) = &settings.server_command {
-        match shlex::split(line).filter(|words| !words.is_empty()) {
-            Some(mut words) => {
-                let server = McpServer {
-                    command: Some(words.remove(0)),
-                    args: words,
-                    ..McpServer::default()
-                };
+        match command_server(line) {
+            Some(server) => {
                 all.insert(COMMAND_SERVER.to_owned(), server);
             }
             None => notes.push(format!(
@@ -116,16 +111,6 @@ pub(super) fn servers(
             )),
         }
     }
-    let entry = |name: &str, server: &McpServer| {
-        if settings.server_command.is_some() && name == COMMAND_SERVER {
-            return Entry::Command;
-        }
-        Entry::Servers {
-            file: server.source.file(home, root).unwrap_or_default(),
-            home: home.map(Path::to_owned),
-            root: root.to_owned(),
-        }
-    };
     for (name, server) in all {
         if !settings.lets(&name) {
             continue;
@@ -136,26 +121,50 @@ pub(super) fn servers(
             ));
             continue;
         }
-        let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
-        let is_remote = server.url.is_some() || server.http_url.is_some();
-        let connect = Connect {
-            // As in Gemini CLI an address comes first.
-            command: server.command.clone().filter(|_| !is_remote),
-            args: server.args.clone(),
-            env: server.env.clone(),
-            cwd: root.join(cwd),
-            url: server.url.clone(),
-            http_url: server.http_url.clone(),
-            headers: server.headers.clone(),
-            roots: roots.to_vec(),
+        let connect = connect(&server, root, roots);
+        let entry = if settings.server_command.is_some() && name == COMMAND_SERVER {
+            Entry::Command
+        } else {
+            Entry::Servers {
+                file: server.source.file(home, root).unwrap_or_default(),
+                home: home.map(Path::to_owned),
+                root: root.to_owned(),
+            }
         };
         servers.push(Server {
             cache: cache::path(home, &name, &connect),
-            entry: entry(&name, &server),
+            entry,
             name,
             connect,
             settings: server,
         });
     }
     (servers, notes)
+}
+
+/// Returns the server that a line of words starts; `None` if it can't be read as words.
+fn command_server(line: &str) -> Option<McpServer> {
+    let mut words = shlex::split(line).filter(|words| !words.is_empty())?;
+    Some(McpServer {
+        command: Some(words.remove(0)),
+        args: words,
+        ..McpServer::default()
+    })
+}
+
+/// Returns the way to reach a server.
+fn connect(server: &McpServer, root: &Path, roots: &[PathBuf]) -> Connect {
+    let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
+    let is_remote = server.url.is_some() || server.http_url.is_some();
+    Connect {
+        // As in Gemini CLI an address comes first.
+        command: server.command.clone().filter(|_| !is_remote),
+        args: server.args.clone(),
+        env: server.env.clone(),
+        cwd: root.join(cwd),
+        url: server.url.clone(),
+        http_url: server.http_url.clone(),
+        headers: server.headers.clone(),
+        roots: roots.to_vec(),
+    }
 }

@@ -24,7 +24,7 @@
 //! (`policy`).
 
 use super::cache::{self, Declarations};
-use super::declare::{DeclaredTool, HeldBack, declare};
+use super::declare::{DeclaredTool, declare};
 use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
@@ -182,10 +182,7 @@ impl Mcp {
                     continue;
                 }
                 if let Some(held) = &tool.held {
-                    self.note(
-                        at,
-                        &format!("{:?} is held back: {}", tool.original, held.reason()),
-                    );
+                    self.note(at, &format!("{:?} is held back: {held}", tool.original));
                     continue;
                 }
                 let listed = McpDeclaration {
@@ -313,9 +310,8 @@ impl Mcp {
                 // What was accepted is what later declarations are compared with.
                 tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
                 tool.text = String::new();
-                tool.held.get_or_insert(HeldBack::Pinned(format!(
-                    "{reason} since it was accepted; get_tools --refresh accepts it."
-                )));
+                let advice = "get_tools --refresh accepts it.";
+                tool.held = Some(format!("{reason} since it was accepted; {advice}"));
             } else {
                 self.note(at, &format!("{:?}: {reason}.", tool.original));
             }
@@ -471,10 +467,8 @@ impl Mcp {
         Err(ToolError::new(
             ErrorKind::PolicyViolation,
             format!(
-                "The tool {:?} of the MCP server {} is held back: {}",
-                tool.original,
-                self.servers[at].name,
-                held.reason()
+                "The tool {:?} of the MCP server {} is held back: {held}",
+                tool.original, self.servers[at].name,
             ),
         ))
     }

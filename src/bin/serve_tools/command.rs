@@ -21,31 +21,25 @@ start.
 
 Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 130 or 143 ended by a signal.";
 
-/// The command line of `serve_tools`.
+/// Returns the command line of `serve_tools`.
 pub(crate) fn command() -> Command {
-    let flag = |id: &'static str, help: &'static str| {
-        Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-    };
-    let list = |id: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(id)
-            .long(id)
-            .value_name(value)
-            .action(ArgAction::Append)
-            .help(help)
-    };
+    let http = Arg::new("http")
+        .long("http")
+        .value_name("ADDR:PORT")
+        .num_args(0..=1)
+        .default_missing_value(DEFAULT_ADDRESS)
+        .help("Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]");
+    let mode = Arg::new("approval-mode")
+        .long("approval-mode")
+        .value_name("MODE")
+        .value_parser(ApprovalMode::NAMES)
+        .help("Ask the client's user when the policy requires it [default: never ask]");
     Command::new("serve_tools")
         .version(gemini_tools::VERSION)
         .about("Serves the tools to clients of the Model Context Protocol (MCP)")
         .max_term_width(100)
         .after_help(EXAMPLES)
-        .arg(
-            Arg::new("http")
-                .long("http")
-                .value_name("ADDR:PORT")
-                .num_args(0..=1)
-                .default_missing_value(DEFAULT_ADDRESS)
-                .help("Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]"),
-        )
+        .arg(http)
         .arg(
             flag(
                 "allow-remote",
@@ -73,16 +67,22 @@ pub(crate) fn command() -> Command {
             "mcp",
             "Serve the tools of the MCP servers in the settings too",
         ))
-        .arg(
-            Arg::new("approval-mode")
-                .long("approval-mode")
-                .value_name("MODE")
-                .value_parser(ApprovalMode::NAMES)
-                .help("Ask the client's user when the policy requires it [default: never ask]"),
-        )
+        .arg(mode)
         .arg(list(
             "policy",
             "PATH",
             "Policy file or directory to use instead of ~/.gemini/policies",
         ))
+}
+
+fn flag(id: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
+}
+
+fn list(id: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(id)
+        .long(id)
+        .value_name(value)
+        .action(ArgAction::Append)
+        .help(help)
 }

@@ -26,9 +26,11 @@ struct Shout {
 fn main() -> ExitCode {
     let mut tools = ToolRegistry::default();
     add(&mut tools).expect("each name is valid, and used once");
-    let info = ServerInfo::new("own-tools", "3.2.1")
-        .with_title("Own tools")
-        .with_instructions("Shout only when asked.");
+    let info = ServerInfo {
+        title: Some("Own tools".to_owned()),
+        instructions: Some("Shout only when asked.".to_owned()),
+        ..ServerInfo::new("own-tools", "3.2.1")
+    };
     registry(tools, info, log).into()
 }
 

@@ -67,7 +67,7 @@ const PREFIXES: [&str; 16] = [
 ];
 
 /// Returns the environment of a server that is configured with `own`.
-pub(super) fn of_server(own: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
+pub(super) fn server_environment(own: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
         .filter(|(name, value)| {
             let name = name.to_string_lossy();

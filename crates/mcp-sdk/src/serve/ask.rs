@@ -32,7 +32,7 @@ pub(super) struct Text {
 }
 
 /// A question that has been asked, and the channel for its answer.
-pub(super) struct Pending {
+pub(super) struct Question {
     pub(super) text: Text,
     pub(super) answer: SyncSender<Option<ApprovalReply>>,
 }
@@ -46,7 +46,7 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
 
 /// Asks on behalf of the thread on which a call runs.
 pub(super) struct ByClient {
-    pub(super) asked: Sender<Pending>,
+    pub(super) asked: Sender<Question>,
     pub(super) is_alone: bool,
 }
 
@@ -57,7 +57,7 @@ impl ApprovalPrompt for ByClient {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
         };
-        self.asked.blocking_send(Pending { text, answer }).ok()?;
+        self.asked.blocking_send(Question { text, answer }).ok()?;
         answered.recv().ok()?
     }
 }

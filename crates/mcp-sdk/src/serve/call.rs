@@ -1,9 +1,9 @@
 //! A call: on a thread of its own, with progress, questions and cancellation on the way.
 
-use super::ask::{self, ByClient, Pending};
+use super::ask::{self, ByClient, Question};
 use super::content;
-use super::rounds::{Answers, Open};
-use super::running::{Started, given_up};
+use super::rounds::{Answers, OpenQuestion};
+use super::running::{CallGuard, given_up};
 use super::server::{Project, Server};
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::answer::Answer;
@@ -31,7 +31,7 @@ pub(super) struct Call {
     /// The host by whose memory file facts are kept, where it is known.
     pub(super) memory_host: Option<&'static MemoryHost>,
     /// The way to ask the client's user if rules want it.
-    pub(super) asking: Asking,
+    pub(super) asking: AskMode,
     /// True if no other client works in the same project.
     pub(super) is_alone: bool,
     /// True if the client gets structured content.
@@ -43,7 +43,7 @@ pub(super) struct Call {
 }
 
 /// The way to ask a client's user.
-pub(super) enum Asking {
+pub(super) enum AskMode {
     Never,
     /// The client answers while the call waits.
     Meanwhile,
@@ -51,13 +51,13 @@ pub(super) enum Asking {
     ByResults(Answers),
 }
 
-impl Asking {
+impl AskMode {
     /// Returns the asker of a call, and the end at which its questions arrive, if there can be any.
     fn channel(
         &self,
     ) -> (
-        Option<mpsc::Sender<Pending>>,
-        Option<mpsc::Receiver<Pending>>,
+        Option<mpsc::Sender<Question>>,
+        Option<mpsc::Receiver<Question>>,
     ) {
         if matches!(self, Self::Meanwhile) {
             let (asked, questions) = mpsc::channel(1);
@@ -68,8 +68,8 @@ impl Asking {
 
     fn person(
         &self,
-        asked: Option<mpsc::Sender<Pending>>,
-        open: &Open,
+        asked: Option<mpsc::Sender<Question>>,
+        open: &OpenQuestion,
         is_alone: bool,
     ) -> Option<SharedPrompt> {
         match self {
@@ -120,8 +120,8 @@ pub(super) async fn run(
 ///
 /// Returns the result to answer with if the call has crashed or was given up.
 pub(super) async fn attend<T: Send + 'static>(
-    started: Started,
-    questions: Option<mpsc::Receiver<Pending>>,
+    started: CallGuard,
+    questions: Option<mpsc::Receiver<Question>>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, CallToolResult> {
@@ -166,13 +166,13 @@ fn make(
     server: &Server,
     call: &Call,
     mut cx: Context,
-    asked: Option<mpsc::Sender<Pending>>,
+    asked: Option<mpsc::Sender<Question>>,
 ) -> Done {
     let project = match server.project(&call.roots, call.memory_host) {
         Ok(project) => project,
         Err(e) => return content::refused(&e).into(),
     };
-    let open = Open::default();
+    let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
     let limit = session.tool_env().settings.limit_chars();
@@ -190,7 +190,7 @@ fn make(
     for note in session.take_notes() {
         (server.options.log)(&visible(&note));
     }
-    if let Asking::ByResults(said) = &call.asking
+    if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
     {
         return Done {
@@ -224,7 +224,7 @@ struct RunningCall<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: Option<mpsc::Receiver<Pending>>,
+    questions: Option<mpsc::Receiver<Question>>,
     /// The progress that the client knows of.
     told: f64,
 }
@@ -262,7 +262,7 @@ impl RunningCall<'_> {
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
-    async fn ask(&self, Pending { text, answer }: Pending) {
+    async fn ask(&self, Question { text, answer }: Question) {
         let reply = tokio::select! {
             reply = ask::ask(&self.context.peer, text) => reply,
             () = self.context.ct.cancelled() => None,
@@ -273,7 +273,7 @@ impl RunningCall<'_> {
 }
 
 /// The next question; none comes where the user can't be asked.
-async fn next(questions: &mut Option<mpsc::Receiver<Pending>>) -> Option<Pending> {
+async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
     match questions {
         Some(questions) => questions.recv().await,
         None => std::future::pending().await,

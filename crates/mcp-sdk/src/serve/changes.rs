@@ -17,9 +17,6 @@ const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 /// Interval between two looks for changes while a client listens for them.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Number of looks after which a project that keeps changing is taken as it is.
-const MAX_TRIES: usize = 5;
-
 /// The fingerprint of the tool list that was last sent to a client.
 #[derive(Default)]
 pub(super) struct LastNotified(Mutex<Option<u64>>);
@@ -56,26 +53,21 @@ impl LastNotified {
 
 /// Returns the fingerprint of the project's tools.
 fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> u64 {
-    let now = declare::fingerprint(&declare::declared(project, audience, cancel));
+    let now = declare::fingerprint(&declare::client_tools(project, audience, cancel));
     project.know_as(now);
     now
 }
 
-/// The state of the project before a client was told that its subscription counts: later changes
-/// are announced.
+/// The fingerprint of the tools before a subscription was accepted: later changes are announced.
 #[derive(Default)]
-pub(super) struct Before(Mutex<Option<u64>>);
+pub(super) struct Baseline(Mutex<Option<u64>>);
 
-impl Before {
-    /// Looks, which is not worth a thread of its own.
-    pub(super) fn look(&self, server: &Server) {
-        let state = server
-            .project(&[], None)
-            .ok()
-            .map(|project| project.state());
-        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another client may be about to listen.
-        *before = before.or(state);
+impl Baseline {
+    /// Keeps the tools that were last sent to a client.
+    pub(super) fn keep(&self, server: &Server) {
+        let project = server.project(&[], None).ok();
+        let tools = project.and_then(|project| project.last_sent());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools;
     }
 
     fn take(&self) -> Option<u64> {
@@ -87,29 +79,20 @@ impl Before {
 pub(super) async fn follow(
     server: &Arc<Server>,
     audience: Audience,
-    before: &Before,
+    baseline: &Baseline,
     subscription: &SubscriptionContext,
 ) {
-    let before = before.take();
+    let mut known = baseline.take();
     if subscription.accepted().tools_list_changed != Some(true) {
         return subscription.cancelled().await;
     }
-    let mut known: Option<Look> = None;
     loop {
         // A project that can't be opened now may be later.
         if let Some(now) = look(server, audience, known).await {
-            let is_other = match known {
-                Some(known) => known.tools != now.tools,
-                None => before.is_some_and(|before| before != now.state),
-            };
+            let is_other = known.is_some_and(|known| known != now);
             known = Some(now);
-            if is_other
-                && subscription
-                    .sink()
-                    .notify_tool_list_changed()
-                    .await
-                    .is_err()
-            {
+            let sink = subscription.sink();
+            if is_other && sink.notify_tool_list_changed().await.is_err() {
                 return;
             }
         }
@@ -120,34 +103,14 @@ pub(super) async fn follow(
     }
 }
 
-/// The result of a look at the project.
-#[derive(Clone, Copy)]
-struct Look {
-    /// Tells apart what decides about tools.
-    state: u64,
-    /// Tells apart the tools.
-    tools: u64,
-}
-
-async fn look(server: &Arc<Server>, audience: Audience, known: Option<Look>) -> Option<Look> {
+/// Returns the fingerprint of the project's tools as they are now.
+async fn look(server: &Arc<Server>, audience: Audience, known: Option<u64>) -> Option<u64> {
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {
-        let started = server.start();
-        let mut tries = 0;
-        loop {
-            let project = server.project(&[], audience.memory_host).ok()?;
-            let state = project.state();
-            let is_known = |look: &Look| project.is_known_as(look.tools);
-            let tools = known.filter(is_known).map_or_else(
-                || fingerprint(&project, audience, &started.cancel),
-                |known| known.tools,
-            );
-            tries += 1;
-            // Tools that have come in between would count as those of before.
-            if project.is_current() || tries == MAX_TRIES {
-                return Some(Look { state, tools });
-            }
-        }
+        let call = server.start();
+        let project = server.project(&[], audience.memory_host).ok()?;
+        let is_known = known.filter(|tools| project.is_known_as(*tools));
+        Some(is_known.unwrap_or_else(|| fingerprint(&project, audience, &call.cancel)))
     });
     look.await.ok().flatten()
 }

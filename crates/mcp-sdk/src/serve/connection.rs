@@ -1,7 +1,7 @@
 //! The connection to a client.
 
-use super::call::{self, Asking, Call};
-use super::changes::{Before, LastNotified};
+use super::call::{self, AskMode, Call};
+use super::changes::{Baseline, LastNotified};
 use super::declare::Audience;
 use super::rounds::{self, Answers};
 use super::running::given_up;
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
     told: LastNotified,
-    before: Before,
+    baseline: Baseline,
 }
 
 /// The roots of a client, as far as they are known.
@@ -63,7 +63,7 @@ impl Connection {
             is_alone,
             roots: tokio::sync::Mutex::default(),
             told: LastNotified::default(),
-            before: Before::default(),
+            baseline: Baseline::default(),
         }
     }
 
@@ -144,11 +144,11 @@ impl Connection {
             && ask::is_possible(context.client_capabilities().as_ref())
     }
 
-    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> Asking {
+    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> AskMode {
         match (self.can_ask(context), asks_by_results(context)) {
-            (false, _) => Asking::Never,
-            (true, false) => Asking::Meanwhile,
-            (true, true) => Asking::ByResults(said),
+            (false, _) => AskMode::Never,
+            (true, false) => AskMode::Meanwhile,
+            (true, true) => AskMode::ByResults(said),
         }
     }
 
@@ -245,7 +245,7 @@ impl ServerHandler for Connection {
         fault::refuse_cursor(request)?;
         let audience = self.audience(&context);
         let list = move |project: &Project, cx: &Context| {
-            let tools = declare::declared(project, audience, &cx.cancel);
+            let tools = declare::client_tools(project, audience, &cx.cancel);
             let fingerprint = declare::fingerprint(&tools);
             project.know_as(fingerprint);
             Ok((tools, fingerprint))
@@ -293,13 +293,13 @@ impl ServerHandler for Connection {
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.before.look(&self.server);
+        self.baseline.keep(&self.server);
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let audience = self.audience(subscription.request_context());
-        changes::follow(&self.server, audience, &self.before, &subscription).await;
+        changes::follow(&self.server, audience, &self.baseline, &subscription).await;
         Ok(())
     }
 }

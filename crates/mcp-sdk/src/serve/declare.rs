@@ -34,7 +34,7 @@ impl Audience {
 }
 
 /// Returns all tools that a client is told of, sorted by name.
-pub(super) fn declared(
+pub(super) fn client_tools(
     project: &Project,
     audience: Audience,
     cancel: &Cancellation,
@@ -51,7 +51,7 @@ pub(super) fn declared(
 }
 
 /// Returns all tools of a registry, sorted by name.
-pub(super) fn of_registry(registry: &ToolRegistry) -> Vec<model::Tool> {
+pub(super) fn registry_tools(registry: &ToolRegistry) -> Vec<model::Tool> {
     sorted(registry.iter(), &[])
 }
 
@@ -60,12 +60,12 @@ fn sorted<'a>(
     servers: &[McpDeclaration],
 ) -> Vec<model::Tool> {
     let mut declared: Vec<_> = tools.map(ours).collect();
-    declared.extend(servers.iter().filter_map(of_server));
+    declared.extend(servers.iter().filter_map(server_tool));
     declared.sort_by(|a, b| a.name.cmp(&b.name));
     declared
 }
 
-/// A number that is another one where the declarations are others.
+/// Returns a number that differs if the declarations do.
 pub(super) fn fingerprint(tools: &[model::Tool]) -> u64 {
     let mut hasher = DefaultHasher::new();
     serde_json::to_string(tools)
@@ -100,7 +100,7 @@ fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
     )
 }
 
-fn of_server(listed: &McpDeclaration) -> Option<model::Tool> {
+fn server_tool(listed: &McpDeclaration) -> Option<model::Tool> {
     let text = format!("{}}}", listed.text);
     let mut value: Value = serde_json::from_str(&text).ok()?;
     let description = value["description"].as_str().unwrap_or_default().to_owned();

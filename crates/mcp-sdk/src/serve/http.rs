@@ -261,15 +261,8 @@ impl Guard {
         }
     }
 
-    /// The answer to a request that is none of ours. The connection is closed with it.
+    /// Returns the answer to a request that is none of ours. The connection is closed with it.
     fn refusal(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
-        let mut answer = self.refusal_of(headers, uri)?;
-        let close = HeaderValue::from_static("close");
-        answer.headers_mut().insert(CONNECTION, close);
-        Some(answer)
-    }
-
-    fn refusal_of(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
         let is_for_other = uri.authority().is_some_and(|named| !self.is_own(named));
         if is_for_other || !self.knows_host(headers) {
             return Some(refused(
@@ -336,9 +329,12 @@ impl Guard {
     }
 }
 
+/// Returns an answer after which the connection is closed.
 fn refused(status: StatusCode, message: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(message.into()).boxed());
     *answer.status_mut() = status;
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(CONNECTION, close);
     answer
 }
 

@@ -1,6 +1,6 @@
 //! A server for the registry of another program.
 
-use super::running::Running;
+use super::running::RunningCalls;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
@@ -37,27 +37,13 @@ impl ServerInfo {
             instructions: None,
         }
     }
-
-    /// Adds a name for people.
-    #[must_use]
-    pub fn with_title(mut self, title: &str) -> Self {
-        self.title = Some(title.to_owned());
-        self
-    }
-
-    /// Adds advice on the tools that a client may give to its model.
-    #[must_use]
-    pub fn with_instructions(mut self, instructions: &str) -> Self {
-        self.instructions = Some(instructions.to_owned());
-        self
-    }
 }
 
 /// The connection of the one client.
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,
-    running: Arc<Running>,
+    running: Arc<RunningCalls>,
 }
 
 impl RegistryConnection {
@@ -70,7 +56,7 @@ impl RegistryConnection {
     }
 
     /// Returns the calls that run.
-    pub(super) fn running(&self) -> Arc<Running> {
+    pub(super) fn running(&self) -> Arc<RunningCalls> {
         Arc::clone(&self.running)
     }
 }
@@ -109,7 +95,7 @@ impl ServerHandler for RegistryConnection {
         fault::refuse_cursor(request)?;
         let registry = Arc::clone(&self.registry);
         // Its sources may take a while.
-        let tools = tokio::task::spawn_blocking(move || declare::of_registry(&registry)).await;
+        let tools = tokio::task::spawn_blocking(move || declare::registry_tools(&registry)).await;
         let tools = tools.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         Ok(ListToolsResult::with_all_items(tools))
     }

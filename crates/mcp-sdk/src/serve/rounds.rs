@@ -79,7 +79,7 @@ impl Answers {
     }
 
     /// Returns an asker that answers a call's questions with the recorded answers.
-    pub(super) fn asker(&self, open: &Open, is_alone: bool) -> RecordedAnswers {
+    pub(super) fn asker(&self, open: &OpenQuestion, is_alone: bool) -> RecordedAnswers {
         RecordedAnswers {
             replies: self.replies.clone(),
             open: open.clone(),
@@ -88,7 +88,7 @@ impl Answers {
     }
 
     /// The result that asks what is still open.
-    pub(super) fn question(&self, open: &Open) -> Option<InputRequiredResult> {
+    pub(super) fn question(&self, open: &OpenQuestion) -> Option<InputRequiredResult> {
         let (name, text) = open.take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
         let requests = InputRequests::from([(name, request)]);
@@ -110,9 +110,9 @@ fn unusable(message: String) -> ErrorData {
 
 /// The question that a call has come to without an answer: its name, and its words.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Open(Arc<Mutex<Option<(String, Text)>>>);
+pub(super) struct OpenQuestion(Arc<Mutex<Option<(String, Text)>>>);
 
-impl Open {
+impl OpenQuestion {
     fn take(&self) -> Option<(String, Text)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -125,7 +125,7 @@ impl Open {
 /// Answers by what a client has said.
 pub(super) struct RecordedAnswers {
     replies: InputResponses,
-    open: Open,
+    open: OpenQuestion,
     is_alone: bool,
 }
 
@@ -158,7 +158,7 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answers, Open, RecordedAnswers, are_needed};
+    use super::{Answers, OpenQuestion, RecordedAnswers, are_needed};
     use gemini_tools_policy::approval::{
         ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation,
     };
@@ -206,7 +206,7 @@ mod tests {
                 explanation: &explanation,
             })
         };
-        let open = Open::default();
+        let open = OpenQuestion::default();
         let mut nothing = Answers::default().asker(&open, true);
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
         let (name, text) = open.take().expect("a question");

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The cancellations of all calls that run.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningCalls {
     next: AtomicU64,
     calls: Mutex<HashMap<u64, Cancellation>>,
 }
 
-impl Running {
+impl RunningCalls {
     /// Adds a call, which counts as running until the guard is dropped.
-    pub(super) fn start(self: &Arc<Self>, cancel: Cancellation) -> Started {
+    pub(super) fn start(self: &Arc<Self>, cancel: Cancellation) -> CallGuard {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.calls().insert(id, cancel.clone());
-        Started {
+        CallGuard {
             id,
             cancel,
             running: Arc::clone(self),
@@ -52,13 +52,13 @@ impl Running {
 }
 
 /// A call that runs.
-pub(super) struct Started {
+pub(super) struct CallGuard {
     id: u64,
     pub(super) cancel: Cancellation,
-    running: Arc<Running>,
+    running: Arc<RunningCalls>,
 }
 
-impl Drop for Started {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.running.calls().remove(&self.id);
     }

@@ -1,7 +1,7 @@
 //! The state that the clients of a session share: the open projects.
 
 use super::ServeOptions;
-use super::running::{Running, Started};
+use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::text::visible;
@@ -22,7 +22,7 @@ pub(super) struct Server {
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
-    pub(super) running: Arc<Running>,
+    pub(super) running: Arc<RunningCalls>,
 }
 
 /// The host by whose memory file facts are kept, and the roots.
@@ -38,17 +38,17 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Tells apart what was found on disk when it was opened.
-    pub(super) fn state(&self) -> u64 {
-        self.state
-    }
-
     /// Returns true if the project is unchanged.
     pub(super) fn is_current(&self) -> bool {
         self.watched.state() == self.state
     }
 
-    /// Keeps what its tools are told apart by.
+    /// Returns the fingerprint of the tools that were last sent to a client.
+    pub(super) fn last_sent(&self) -> Option<u64> {
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the fingerprint of the tools that are sent to a client.
     pub(super) fn know_as(&self, fingerprint: u64) {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
     }
@@ -56,8 +56,7 @@ impl Project {
     /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
-        is_settled
-            && *self.declared.lock().unwrap_or_else(PoisonError::into_inner) == Some(fingerprint)
+        is_settled && self.last_sent() == Some(fingerprint)
     }
 }
 
@@ -164,7 +163,7 @@ impl Server {
     }
 
     /// Starts a call, whose time begins.
-    pub(super) fn start(&self) -> Started {
+    pub(super) fn start(&self) -> CallGuard {
         let cancel = with_time_limit(&Cancellation::default());
         self.running.start(cancel)
     }

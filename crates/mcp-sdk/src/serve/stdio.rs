@@ -5,7 +5,7 @@
 //! ever. Here every line is answered. Threads read and write, because standard streams may be
 //! anything: pipes, sockets, terminals, files.
 
-use super::running::Running;
+use super::running::RunningCalls;
 use super::{MAX_CALLS, fault};
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_process::output::write_stdout;
@@ -15,18 +15,12 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::stdio::stdin;
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
-
-/// Size of a read, in bytes.
-const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Messages that wait, in either direction.
 const QUEUE: usize = 64;
@@ -41,7 +35,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Serves the client on the standard streams until its input ends. Returns the exit status.
 pub(super) async fn serve(
     connection: impl ServerHandler,
-    running: Arc<Running>,
+    running: Arc<RunningCalls>,
     log: &dyn Fn(&str),
 ) -> u8 {
     let (stdio, written) = Stdio::start(running);
@@ -69,20 +63,20 @@ pub(super) async fn serve(
 }
 
 /// A line of the input, or its end.
-enum Incoming {
+enum InputLine {
     Line(Vec<u8>),
     TooLong,
 }
 
 /// Requests that have not been answered.
-type Pending = Arc<Mutex<HashSet<RequestId>>>;
+type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
 /// The standard streams as the SDK sees them.
 struct Stdio {
-    running: Arc<Running>,
-    incoming: mpsc::Receiver<Incoming>,
+    running: Arc<RunningCalls>,
+    incoming: mpsc::Receiver<InputLine>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
-    pending: Pending,
+    pending: RequestIds,
     /// Changes with it.
     answered: watch::Sender<()>,
     has_begun: bool,
@@ -93,8 +87,8 @@ struct Stdio {
 }
 
 impl Stdio {
-    /// Also gives what fires when all is written, or when it can't be.
-    fn start(running: Arc<Running>) -> (Self, oneshot::Receiver<()>) {
+    /// Starts reading and writing. The receiver fires when all is written, or when it can't be.
+    fn start(running: Arc<RunningCalls>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
@@ -117,10 +111,10 @@ impl Stdio {
     }
 
     /// Parses a line; for one that is not a message, sends a refusal and returns `None`.
-    fn take(&mut self, line: Incoming) -> Option<RxJsonRpcMessage<RoleServer>> {
+    fn take(&mut self, line: InputLine) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = match line {
-            Incoming::Line(line) => line,
-            Incoming::TooLong => {
+            InputLine::Line(line) => line,
+            InputLine::TooLong => {
                 let message = format!("A message is longer than {MAX_BYTES} bytes.");
                 self.refuse(ErrorData::invalid_request(message, None), None);
                 return None;
@@ -290,54 +284,24 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Reads lines until there are no more, or the server no longer takes them.
-fn read(lines: &mpsc::Sender<Incoming>) {
-    let stdin = stdin();
-    let mut buffer = vec![0; CHUNK_BYTES];
-    let mut line = Vec::new();
-    let mut is_too_long = false;
+fn read(lines: &mpsc::Sender<InputLine>) {
+    let mut stdin = io::stdin().lock();
     loop {
-        let count = match rustix::io::read(stdin, &mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(Errno::INTR) => continue,
-            Err(Errno::AGAIN) => {
-                wait_for_input();
-                continue;
-            }
-            Err(_) => break,
-        };
-        for piece in buffer[..count].split_inclusive(|b| *b == b'\n') {
-            if line.len() + piece.len() > MAX_BYTES {
-                is_too_long = true;
-                line = Vec::new();
-            } else if !is_too_long {
-                line.extend_from_slice(piece);
-            }
-            if piece.ends_with(b"\n") && !pass_on(lines, &mut line, &mut is_too_long) {
-                return;
-            }
+        let mut line = Vec::new();
+        let mut within = (&mut stdin).take(MAX_BYTES as u64);
+        if !matches!(within.read_until(b'\n', &mut line), Ok(1..)) {
+            return;
+        }
+        let is_whole = line.ends_with(b"\n") || line.len() < MAX_BYTES;
+        if !is_whole && stdin.skip_until(b'\n').is_err() {
+            return;
+        }
+        let line = is_whole.then_some(line);
+        let sent = lines.blocking_send(line.map_or(InputLine::TooLong, InputLine::Line));
+        if sent.is_err() {
+            return;
         }
     }
-    if !line.is_empty() || is_too_long {
-        pass_on(lines, &mut line, &mut is_too_long);
-    }
-}
-
-fn wait_for_input() {
-    let stdin = stdin();
-    // An interruption makes it try again, which is right.
-    let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
-}
-
-/// Sends a line to the server, and returns true if the server takes it.
-fn pass_on(lines: &mpsc::Sender<Incoming>, line: &mut Vec<u8>, is_too_long: &mut bool) -> bool {
-    let line = std::mem::take(line);
-    let incoming = if std::mem::take(is_too_long) {
-        Incoming::TooLong
-    } else {
-        Incoming::Line(line)
-    };
-    lines.blocking_send(incoming).is_ok()
 }
 
 /// Writes messages until there are no more, or the client no longer reads them.

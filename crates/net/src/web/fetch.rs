@@ -1,8 +1,10 @@
 //! Gets what is at an address, through its redirects, within limits.
 
-use crate::http_client::{AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError};
+use crate::http_client::{
+    AddressPolicy, Body, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
+};
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_process::network::addresses::{check, shown};
+use gemini_tools_process::network::addresses::{check, display_url};
 use std::time::{Duration, Instant};
 use url::Url;
 
@@ -77,7 +79,8 @@ pub(super) fn fetch(
     let own = cancel.restarted(limit);
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
-        check(&at).map_err(|why| FetchError::Refused(format!("{}: {why}", shown(at.as_str()))))?;
+        check(&at)
+            .map_err(|why| FetchError::Refused(format!("{}: {why}", display_url(at.as_str()))))?;
         match hop(&mut client, &at, share, &own).map_err(|e| failure(e, &at, cancel))? {
             Hop::Page(mut page) => {
                 page.url = at;
@@ -133,18 +136,29 @@ fn hop(
     let kind = response.header("content-type").unwrap_or_default();
     let (media_type, charset) = parse_type(kind);
     let limit = limit_of(&media_type).min(share);
+    let (bytes, cut) = read_body(&mut response.body, limit)?;
+    Ok(Hop::Page(Page {
+        url: url.clone(),
+        media_type,
+        charset,
+        bytes,
+        cut,
+    }))
+}
+
+/// Reads a body of at most `limit` bytes. Returns the reason with it if a part is missing.
+fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<String>), NetError> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 32 * 1024];
-    let mut cut = None;
     loop {
-        match response.body.read(&mut piece) {
-            Ok(0) => break,
+        match body.read(&mut piece) {
+            Ok(0) => return Ok((bytes, None)),
             Ok(n) => {
                 let room = limit - bytes.len();
                 bytes.extend_from_slice(&piece[..n.min(room)]);
                 if n > room {
-                    cut = Some(format!("only its first {limit} bytes were read"));
-                    break;
+                    let cut = format!("only its first {limit} bytes were read");
+                    return Ok((bytes, Some(cut)));
                 }
             }
             // What came is better than nothing, unless the caller no longer waits for it.
@@ -154,19 +168,11 @@ fn hop(
                     NetError::OutOfTime => "took too long".to_owned(),
                     other => format!("broke off ({other})"),
                 };
-                cut = Some(format!("it {why} after {size} bytes"));
-                break;
+                return Ok((bytes, Some(format!("it {why} after {size} bytes"))));
             }
             Err(e) => return Err(e),
         }
     }
-    Ok(Hop::Page(Page {
-        url: url.clone(),
-        media_type,
-        charset,
-        bytes,
-        cut,
-    }))
 }
 
 fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> FetchError {

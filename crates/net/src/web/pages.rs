@@ -108,7 +108,7 @@ impl Call {
                 cx,
             ) {
                 Ok(response) => {
-                    let unread = unread(&response, &self.urls);
+                    let unread = find_unread(&response, &self.urls);
                     notes.extend(unread.notes);
                     left = unread.urls;
                     answer = usable_answer(&response);
@@ -195,15 +195,13 @@ impl Call {
         mut notes: Vec<String>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let mut pages = Vec::new();
-        let mut media = Vec::new();
-        let mut refused = Vec::new();
-        let mut failed = Vec::new();
+        let (mut pages, mut parts) = (Vec::new(), Vec::new());
+        let (mut refused, mut failed) = (Vec::new(), Vec::new());
         for Outcome { url, result } in outcomes {
             match result {
                 Ok((at, WebContent::Text(text))) => pages.push((at, text)),
                 Ok((at, WebContent::Media { media_type, bytes })) => {
-                    media.push((at, media_type.clone(), bytes));
+                    push_media(&mut parts, at, media_type, bytes);
                 }
                 Err(FetchError::Refused(why)) => refused.push(why.clone()),
                 Err(FetchError::Failed(why)) => failed.push(why.clone()),
@@ -212,21 +210,8 @@ impl Call {
                 }
             }
         }
-        if pages.is_empty() && media.is_empty() && answer.is_none() {
-            if failed.is_empty() {
-                return Err(ToolError::new(
-                    ErrorKind::PolicyViolation,
-                    refusal(&refused),
-                ));
-            }
-            let all: Vec<String> = notes.into_iter().chain(refused).chain(failed).collect();
-            return Err(ToolError::new(
-                ErrorKind::WebFetchFallbackFailed,
-                format!(
-                    "Nothing could be fetched: {}.",
-                    all.join("; ").trim_end_matches('.')
-                ),
-            ));
+        if pages.is_empty() && parts.is_empty() && answer.is_none() {
+            return Err(nothing_fetched(notes, refused, failed));
         }
         notes.extend(refused.iter().map(|why| format!("Refused: {why}.")));
         notes.extend(failed.iter().map(|why| format!("Not fetched: {why}.")));
@@ -251,17 +236,6 @@ impl Call {
                 }
                 None => push_pages(&mut text, &pages),
             }
-        }
-        let mut parts = Vec::new();
-        for (url, media_type, bytes) in &media {
-            let what = if media_type == PDF {
-                "Document"
-            } else {
-                "Image"
-            };
-            parts.push(PartOrText::Text(format!("{what} of {url}:")));
-            let part = Part::inline_data(media_type.clone(), STANDARD.encode(bytes));
-            parts.push(PartOrText::Part(Box::new(part)));
         }
         Ok(self.result(text, parts, &notes, outcomes))
     }
@@ -342,6 +316,31 @@ impl Call {
     }
 }
 
+/// Returns the error of a call that has come to no page.
+fn nothing_fetched(notes: Vec<String>, refused: Vec<String>, failed: Vec<String>) -> ToolError {
+    if failed.is_empty() {
+        return ToolError::new(ErrorKind::PolicyViolation, refusal(&refused));
+    }
+    let all: Vec<String> = notes.into_iter().chain(refused).chain(failed).collect();
+    let all = all.join("; ");
+    ToolError::new(
+        ErrorKind::WebFetchFallbackFailed,
+        format!("Nothing could be fetched: {}.", all.trim_end_matches('.')),
+    )
+}
+
+/// Adds an image or a document, for the model to look at.
+fn push_media(parts: &mut Vec<PartOrText>, url: &Url, media_type: &str, bytes: &[u8]) {
+    let what = if media_type == PDF {
+        "Document"
+    } else {
+        "Image"
+    };
+    parts.push(PartOrText::Text(format!("{what} of {url}:")));
+    let part = Part::inline_data(media_type, STANDARD.encode(bytes));
+    parts.push(PartOrText::Part(Box::new(part)));
+}
+
 /// Adds pages as text. There is no copy of a page in between: pages may be large.
 fn push_pages(out: &mut String, pages: &[(&Url, &PageText)]) {
     for (i, (url, page)) in pages.iter().enumerate() {
@@ -359,7 +358,7 @@ fn push_pages(out: &mut String, pages: &[(&Url, &PageText)]) {
 }
 
 /// The pages that the API has not read.
-struct Unread {
+struct UnreadPages {
     urls: Vec<Url>,
     notes: Vec<String>,
     /// True if the API holds a page back for its own reasons.
@@ -368,8 +367,8 @@ struct Unread {
 
 /// Returns the pages that the API has not read. A page that it doesn't mention counts as read, if
 /// it mentions others: redirects change addresses.
-fn unread(response: &GenerateContentResponse, asked: &[Url]) -> Unread {
-    let mut found = Unread {
+fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages {
+    let mut found = UnreadPages {
         urls: Vec::new(),
         notes: Vec::new(),
         is_held_back: false,

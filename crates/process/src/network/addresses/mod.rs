@@ -26,5 +26,5 @@ mod public;
 
 pub use known::known_addresses;
 pub use policy::{AddressPolicy, HostRule, NotPublic, refusal};
-pub use prompt::{ExtractedUrls, check, find, is_local, shown, target, usable};
+pub use prompt::{ExtractedUrls, check, display_url, find, is_local, target, usable};
 pub use public::{is_public, why_not_public};

@@ -40,7 +40,7 @@ pub fn find(text: &str) -> ExtractedUrls {
                     found.usable.push(url);
                 }
             }
-            Err(why) => found.unusable.push((shown(link), why)),
+            Err(why) => found.unusable.push((display_url(link), why)),
         }
     }
     found
@@ -53,7 +53,7 @@ fn is_cut_in_host(link: &str, rest: &str) -> bool {
     rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
 }
 
-/// Everything that begins like an address, up to the next blank: hosts like `127.1` are nothing
+/// Returns all that begins like an address, up to the next blank: hosts like `127.1` are nothing
 /// to mail programs, but must be judged all the same.
 fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
@@ -78,8 +78,8 @@ fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// An address as messages show it: without user and password, and not too long.
-pub fn shown(text: &str) -> String {
+/// Returns an address as messages show it: without user and password, and not too long.
+pub fn display_url(text: &str) -> String {
     let without = match (text.find("://"), text.rfind('@')) {
         (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
         _ => text.to_owned(),
@@ -126,7 +126,7 @@ pub fn is_local(url: &Url) -> bool {
     }
 }
 
-/// The file itself for the page of GitHub that shows it.
+/// Returns the address of the file itself for the page of GitHub that shows it.
 fn raw_of_blob(url: &Url) -> Option<Url> {
     if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
         return None;
