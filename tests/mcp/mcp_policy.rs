@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::agent::{agent, response, said, turns};
 use crate::harness::client::Server;

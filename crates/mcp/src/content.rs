@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The type of a resource that does not say what it is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// The result of a call of the tool `name`, as it is called on its server.
+/// Returns the result of a call of the tool `name`, as it is called on its server.
 pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     let mut parts = Vec::new();
     let mut shown = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     }
 }
 
-/// The result of reading resources: `contents`, as MCP has it.
+/// Returns the result of reading resources: `contents`, as MCP has it.
 pub(super) fn resource(uri: &str, answer: &Value) -> ToolResult {
     let blocks: Vec<Value> = answer["contents"]
         .as_array()

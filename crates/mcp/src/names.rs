@@ -21,7 +21,7 @@ const BETWEEN: &str = "__";
 /// Prefix that Gemini CLI 0.61 itself gives the tools of MCP servers.
 const THEIR_PREFIX: &str = "mcp_";
 
-/// A name of which the API takes every character.
+/// Replaces the characters that the API does not take.
 fn fit(name: &str) -> String {
     name.chars()
         .map(|c| match c {
@@ -31,7 +31,7 @@ fn fit(name: &str) -> String {
         .collect()
 }
 
-/// A name that is short enough; it must be ASCII.
+/// Shortens a name if it is too long; it must be ASCII.
 fn cut(name: String) -> String {
     if name.len() <= MAX_CHARS {
         return name;
@@ -40,7 +40,7 @@ fn cut(name: String) -> String {
     format!("{}{GAP}{}", &name[..HEAD], &name[name.len() - tail..])
 }
 
-/// The name of a server's tool.
+/// Returns the name of a server's tool.
 pub(super) fn qualified(server: &str, tool: &str) -> String {
     let mut name = format!("{}{BETWEEN}{}", fit(server), fit(tool));
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {

@@ -43,8 +43,8 @@ pub(super) fn is_one(name: &str) -> bool {
     name == LIST.name || name == READ.name
 }
 
-/// Their declarations.
-pub(super) fn listed() -> Vec<McpDeclaration> {
+/// Returns the declarations of both tools.
+pub(super) fn declarations() -> Vec<McpDeclaration> {
     [LIST, READ]
         .iter()
         .map(|spec| McpDeclaration {
@@ -63,7 +63,7 @@ pub(super) fn listed() -> Vec<McpDeclaration> {
         .collect()
 }
 
-/// The one of this name.
+/// Returns the tool of this name.
 pub(super) fn tool(mcp: &Arc<Mcp>, name: &str) -> Option<Arc<dyn Tool>> {
     let spec = [LIST, READ].into_iter().find(|spec| spec.name == name)?;
     Some(Arc::new(ResourceTool {

@@ -50,7 +50,7 @@ impl Server {
         own.map_or(most, |own| own.min(most))
     }
 
-    /// The key of the settings that it is in, and the file with its line, for people.
+    /// Returns its key in the settings, and the file with its line, for people.
     pub(super) fn entry(&self) -> String {
         let Entry::Servers { file, home, root } = &self.entry else {
             return "mcp.serverCommand in the settings".to_owned();
@@ -83,7 +83,7 @@ impl Server {
                 .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
 
-    /// The tools that its settings name as those to be used, and that it does not have.
+    /// Returns the tools that its settings name as those to be used, and that it does not have.
     pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         let entries = self.settings.include_tools.iter().flatten();
         let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));

@@ -87,7 +87,7 @@ pub struct McpDeclaration {
 }
 
 impl McpDeclaration {
-    /// The declaration as a value.
+    /// Returns the declaration as a value.
     pub fn declaration(&self) -> Value {
         serde_json::from_str(&format!("{}}}", self.text)).unwrap_or_default()
     }
@@ -100,7 +100,7 @@ impl McpDeclaration {
             .to_owned()
     }
 
-    /// A call of it as the rules of a policy see it, with the names by which it is known
+    /// Returns a call of it as the rules of a policy see it, with the names by which it is known
     /// besides.
     pub fn to_call<'a>(
         &'a self,
@@ -117,7 +117,7 @@ impl McpDeclaration {
 }
 
 impl Mcp {
-    /// The servers of the settings; `None` where there are none. Relative paths count from
+    /// Opens the servers of the settings; `None` if there are none. Relative paths count from
     /// `root`; `roots` are the directories that servers are told of. Starts nothing.
     pub fn open(
         settings: &Settings,
@@ -141,8 +141,8 @@ impl Mcp {
         }))
     }
 
-    /// From now on a call is not made where its server says other annotations by then than those
-    /// by which it was judged.
+    /// Refuses calls from now on if their server says other annotations by then than those by which
+    /// they were judged.
     pub fn heed_annotations(&self) {
         self.heeds_annotations.store(true, Ordering::Relaxed);
     }
@@ -156,7 +156,7 @@ impl Mcp {
         std::mem::take(&mut self.state().notes)
     }
 
-    /// The tools of all servers, sorted by name; all servers that have to be asked are asked at
+    /// Lists the tools of all servers, sorted by name; all servers that have to be asked are asked at
     /// once. With `refresh` all are, and what they declare is accepted.
     pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         for (at, reason) in self.ask_all(refresh, cancel) {
@@ -165,7 +165,7 @@ impl Mcp {
         self.known()
     }
 
-    /// The tools that are known of all servers, sorted by name; none is asked.
+    /// Lists the tools that are known of all servers, sorted by name; none is asked.
     pub fn known(&self) -> Vec<McpDeclaration> {
         let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
         let mut has_resources = false;
@@ -203,7 +203,7 @@ impl Mcp {
         }
         let mut list: Vec<McpDeclaration> = list.into_values().collect();
         if has_resources {
-            list.extend(resources::listed());
+            list.extend(resources::declarations());
             list.sort_by(|a, b| a.name.cmp(&b.name));
         }
         list
@@ -331,7 +331,7 @@ impl Mcp {
             })
     }
 
-    /// The servers, and the tools that are known to be callable, each with its name on
+    /// Returns the servers, and the tools that are known to be callable, each with its name on
     /// the server.
     pub fn others(&self) -> Others {
         let servers = self.servers.iter().enumerate();
@@ -350,7 +350,7 @@ impl Mcp {
         }
     }
 
-    /// The tool that has this name on its server, where only one of those that are known does.
+    /// Finds the tool that has this name on its server, if only one of those that are known does.
     fn find_by_own_name(self: &Arc<Self>, name: &str) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let mut found = Vec::new();
         for (at, server) in self.servers.iter().enumerate() {
@@ -378,7 +378,7 @@ impl Mcp {
         }
     }
 
-    /// The tool of this name. Only a server whose tool it may be is asked, if what it has
+    /// Finds the tool of this name. Only a server whose tool it may be is asked, if what it has
     /// declared is not known already. A name without a server's is looked for in what is known.
     ///
     /// # Errors
@@ -607,7 +607,7 @@ impl Mcp {
         }
     }
 
-    /// The servers that have resources; those of which that is not known are asked.
+    /// Returns the servers that have resources; those of which that is not known are asked.
     pub(super) fn with_resources(&self, cx: &Context) -> Result<Vec<usize>, ToolError> {
         let mut found = Vec::new();
         let mut last = None;
@@ -641,7 +641,7 @@ fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {
     server.settings.trust && tool.says_it_reads()
 }
 
-/// The tool that is meant by a name as a model or a host writes it.
+/// Finds the tool that is meant by a name as a model or a host writes it.
 fn find<'a>(known: &'a Declarations, server: &Server, name: &str) -> Option<&'a DeclaredTool> {
     known
         .tools

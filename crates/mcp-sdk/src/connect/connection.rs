@@ -248,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// A request that is made again with what the server asks for, until its answer is complete.
+    /// Makes a request again and again with what the server asks for, until its answer is complete.
     async fn complete(
         &self,
         id: u64,

@@ -35,7 +35,7 @@ impl Handler {
         }
     }
 
-    /// The directories that the server is told of.
+    /// Returns the directories that the server is told of.
     fn roots(&self) -> ListRootsResult {
         let urls = self
             .roots
@@ -44,8 +44,8 @@ impl Handler {
         ListRootsResult::new(urls.map(|url| Root::new(url.to_string())).collect())
     }
 
-    /// The answer to what a result asks for before it is complete; `None` for what this client
-    /// has not declared. There is no user to fill in a form.
+    /// Returns the answer to what a result asks for before it is complete; `None` for what this
+    /// client has not declared. There is no user to fill in a form.
     pub(super) fn answer(&self, method: &str) -> Option<Value> {
         match method {
             "roots/list" => serde_json::to_value(self.roots()).ok(),

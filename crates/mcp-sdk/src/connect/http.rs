@@ -18,7 +18,7 @@ const CONNECT_SECS: u64 = 20;
 /// The most redirects of one request.
 const MAX_REDIRECTS: usize = 5;
 
-/// The headers of a configuration.
+/// Returns the headers of a configuration.
 pub(super) fn headers(connect: &Connect) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &connect.headers {
@@ -32,7 +32,7 @@ pub(super) fn headers(connect: &Connect) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// An address that can be asked.
+/// Parses an address that can be asked.
 pub(super) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|e| format!("its address is not a valid URL: {e}"))?;
     match url.scheme() {
@@ -93,7 +93,7 @@ fn is_local(url: &Url) -> bool {
     }
 }
 
-/// Streamable HTTP.
+/// Creates the transport of streamable HTTP.
 pub(super) fn streamable(
     connect: &Connect,
     url: &Url,

@@ -74,7 +74,7 @@ impl Problem {
     }
 }
 
-/// A message of a server. Answers are left as they came: the SDK's types know nothing of what is
+/// Parses a message of a server. Answers are left as they came: the SDK's types know nothing of what is
 /// older or newer than they are, and one element that they don't take would cost the whole list.
 fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     let mut value: Value = json::read(text)?;
@@ -119,9 +119,9 @@ struct Server {
 }
 
 impl Server {
-    /// A message in one line of some length, without the server's address, which may hold a
-    /// secret, and without what a terminal would obey.
-    fn tidied(&self, message: &str) -> String {
+    /// Returns a message as one line of limited length, without the server's address, which may hold
+    /// a secret, and without control characters.
+    fn tidy_line(&self, message: &str) -> String {
         let mut message = message.to_owned();
         for url in [&self.connect.url, &self.connect.http_url]
             .into_iter()
@@ -142,7 +142,7 @@ impl Server {
         }
     }
 
-    /// The connection; a new one where there is none, or where the server has ended.
+    /// Returns the connection; a new one if there is none, or if the server has ended.
     async fn connection(&self, until: &mut Until) -> Result<Arc<Connection>, Problem> {
         let mut slot = tokio::select! {
             slot = self.connection.lock() => slot,
@@ -176,7 +176,7 @@ struct Hub {
     out: Out,
 }
 
-/// Serves requests until there are no more. Gives the exit status.
+/// Serves requests until there are no more. Returns the exit status.
 pub fn run() -> u8 {
     // A signal of the terminal is for the process that has started this.
     gemini_tools_process::own::leave_terminal();
@@ -265,7 +265,7 @@ impl Hub {
                 Err(Problem { why, message, .. }) => ClientMessage::Failed {
                     id,
                     why,
-                    message: server.tidied(&message),
+                    message: server.tidy_line(&message),
                 },
             });
         });

@@ -129,7 +129,7 @@ impl Events {
         }
     }
 
-    /// The name and the data of the next event. None comes any more once one is too large.
+    /// Returns the name and the data of the next event. None comes any more once one is too large.
     async fn next(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         loop {
             if let Some(event) = self.ready.pop_front() {

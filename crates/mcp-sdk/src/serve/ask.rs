@@ -63,7 +63,7 @@ impl ApprovalPrompt for ByClient {
 }
 
 impl Text {
-    /// The question about a call. `is_alone` is whether no other client works in the same
+    /// Creates the question about a call. `is_alone` is true if no other client works in the same
     /// project: what is agreed to for a session is in effect for all of them.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Text {
         Ok(Self { message, always })
     }
 
-    /// The question as a form.
+    /// Returns the question as a form.
     pub(super) fn form(self) -> Option<ElicitRequestParams> {
         let mut choices = vec![ONCE, NO];
         if self.always.is_some() {

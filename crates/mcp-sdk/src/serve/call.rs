@@ -161,7 +161,7 @@ pub(super) async fn attend<T: Send + 'static>(
     done.map_err(|error| content::refused(&error))
 }
 
-/// The call itself, which takes as long as it takes.
+/// Makes the call, which takes as long as it takes.
 fn make(
     server: &Server,
     call: &Call,
@@ -272,7 +272,7 @@ impl RunningCall<'_> {
     }
 }
 
-/// The next question; none comes where the user can't be asked.
+/// Returns the next question; none comes if the user can't be asked.
 async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
     match questions {
         Some(questions) => questions.recv().await,

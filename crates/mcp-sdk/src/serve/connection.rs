@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The client's roots; empty where it has none.
+    /// Returns the client's roots; empty if it has none.
     async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
         let mut known = self.roots.lock().await;
         let roots = match known.now.take() {
@@ -107,7 +107,7 @@ impl Connection {
         roots::directories(uris).map(Arc::new)
     }
 
-    /// The roots of a list. Since 2026-07-28 lists are the same for all clients.
+    /// Returns the roots of a list. Since 2026-07-28 lists are the same for all clients.
     async fn roots_of_list(&self, context: &RequestContext<RoleServer>) -> Roots {
         if asks_by_results(context) {
             return Ok(Arc::default());
@@ -115,7 +115,7 @@ impl Connection {
         self.roots(&context.peer).await
     }
 
-    /// The roots of a call, or `None` where the client has to be asked first.
+    /// Returns the roots of a call, or `None` if the client has to be asked first.
     async fn roots_of_call(
         &self,
         context: &RequestContext<RoleServer>,

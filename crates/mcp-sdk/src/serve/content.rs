@@ -50,7 +50,7 @@ fn whole_result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
     let structured = match &result.data {
         Some(data) if is_foreign => Some(data.clone()),
         // A client that shows nothing else would lose them.
-        Some(data) if !has_media => Some(whole(data, &blocks)),
+        Some(data) if !has_media => Some(with_text(data, &blocks)),
         _ => None,
     };
     let mut result = CallToolResult::success(blocks);
@@ -58,7 +58,7 @@ fn whole_result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
     result
 }
 
-/// A call that could not even be made.
+/// Returns the result of a call that could not even be made.
 pub(super) fn refused(error: &ToolError) -> CallToolResult {
     failure(&error.to_string(), error.kind)
 }
@@ -69,8 +69,8 @@ fn failure(message: &str, kind: ErrorKind) -> CallToolResult {
     result
 }
 
-/// Data with the text that it belongs to: the protocol wants each to say what the other says.
-fn whole(data: &Map<String, Value>, blocks: &[ContentBlock]) -> Map<String, Value> {
+/// Adds the text to the data that belongs to it: the protocol wants each to say what the other says.
+fn with_text(data: &Map<String, Value>, blocks: &[ContentBlock]) -> Map<String, Value> {
     let texts: Vec<&str> = blocks
         .iter()
         .filter_map(|block| block.as_text().map(|text| text.text.as_str()))

@@ -5,8 +5,8 @@ use gemini_tools_workspace::real_root;
 use std::path::PathBuf;
 use url::Url;
 
-/// The directories of `file:` addresses, by the paths that are there: where links in them lead
-/// is judged each time that a project is opened. Those that can't be opened are left out.
+/// Returns the directories of `file:` addresses, by the paths that are there: where links in them
+/// lead is judged each time that a project is opened. Those that can't be opened are left out.
 ///
 /// # Errors
 ///

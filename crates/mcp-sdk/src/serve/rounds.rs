@@ -87,7 +87,7 @@ impl Answers {
         }
     }
 
-    /// The result that asks what is still open.
+    /// Returns the result that asks what is still open.
     pub(super) fn question(&self, open: &OpenQuestion) -> Option<InputRequiredResult> {
         let (name, text) = open.take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
@@ -96,7 +96,7 @@ impl Answers {
     }
 }
 
-/// The result that asks for the roots.
+/// Returns the result that asks for the roots.
 #[expect(deprecated, reason = "clients have roots as long as they have them")]
 pub(super) fn roots_wanted() -> InputRequiredResult {
     let request = InputRequest::ListRoots(rmcp::model::ListRootsRequest::default());

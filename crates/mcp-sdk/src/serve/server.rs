@@ -61,7 +61,7 @@ impl Project {
 }
 
 impl Server {
-    /// For the roots of the options, or else the current directory.
+    /// Creates a server for the roots of the options, or else the current directory.
     pub(super) fn new(options: ServeOptions) -> io::Result<Self> {
         let mut roots = Vec::new();
         for root in &options.roots {

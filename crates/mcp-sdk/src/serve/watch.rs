@@ -22,7 +22,7 @@ pub(super) struct WatchedFiles {
 }
 
 impl WatchedFiles {
-    /// For the project in `root`.
+    /// Lists the files of the project in `root`.
     pub(super) fn new(
         home: Option<&Path>,
         root: &Path,
@@ -54,7 +54,7 @@ impl WatchedFiles {
         }
     }
 
-    /// A number that is another one once something has changed.
+    /// Returns a number that differs once something has changed.
     pub(super) fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         Fingerprint::state(&self.root).hash(&mut hasher);

@@ -94,7 +94,7 @@ impl HttpRequest<'_> {
 }
 
 impl std::fmt::Debug for HttpRequest<'_> {
-    /// Without the values of headers, the body, and what may be secret in the address.
+    /// Leaves out the values of headers, the body, and what may be secret in the address.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpRequest")
             .field("method", &self.method)

@@ -52,8 +52,8 @@ pub(super) enum FetchError {
     Interrupted,
 }
 
-/// The most that is taken of content of a type, in bytes after decompression.
-fn limit_of(media_type: &str) -> usize {
+/// Returns the most that is taken of content of a type, in bytes after decompression.
+fn max_bytes(media_type: &str) -> usize {
     const MIB: usize = 1024 * 1024;
     match media_type {
         // A page takes many times its size when it is taken apart.
@@ -135,7 +135,7 @@ fn hop(
     }
     let kind = response.header("content-type").unwrap_or_default();
     let (media_type, charset) = parse_type(kind);
-    let limit = limit_of(&media_type).min(share);
+    let limit = max_bytes(&media_type).min(share);
     let (bytes, cut) = read_body(&mut response.body, limit)?;
     Ok(Hop::Page(Page {
         url: url.clone(),
@@ -187,7 +187,7 @@ fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> FetchError {
     }
 }
 
-/// Type and charset of a `Content-Type`.
+/// Parses a `Content-Type` into type and charset.
 fn parse_type(header: &str) -> (String, Option<String>) {
     let mut parts = header.split(';');
     let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -166,7 +166,7 @@ struct Article {
     words: usize,
 }
 
-/// The main content, by the algorithm of Mozilla's Readability.
+/// Finds the main content, by the algorithm of Mozilla's Readability.
 fn article(html: &str, url: &Url) -> Option<Article> {
     let config = Config {
         text_mode: TextMode::Markdown,
@@ -181,7 +181,7 @@ fn article(html: &str, url: &Url) -> Option<Article> {
     (!markdown.is_empty()).then_some(Article { markdown, words })
 }
 
-/// The letters and digits of the words: markup and the addresses of links, which make lists of
+/// Counts the letters and digits of the words: markup and the addresses of links, which make lists of
 /// links look long, do not count.
 fn count_words(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
@@ -223,7 +223,7 @@ fn make_absolute(document: &Document, url: &Url) {
     }
 }
 
-/// The text with no more than one blank line in a row, and no blanks at line ends.
+/// Removes all but one blank line in a row, and blanks at line ends.
 pub(super) fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank = 0;

@@ -20,7 +20,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model, where there is a credential.
+    /// Finds the model, if there is a credential.
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
         let name = name.and_then(|name| name.into_string().ok());
@@ -90,7 +90,8 @@ impl Model {
     }
 }
 
-/// The API's no as a tool's: interruptions stay what they are, everything else is `kind`.
+/// Returns an error of the API as a tool's: interruptions stay what they are, everything else is
+/// `kind`.
 pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
     if let Err(interrupted) = cancel.check() {
         return interrupted;

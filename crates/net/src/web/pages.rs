@@ -186,7 +186,7 @@ impl Call {
         })
     }
 
-    /// The answer from pages that were fetched from here.
+    /// Answers from pages that were fetched from here.
     fn answer_by_pages(
         &self,
         outcomes: &[Outcome],
@@ -240,7 +240,7 @@ impl Call {
         Ok(self.result(text, parts, &notes, outcomes))
     }
 
-    /// The model's answer from the text of pages.
+    /// Asks the model to answer from the text of pages.
     fn answer_by_model(
         &self,
         mut model: Model,
@@ -410,7 +410,7 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
     found
 }
 
-/// The API's answer with its sources, where it rests on at least one page.
+/// Returns the API's answer with its sources, if it rests on at least one page.
 fn usable_answer(response: &GenerateContentResponse) -> Option<String> {
     let candidate = response.candidates.first()?;
     let pages = candidate.url_context_metadata.as_ref();

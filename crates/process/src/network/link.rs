@@ -92,11 +92,11 @@ pub struct Question<'a> {
 }
 
 impl Link {
-    /// Asks a server, and gives its answer; `progress` is told how far it is.
+    /// Asks a server, and returns its answer; `progress` gets the messages before that.
     ///
     /// # Errors
     ///
-    /// Why there is no answer.
+    /// Returns the reason why there is no answer.
     pub fn ask(
         &self,
         question: &Question<'_>,
@@ -120,7 +120,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// Why there is no answer.
+    /// Returns the reason why there is no answer.
     pub fn run(
         &self,
         task: &WebTask,
@@ -197,7 +197,7 @@ impl Link {
         }
     }
 
-    /// The servers whose tools have changed since this was last asked.
+    /// Returns the servers whose tools have changed since the last time.
     pub fn take_changed(&self) -> BTreeSet<String> {
         self.client.take_notes()
     }
@@ -218,7 +218,7 @@ impl Drop for Link {
     }
 }
 
-/// A request, after what the client has to know of the server.
+/// Returns the lines of a request, after what the client has to know of the server.
 fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
     let mut lines = Vec::new();
     if introduced.insert(question.server.to_owned()) {
@@ -240,7 +240,7 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// The path of the executable, which is beside ours.
+/// Finds the executable, which is beside ours.
 fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
@@ -266,7 +266,7 @@ fn helper() -> io::Result<PathBuf> {
     }))
 }
 
-/// In a checkout, what builds the executable and starts it.
+/// Finds the launcher of a checkout, which builds the executable and starts it.
 pub fn launcher() -> Option<PathBuf> {
     let launcher = Path::new(&std::env::var_os(LAUNCHERS)?).join(PROGRAM);
     launcher.is_file().then_some(launcher)

@@ -52,7 +52,7 @@ use wire::{FailureKind, WebAnswer, WebTask};
 /// description. Both sides must have the same; which commit each was built from does not matter.
 #[must_use]
 pub fn protocol() -> String {
-    /// By FNV-1a, when this is compiled.
+    /// Computes FNV-1a, when this is compiled.
     const fn checksum(text: &[u8]) -> u32 {
         let mut sum = 0x811c_9dc5_u32;
         let mut i = 0;
@@ -68,12 +68,12 @@ pub fn protocol() -> String {
 
 /// The network, as built-in tools use it.
 pub trait Network: Debug + Send + Sync {
-    /// Does it, for a user with that home directory. Each request to a model on the way is told to
-    /// `cx`, as [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
+    /// Does a task, for a user with that home directory. `cx` gets each request to a model on the
+    /// way, as [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
     ///
     /// # Errors
     ///
-    /// Where there is no answer: the call was interrupted, or what does it is not there.
+    /// Returns an error if the call was interrupted, or if the network can't be reached at all.
     fn run(
         &self,
         task: &WebTask,

@@ -227,11 +227,11 @@ pub enum WebAnswer {
 }
 
 impl WebAnswer {
-    /// A tool's result of it.
+    /// Returns the tool's result in it.
     ///
     /// # Errors
     ///
-    /// The error that it holds.
+    /// Returns the error in it.
     pub fn into_result(self) -> Result<ToolResult, ToolError> {
         match self {
             WebAnswer::Result {

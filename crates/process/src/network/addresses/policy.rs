@@ -29,7 +29,7 @@ pub struct NotPublic {
     pub why: &'static str,
 }
 
-/// A host that is an address already needs no second name.
+/// Describes a refused address. A host that is an address already needs no second name.
 fn not_public(host: &str, address: IpAddr, why: &str) -> String {
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     if literal.parse() == Ok(address) {
@@ -116,7 +116,7 @@ fn network(text: &str) -> Option<RuleHost> {
     Some(RuleHost::Network(network))
 }
 
-/// A name as addresses hold it: in lower case, other alphabets as `xn--`.
+/// Returns a name as addresses hold it: in lower case, other alphabets as `xn--`.
 fn url_name(name: &str) -> Option<String> {
     match url::Host::parse(name).ok()? {
         url::Host::Domain(name) => Some(name.trim_end_matches('.').to_owned()),
