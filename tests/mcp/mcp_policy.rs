@@ -179,7 +179,7 @@ fn what_a_server_says_differently_by_now_is_judged_anew() {
     let changed = planning();
     changed.must_say(
         &changed.error("policy_violation", 3),
-        &["now says something else", "Call it again"],
+        &["has changed its hints", "Call it again"],
     );
     let denied = planning();
     denied.must_say(
@@ -233,7 +233,7 @@ priority = 100
         refused["structuredContent"]["errorType"], "policy_violation",
         "{refused}"
     );
-    assert!(refused.to_string().contains("now says something else"));
+    assert!(refused.to_string().contains("has changed its hints"));
     server.hang_up();
     assert_eq!(server.status(), Some(0));
     assert_eq!(calls(&s), ["call plain"]);
@@ -292,7 +292,7 @@ priority = 100
         assert_eq!(response(&api, "p")["output"], "called plain");
         let asked = api.requests().pop().expect("a request").to_string();
         assert_eq!(
-            asked.matches("now says something else").count(),
+            asked.matches("has changed its hints").count(),
             2,
             "{asked}"
         );

@@ -134,7 +134,7 @@ fn a_batch_is_refused_with_what_to_do_instead() {
         assert_eq!(error["jsonrpc"], "2.0");
         let message = error["error"]["message"].as_str().expect("a message");
         assert!(
-            message.contains("each of its messages by itself"),
+            message.contains("each message alone"),
             "{message}"
         );
     };
