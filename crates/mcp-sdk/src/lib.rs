@@ -6,3 +6,10 @@
 #[cfg(feature = "connect")]
 pub mod connect;
 pub mod serve;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a mutex. A thread that has panicked meanwhile has left its value whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -4,6 +4,7 @@ use super::handler::Handler;
 use super::sse::Sse;
 use super::stdio::{self, Aside};
 use super::{Problem, http};
+use crate::lock;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
 use gemini_tools_process::piped::PipedProgram;
@@ -24,7 +25,7 @@ use rmcp::{Peer, RoleClient};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -97,7 +98,7 @@ impl Connection {
         let (aside, refusal) = (Mutex::new(Aside::default()), Mutex::new(None));
         let opened = tokio::select! {
             opened = Self::greet(connect, handler, &aside, &refusal) => opened,
-            why = until.over() => Err(match (why, locked(&refusal).take()) {
+            why = until.over() => Err(match (why, lock(&refusal).take()) {
                 (FailureKind::TimedOut, Some(refusal)) => Problem::new(FailureKind::Connection, refusal),
                 (FailureKind::TimedOut, None) => {
                     Problem::new(why, "it did not answer in time to the greeting")
@@ -127,7 +128,7 @@ impl Connection {
             Err(problem) if problem.may_know_newest => problem,
             other => return other,
         };
-        *locked(refusal) = Some(first.message.clone());
+        *lock(refusal) = Some(first.message.clone());
         // A server that knows only the newest protocol, which greets in another way. The first
         // refusal says more than what comes of a guess.
         let second = Self::greet_as(connect, handler, true, aside).await;
@@ -143,7 +144,7 @@ impl Connection {
         let bad = |message: String| Problem::new(FailureKind::Connection, message);
         if let Some(command) = &connect.command {
             let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
-            *locked(shared) = aside.clone();
+            *lock(shared) = aside.clone();
             let process = Mutex::new(Some(piped));
             return match serve(handler.clone(), transport, newest).await {
                 Ok(service) => Ok(Self::new(service, handler, process, aside)),
@@ -466,11 +467,11 @@ impl Connection {
     /// Ends the connection, and the server where it is a process of ours, with all that it has
     /// started.
     pub(super) async fn end(&self) {
-        let service = locked(&self.service).take();
+        let service = lock(&self.service).take();
         if let Some(mut service) = service {
             let _ = service.close_with_timeout(GRACE).await;
         }
-        let process = locked(&self.process).take();
+        let process = lock(&self.process).take();
         let Some(mut process) = process else { return };
         if gone_within(&mut process, BY_ITSELF).await {
             return;
@@ -480,10 +481,6 @@ impl Connection {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The data of a repeated request.
 type Round = (Option<InputResponses>, Option<String>);
 
@@ -491,7 +488,7 @@ type Round = (Option<InputResponses>, Option<String>);
 async fn end_of(process: &Mutex<Option<PipedProgram>>, aside: &Aside) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
-        let ending = match locked(process).as_mut() {
+        let ending = match lock(process).as_mut() {
             Some(process) => {
                 process.is_gone();
                 process.ending()

@@ -2,7 +2,8 @@
 
 #![expect(deprecated, reason = "servers of today ask for roots")]
 
-use super::Out;
+use super::send;
+use crate::lock;
 use gemini_tools_process::network::wire::ClientMessage;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ListRootsResult, ProgressNotificationParam,
@@ -13,7 +14,7 @@ use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use url::Url;
 
 /// Our side of one connection.
@@ -21,16 +22,14 @@ use url::Url;
 pub(super) struct Handler {
     server: Arc<str>,
     roots: Arc<[PathBuf]>,
-    out: Out,
     progress: Arc<Mutex<HashMap<ProgressToken, u64>>>,
 }
 
 impl Handler {
-    pub(super) fn new(server: &str, roots: &[PathBuf], out: Out) -> Self {
+    pub(super) fn new(server: &str, roots: &[PathBuf]) -> Self {
         Self {
             server: server.into(),
             roots: roots.into(),
-            out,
             progress: Arc::default(),
         }
     }
@@ -55,28 +54,22 @@ impl Handler {
     }
 
     pub(super) fn watch_progress(&self, token: &ProgressToken, id: u64) {
-        self.progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(token.clone(), id);
+        lock(&self.progress).insert(token.clone(), id);
     }
 
     pub(super) fn say_progress(&self, id: u64, text: String) {
-        self.out.send(&ClientMessage::Progress { id, text });
+        send(&ClientMessage::Progress { id, text });
     }
 
     /// Says that the server's tools may not be what they were.
     pub(super) fn say_changed(&self) {
-        self.out.send(&ClientMessage::Changed {
+        send(&ClientMessage::Changed {
             server: self.server.to_string(),
         });
     }
 
     pub(super) fn forget_progress(&self, token: &ProgressToken) {
-        self.progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(token);
+        lock(&self.progress).remove(token);
     }
 }
 
@@ -102,12 +95,7 @@ impl ClientHandler for Handler {
         progress: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        let id = self
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&progress.progress_token)
-            .copied();
+        let id = lock(&self.progress).get(&progress.progress_token).copied();
         let Some(id) = id else { return };
         let far = match progress.total {
             Some(total) => format!("{} of {total}", progress.progress),

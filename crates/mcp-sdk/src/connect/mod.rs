@@ -24,6 +24,7 @@ mod memory;
 mod sse;
 mod stdio;
 
+use crate::lock;
 use connection::{Connection, Until};
 use gemini_tools_core::json::{self, JsonError};
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
@@ -39,7 +40,7 @@ use rustix::stdio::stdin;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::watch;
@@ -90,25 +91,15 @@ fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The stream of answers, a line each.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Out(Arc<Mutex<()>>);
-
-impl Out {
-    fn send(&self, message: &ClientMessage) {
-        let Ok(mut line) = serde_json::to_vec(message) else {
-            return;
-        };
-        line.push(b'\n');
-        let _turn = lock(&self.0);
-        let mut stdout = std::io::stdout().lock();
-        // Where this fails the caller is gone, which is seen at the input.
-        let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
-    }
+/// Sends a message to the caller, as a line of standard output.
+fn send(message: &ClientMessage) {
+    let Ok(mut line) = serde_json::to_vec(message) else {
+        return;
+    };
+    line.push(b'\n');
+    let mut stdout = std::io::stdout().lock();
+    // If this fails the caller is gone, which is seen at the input.
+    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }
 
 /// A server that may be connected.
@@ -173,7 +164,6 @@ struct Hub {
     /// Tokens that cancel the running tasks of tools.
     web: Arc<Mutex<HashMap<u64, Cancellation>>>,
     tasks: JoinSet<()>,
-    out: Out,
 }
 
 /// Serves requests until there are no more. Returns the exit status.
@@ -213,7 +203,7 @@ impl Hub {
     fn take(&mut self, ask: Ask) {
         match ask {
             Ask::Server { server, connect } => {
-                let handler = Handler::new(&server, &connect.roots, self.out.clone());
+                let handler = Handler::new(&server, &connect.roots);
                 let known = Server {
                     connect,
                     handler,
@@ -244,11 +234,11 @@ impl Hub {
             let message = "it was not introduced".to_owned();
             let id = request.id;
             let why = FailureKind::Connection;
-            return self.out.send(&ClientMessage::Failed { id, why, message });
+            return send(&ClientMessage::Failed { id, why, message });
         };
         let (switch, given_up) = watch::channel(false);
         self.running().insert(request.id, switch);
-        let (out, running) = (self.out.clone(), Arc::clone(&self.running));
+        let running = Arc::clone(&self.running);
         self.tasks.spawn(async move {
             let id = request.id;
             let mut until = Until {
@@ -260,7 +250,7 @@ impl Hub {
                 Err(problem) => Err(problem),
             };
             lock(&running).remove(&id);
-            out.send(&match answer {
+            send(&match answer {
                 Ok(result) => ClientMessage::Done { id, result },
                 Err(Problem { why, message, .. }) => ClientMessage::Failed {
                     id,
@@ -277,17 +267,16 @@ impl Hub {
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
         lock(&self.web).insert(request.id, cancel.clone());
-        let (id, out, running) = (request.id, self.out.clone(), Arc::clone(&self.web));
+        let (id, running) = (request.id, Arc::clone(&self.web));
         let thread = std::thread::Builder::new().spawn(move || {
-            let calls = out.clone();
             let cx = Context::new(cancel, true).with_live_output(move |news| {
                 if let OutputUpdate::ModelCall(call) = news {
-                    calls.send(&ClientMessage::ModelCall { id, call });
+                    send(&ClientMessage::ModelCall { id, call });
                 }
             });
             let answer = gemini_tools_net::web::run(&request.task, request.home.as_deref(), &cx);
             lock(&running).remove(&id);
-            out.send(&match serde_json::to_value(answer) {
+            send(&match serde_json::to_value(answer) {
                 Ok(result) => ClientMessage::Done { id, result },
                 Err(e) => ClientMessage::Failed {
                     id,
@@ -298,7 +287,7 @@ impl Hub {
         });
         if let Err(e) = thread {
             lock(&self.web).remove(&id);
-            self.out.send(&ClientMessage::Failed {
+            send(&ClientMessage::Failed {
                 id,
                 why: FailureKind::Connection,
                 message: format!("no thread could be started: {e}"),

@@ -23,6 +23,7 @@
 //! it does not come, is left to `connection`.
 
 use super::environment;
+use crate::lock;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::{PipedProgram, Program};
@@ -33,7 +34,7 @@ use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
 
@@ -61,7 +62,7 @@ struct StrayOutput {
 
 impl Aside {
     fn with<T>(&self, f: impl FnOnce(&mut StrayOutput) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut lock(&self.0))
     }
 
     /// Returns true if standard error is complete.

@@ -5,6 +5,7 @@ use super::content;
 use super::rounds::{Answers, OpenQuestion};
 use super::running::{CallGuard, given_up};
 use super::server::{Project, Server};
+use crate::lock;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::text::visible;
@@ -16,7 +17,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, P
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc};
 
 /// Maximum bytes kept of output that a client has not taken yet: its end.
@@ -301,7 +302,7 @@ impl Live {
             OutputUpdate::Text(text) => text,
             OutputUpdate::ModelCall(_) => return,
         };
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = lock(&self.output);
         output.count += text.chars().count();
         output.pending.push_str(&text);
         let surplus = output.pending.len().saturating_sub(MAX_PENDING_BYTES);
@@ -313,7 +314,7 @@ impl Live {
     }
 
     fn take(&self) -> Option<(String, usize)> {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = lock(&self.output);
         let text = std::mem::take(&mut output.pending);
         (!text.is_empty()).then_some((text, output.count))
     }

@@ -3,10 +3,11 @@
 
 use super::declare::{self, Audience};
 use super::server::{Project, Server};
+use crate::lock;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -23,11 +24,11 @@ pub(super) struct LastNotified(Mutex<Option<u64>>);
 
 impl LastNotified {
     pub(super) fn known(&self) -> Option<u64> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     pub(super) fn know(&self, fingerprint: u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+        *lock(&self.0) = Some(fingerprint);
     }
 
     /// Notifies a client that knows other tools than the project's that they have changed.
@@ -67,11 +68,11 @@ impl Baseline {
     pub(super) fn keep(&self, server: &Server) {
         let project = server.project(&[], None).ok();
         let tools = project.and_then(|project| project.last_sent());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools;
+        *lock(&self.0) = tools;
     }
 
     fn take(&self) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 }
 

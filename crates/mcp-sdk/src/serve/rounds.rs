@@ -7,6 +7,7 @@
 //! to it counts for nothing else.
 
 use super::ask::Text;
+use crate::lock;
 use gemini_tools_core::text::hex;
 use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply};
 use rmcp::ErrorData;
@@ -16,7 +17,7 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The name of the question for the roots.
 const ROOTS: &str = "roots";
@@ -114,11 +115,11 @@ pub(super) struct OpenQuestion(Arc<Mutex<Option<(String, Text)>>>);
 
 impl OpenQuestion {
     fn take(&self) -> Option<(String, Text)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 
     fn put(&self, name: String, text: Text) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, text));
+        *lock(&self.0) = Some((name, text));
     }
 }
 

@@ -1,9 +1,10 @@
 //! The calls that run, of all clients.
 
+use crate::lock;
 use gemini_tools_core::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The cancellations of all calls that run.
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl RunningCalls {
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, Cancellation>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.calls)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ServeOptions;
 use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
+use crate::lock;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -12,7 +13,7 @@ use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Maximum open projects: with more, those that are not in use are closed.
 const MAX_PROJECTS: usize = 16;
@@ -45,12 +46,12 @@ impl Project {
 
     /// Returns the fingerprint of the tools that were last sent to a client.
     pub(super) fn last_sent(&self) -> Option<u64> {
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.declared)
     }
 
     /// Keeps the fingerprint of the tools that are sent to a client.
     pub(super) fn know_as(&self, fingerprint: u64) {
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+        *lock(&self.declared) = Some(fingerprint);
     }
 
     /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
@@ -94,7 +95,7 @@ impl Server {
     }
 
     fn projects(&self) -> MutexGuard<'_, HashMap<Key, Arc<Project>>> {
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.projects)
     }
 
     /// Returns the project of these roots, or of ours where there are none, for clients of this host. It is opened anew

@@ -7,6 +7,7 @@
 
 use super::running::RunningCalls;
 use super::{MAX_CALLS, fault};
+use crate::lock;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_process::output::write_stdout;
 use rmcp::model::{
@@ -17,7 +18,7 @@ use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -184,7 +185,7 @@ impl Stdio {
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
@@ -233,7 +234,7 @@ impl Transport<RoleServer> for Stdio {
             let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
             let sent = outgoing.send(line).await;
             if let Some(id) = id {
-                let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut pending = lock(&pending);
                 pending.remove(&id);
                 drop(pending);
                 answered.send_replace(());

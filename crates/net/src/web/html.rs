@@ -98,7 +98,7 @@ struct Tags<'s> {
 }
 
 impl<'s> Tags<'s> {
-    fn of(source: &'s str) -> Self {
+    fn new(source: &'s str) -> Self {
         Self {
             rest: source,
             opaque: vec!["script", "style"],
@@ -139,7 +139,7 @@ pub(super) fn is_too_large(source: &str) -> bool {
 /// while parsers get slower with each.
 pub(super) fn is_too_deep(source: &str) -> bool {
     let mut depth = 0_usize;
-    for (_, tag) in Tags::of(source) {
+    for (_, tag) in Tags::new(source) {
         let is_end = tag.starts_with('/');
         let name = tag.trim_start_matches('/');
         let end = name.find(|c: char| !c.is_ascii_alphanumeric());
@@ -246,7 +246,7 @@ pub(super) fn tidy(text: &str) -> String {
 /// little memory.
 pub(super) fn bare_text(source: &str) -> String {
     let mut out = String::new();
-    let mut tags = Tags::of(source);
+    let mut tags = Tags::new(source);
     for (text, _) in tags.by_ref() {
         out.push_str(text);
         out.push(' ');
