@@ -57,10 +57,6 @@ impl Handler {
         lock(&self.progress).insert(token.clone(), id);
     }
 
-    pub(super) fn say_progress(&self, id: u64, text: String) {
-        send(&ClientMessage::Progress { id, text });
-    }
-
     /// Says that the server's tools may not be what they were.
     pub(super) fn say_changed(&self) {
         send(&ClientMessage::Changed {
@@ -105,7 +101,7 @@ impl ClientHandler for Handler {
             Some(message) => format!("{message} ({far})\n"),
             None => format!("{far}\n"),
         };
-        self.say_progress(id, text);
+        send(&ClientMessage::Progress { id, text });
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
