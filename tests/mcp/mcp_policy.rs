@@ -291,11 +291,7 @@ priority = 100
         assert_eq!(calls(&s), ["call plain"], "{is_shared}: {}", answer.shown());
         assert_eq!(response(&api, "p")["output"], "called plain");
         let asked = api.requests().pop().expect("a request").to_string();
-        assert_eq!(
-            asked.matches("has changed its hints").count(),
-            2,
-            "{asked}"
-        );
+        assert_eq!(asked.matches("has changed its hints").count(), 2, "{asked}");
         s.all_gone();
     }
 }

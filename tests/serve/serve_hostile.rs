@@ -133,10 +133,7 @@ fn a_batch_is_refused_with_what_to_do_instead() {
         assert_eq!(error["error"]["code"], -32600, "{error}");
         assert_eq!(error["jsonrpc"], "2.0");
         let message = error["error"]["message"].as_str().expect("a message");
-        assert!(
-            message.contains("each message alone"),
-            "{message}"
-        );
+        assert!(message.contains("each message alone"), "{message}");
     };
     for version in ["2025-03-26", "2025-11-25"] {
         let mut server = Server::start(&ws, &[]);

@@ -100,7 +100,10 @@ impl Aside {
 }
 
 /// Starts a server. Returns the process, the transport and the output beside the protocol.
-pub(super) fn start(connect: &Connect, command: &str) -> Result<(PipedProgram, Stdio, Aside), String> {
+pub(super) fn start(
+    connect: &Connect,
+    command: &str,
+) -> Result<(PipedProgram, Stdio, Aside), String> {
     let environment = environment::server_environment(&connect.env);
     let program = Program {
         name: OsStr::new(command),
