@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gemini_tools::genai::{
-    ApiError, ApiErrorKind, Credentials, GeminiClient, GenerateContentRequest,
-    GenerateContentResponse, ResponseStream, RetryPolicy,
+    ApiError, ApiErrorKind, Content, Credentials, GeminiClient, GenerateContentRequest,
+    GenerateContentResponse, RequestTool, ResponseStream, RetryPolicy,
 };
 use gemini_tools::tool::Cancellation;
 use serde_json::{Value, json};
@@ -59,12 +59,13 @@ fn client_by(variables: &[(&str, &str)]) -> GeminiClient {
 }
 
 fn question() -> GenerateContentRequest {
-    serde_json::from_value(json!({
-        "contents": [{"role": "user", "parts": [{"text": "How is the weather?"}]}],
-        // With a tool it is a turn for the stand-in.
-        "tools": [{"functionDeclarations": [{"name": "x", "description": "x"}]}],
-    }))
-    .expect("a request")
+    // With a tool it is a turn for the stand-in.
+    let tool = json!({"name": "x", "description": "x"});
+    GenerateContentRequest {
+        contents: vec![Content::user("How is the weather?")],
+        tools: vec![RequestTool::FunctionDeclarations(vec![tool])],
+        ..GenerateContentRequest::default()
+    }
 }
 
 /// What was said, and how it ended.
@@ -78,6 +79,7 @@ fn ask(client: &mut GeminiClient) -> (String, Result<(), ApiError>) {
             said.push_str(&piece.text());
             ControlFlow::Continue(())
         },
+        &mut |_| {},
     );
     (said, ended)
 }
@@ -154,12 +156,9 @@ fn everything_that_a_response_says_is_kept() {
             ])
         );
         let last = whole.last().expect("some");
-        assert_eq!(last.finish_reason().expect("an end").as_str(), "STOP");
+        assert_eq!(last.finish_reason(), Some("STOP"));
         let usage = last.usage_metadata.as_ref().expect("usage");
-        assert_eq!(
-            serde_json::to_value(usage).expect("JSON")["totalTokenCount"],
-            46
-        );
+        assert_eq!(usage.total_token_count, 46);
     }
 }
 
@@ -200,7 +199,11 @@ fn all_ways_in_stream_and_count() {
         let (said, ended) = ask(&mut client);
         ended.expect(transport);
         assert_eq!(said, "All is well.", "{transport}");
-        let tokens = client.count_tokens("gemini-2.5-flash", &question(), &Cancellation::default());
+        let tokens = client.count_tokens(
+            "gemini-2.5-flash",
+            &question().contents,
+            &Cancellation::default(),
+        );
         assert!(tokens.expect(transport) > 0, "{transport}");
         for request in api.requests() {
             assert_eq!(request["transport"], transport, "{request}");
@@ -330,6 +333,7 @@ fn a_blocked_answer_says_so_and_is_no_broken_stream() {
                 refusal = piece.refusal().or(refusal.take());
                 ControlFlow::Continue(())
             },
+            &mut |_| {},
         );
         ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
         let refusal = refusal.unwrap_or_else(|| panic!("{fault} is not a refusal"));
@@ -359,6 +363,7 @@ fn whoever_has_heard_enough_ends_the_stream() {
                 ControlFlow::Break(())
             }
         },
+        &mut |_| {},
     );
     ended.expect("as wished");
     assert_eq!(heard, 5);
@@ -371,10 +376,13 @@ fn the_calls_time_ends_a_stream_that_says_nothing() {
         line.be_silent()
     });
     let cancel = Cancellation::with_time_limit(Duration::from_millis(300));
-    let ended =
-        client(&server.url("")).stream("gemini-2.5-flash", &question(), &cancel, &mut |_| {
-            ControlFlow::Continue(())
-        });
+    let ended = client(&server.url("")).stream(
+        "gemini-2.5-flash",
+        &question(),
+        &cancel,
+        &mut |_| ControlFlow::Continue(()),
+        &mut |_| {},
+    );
     let error = ended.expect_err("no answer");
     assert_eq!(server.asked().len(), 1);
     assert!(!error.is_worth_asking_again(), "{error}");

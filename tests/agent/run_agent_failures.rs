@@ -120,7 +120,11 @@ fn a_name_in_allowed_tools_that_no_tool_has_is_refused_before_the_model_is_asked
     let settings = json!({"mcpServers": {"docs": {"command": "false"}}});
     let ws = Workspace::new().home(".gemini/settings.json", settings.to_string());
     let answer = agent(&ws, &api, &["Play", "--allowed-tools", "docs__find"]).run();
-    ended(&answer, 0, &["--allowed-tools docs__find", "declares none"]);
+    ended(
+        &answer,
+        0,
+        &["--allowed-tools docs__find", "does not declare it"],
+    );
 }
 
 #[test]
@@ -194,7 +198,10 @@ fn a_command_that_fails_is_shown_so_with_its_status_and_its_last_line() {
             page.contains("exit 2") && page.contains("SIGKILL"),
             "{page}"
         );
-        assert!(page.contains("3, of which 2 failed"), "{page}");
+        assert!(
+            page.contains(r#""failed_commands":{"run_shell_command":2}"#),
+            "{page}"
+        );
     }
     // The model and JSON have it as before: the calls were made.
     api.play(&script);

@@ -60,7 +60,7 @@ pub fn looks_like_path(word: &str) -> bool {
     begins.iter().any(|start| word.starts_with(start)) || is_hidden || has_ending
 }
 
-/// Bytes up to white space that no backslash protects.
+/// Returns the bytes up to white space that no backslash protects.
 fn end_of_path(rest: &str) -> usize {
     let mut is_protected = false;
     for (i, c) in rest.char_indices() {
@@ -72,7 +72,7 @@ fn end_of_path(rest: &str) -> usize {
     rest.len()
 }
 
-/// A path without the punctuation at its end. The directory above, as in `a/..`, is none.
+/// Returns a path without the punctuation at its end. The directory above, as in `a/..`, is none.
 pub(crate) fn without_punctuation(path: &str) -> &str {
     let mut rest = path;
     while let Some(shorter) = rest.strip_suffix(PUNCTUATION) {
@@ -105,7 +105,7 @@ fn unescaped(raw: &str) -> String {
     path
 }
 
-/// The parts of the user's message: the prompt, then what `read_many_files` has answered for
+/// Returns the parts of the user's message: the prompt, then what `read_many_files` has answered for
 /// the paths in it.
 ///
 /// The shape is that of Gemini CLI 0.8: a part that begins the contents, then for each file a
@@ -141,30 +141,32 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
         Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),
         None => (text, None),
     };
-    let headings = headings(body);
-    let first = headings.first().map_or(body.len(), |h| h.range.start);
+    let file_headers = file_headers(body);
+    let first = file_headers.first().map_or(body.len(), |h| h.range.start);
     if !body[..first].trim().is_empty() {
         parts.push(Part::text(&body[..first]));
     }
-    for (i, heading) in headings.iter().enumerate() {
-        let end = headings.get(i + 1).map_or(body.len(), |h| h.range.start);
-        let content = body[heading.range.end..end].trim();
-        parts.push(Part::text(format!("\nContent from @{}:\n", heading.path)));
+    for (i, header) in file_headers.iter().enumerate() {
+        let end = file_headers
+            .get(i + 1)
+            .map_or(body.len(), |h| h.range.start);
+        let content = body[header.range.end..end].trim();
+        parts.push(Part::text(format!("\nContent from @{}:\n", header.path)));
         parts.push(Part::text(content));
     }
     parts.extend(tail);
 }
 
 /// The line before a file's text.
-struct Heading<'a> {
+struct FileHeader<'a> {
     path: &'a str,
     range: Range<usize>,
 }
 
-/// The lines that begin a file: they name an absolute path, an empty line follows, and one
+/// Returns the lines that begin a file: they name an absolute path, an empty line follows, and one
 /// precedes them but for the first.
-fn headings(text: &str) -> Vec<Heading<'_>> {
-    let mut found: Vec<Heading<'_>> = Vec::new();
+fn file_headers(text: &str) -> Vec<FileHeader<'_>> {
+    let mut found: Vec<FileHeader<'_>> = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -177,7 +179,7 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
             continue;
         };
         if found.is_empty() || text[..start].ends_with("\n\n") {
-            found.push(Heading {
+            found.push(FileHeader {
                 path,
                 range: start..at + 1,
             });

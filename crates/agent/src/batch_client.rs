@@ -1,13 +1,13 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
-use super::call::{CallFailure, CallOutcome, CallRequest, CommandFailure};
+use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::external_commands;
 use super::pair::{CallNews, broken};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, Display, ErrorKind, Interruption, LlmContent, Location, ToolResult,
+    Cancellation, Display, ErrorKind, Interruption, LlmContent, ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
@@ -67,17 +67,6 @@ struct ResultLine {
     data: Value,
     #[serde(default)]
     error: Option<CallFailure>,
-}
-
-/// The explanation that `call_tool --explain` prints.
-#[derive(Deserialize)]
-struct ExplainLine {
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    locations: Vec<Location>,
-    /// `false`, or the details.
-    confirmation: Value,
 }
 
 impl BatchClient {
@@ -229,7 +218,11 @@ impl BatchClient {
                 message,
             )));
         }
-        explanation(value).map_err(broken)
+        explanation(value).map_err(|e| {
+            broken(format!(
+                "call_tool --explain printed no usable confirmation: {e}."
+            ))
+        })
     }
 }
 
@@ -243,20 +236,18 @@ impl Drop for BatchClient {
     }
 }
 
-/// Reads what `call_tool --explain` has printed.
-fn explanation(value: Value) -> Result<Explanation, String> {
-    let line: ExplainLine = json::from_value(value)
-        .map_err(|e| format!("call_tool --explain did not print an explanation: {e}."))?;
-    let confirmation = match line.confirmation {
+/// Reads an explanation that `call_tool --explain` has printed.
+fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
+    let mut take = |key: &str| value.get_mut(key).map(Value::take).unwrap_or_default();
+    let locations = json::from_value(take("locations")).unwrap_or_default();
+    let description = take("description");
+    let confirmation = match take("confirmation") {
         Value::Bool(false) => None,
-        details => Some(
-            json::from_value(details)
-                .map_err(|e| format!("call_tool --explain printed no usable confirmation: {e}."))?,
-        ),
+        details => Some(json::from_value(details)?),
     };
     Ok(Explanation {
-        description: line.description,
-        locations: line.locations,
+        description: description.as_str().unwrap_or_default().to_owned(),
+        locations,
         confirmation,
         is_for_once: false,
     })
@@ -347,20 +338,17 @@ fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
     }
 }
 
-/// Returns the failure of a command of `run_shell_command`. Its data has the exit status; a signal is
-/// only in the text, in the last line that begins so: what a command prints comes before.
-fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<CommandFailure> {
-    const SIGNAL: &str = "Signal: ";
-
+/// Returns the status or the signal of a command of `run_shell_command` that has failed. Its data has the
+/// exit status; a signal is only in the text, in the last line that begins so: what a command prints
+/// comes before.
+fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<String> {
     if bare_name(&request.name) != "run_shell_command" {
         return None;
     }
     if let Some(status) = data["exitCode"].as_i64() {
-        return (status != 0).then_some(CommandFailure::Status(status));
+        return (status != 0).then(|| format!("exit {status}"));
     }
-    let name = text
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix(SIGNAL))?;
-    (name != "(none)").then(|| CommandFailure::Signal(name.to_owned()))
+    let mut lines = text.lines().rev();
+    let signal = lines.find_map(|line| line.strip_prefix("Signal: "))?;
+    (signal != "(none)").then(|| signal.to_owned())
 }

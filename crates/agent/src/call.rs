@@ -1,10 +1,7 @@
 //! A call of a tool, from a model's request to its answer.
 
 use gemini_tools_core::message::Part;
-use gemini_tools_core::tool::{
-    ConfirmationDetails, DiffStat, Display, ErrorKind, Interruption, Kind,
-};
-use gemini_tools_policy::approval::Explanation;
+use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -30,7 +27,7 @@ pub enum CallState {
     /// The call's arguments are looked at.
     Validating,
     /// The user must agree.
-    AwaitingApproval(Box<Explanation>),
+    AwaitingApproval,
     /// The call may run.
     Scheduled,
     /// The call runs.
@@ -48,7 +45,7 @@ impl CallState {
     pub fn name(&self) -> &'static str {
         match self {
             CallState::Validating => "validating",
-            CallState::AwaitingApproval(_) => "awaiting_approval",
+            CallState::AwaitingApproval => "awaiting_approval",
             CallState::Scheduled => "scheduled",
             CallState::Executing => "executing",
             CallState::Success(_) => "success",
@@ -78,28 +75,10 @@ pub struct CallOutcome {
     /// what came before, so the file of a session has none of this.
     #[serde(skip)]
     pub display: Display,
-    /// The failure of a command that was run as it should be: the call itself is done, and the model
-    /// reads the status in its answer.
+    /// The status or the signal of a command that has failed, such as `exit 2`: the call itself is
+    /// done, and the model reads the status in its answer.
     #[serde(skip)]
-    pub command_failure: Option<CommandFailure>,
-}
-
-/// The end of a command that has failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandFailure {
-    /// An exit status other than 0.
-    Status(i64),
-    /// The signal of this name.
-    Signal(String),
-}
-
-impl fmt::Display for CommandFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CommandFailure::Status(status) => write!(f, "exit {status}"),
-            CommandFailure::Signal(name) => f.write_str(name),
-        }
-    }
+    pub command_failure: Option<String>,
 }
 
 /// The reason of a failed call.
@@ -210,9 +189,6 @@ pub struct ToolCall {
     pub decision: Option<ToolCallDecision>,
     /// The reason why the rules have refused it, where they have.
     pub refusal: Option<CallRefusal>,
-    /// The lines of the model's proposal and those of the person who has changed it, where one
-    /// has.
-    pub shares: Option<DiffStat>,
     /// The arguments of the model, where a person has changed them.
     pub proposed: Option<Map<String, Value>>,
     /// The time that it ran.
@@ -232,7 +208,6 @@ impl ToolCall {
             description: None,
             decision: None,
             refusal: None,
-            shares: None,
             proposed: None,
             duration: Duration::ZERO,
             state: CallState::Validating,
@@ -251,19 +226,6 @@ impl ToolCall {
             CallState::Success(outcome)
             | CallState::Error(outcome)
             | CallState::Cancelled(outcome) => Some(outcome),
-            _ => None,
-        }
-    }
-
-    /// Returns the failure of its command, where it has run one that has failed.
-    pub fn command_failure(&self) -> Option<&CommandFailure> {
-        self.outcome()?.command_failure.as_ref()
-    }
-
-    /// Returns the question, while a person is asked.
-    pub fn confirmation(&self) -> Option<&ConfirmationDetails> {
-        match &self.state {
-            CallState::AwaitingApproval(explanation) => explanation.confirmation.as_ref(),
             _ => None,
         }
     }

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A source of the time; tests have a still one.
 pub(super) type Clock = fn() -> SystemTime;
 
-/// A time in UTC with milliseconds, as JavaScript writes it: `2026-01-31T08:09:10.123Z`. Times
+/// Formats a time in UTC with milliseconds, as JavaScript writes it: `2026-01-31T08:09:10.123Z`. Times
 /// before 1970 are shown as its beginning.
 pub(super) fn iso(time: SystemTime) -> String {
     DateTime::<Utc>::from(time.max(UNIX_EPOCH)).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Today's date by the user's own clock, such as `Monday, September 29, 2025`.
+/// Returns today's date by the user's own clock, such as `Monday, September 29, 2025`.
 pub(super) fn today() -> String {
     long_form(&Local::now())
 }
@@ -21,7 +21,7 @@ fn long_form(time: &DateTime<Local>) -> String {
     time.format("%A, %B %-d, %Y").to_string()
 }
 
-/// A span for people: `12ms`, `1.2s`, `2m 05s`, `1h 02m`.
+/// Formats a span for people: `12ms`, `1.2s`, `2m 05s`, `1h 02m`.
 pub(super) fn span(duration: Duration) -> String {
     let secs = duration.as_secs();
     match secs {
@@ -32,7 +32,7 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
-/// Milliseconds, as all of the formats have durations.
+/// Returns milliseconds, as all of the formats have durations.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

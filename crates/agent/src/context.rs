@@ -5,14 +5,12 @@
 //! prompt, the environment is the first message of the user, which the model is made to have
 //! answered with [`ACKNOWLEDGEMENT`].
 
-mod budget;
 mod folders;
-mod imports;
 mod memory;
 mod system;
 
 pub use memory::{Memory, memory};
-pub use system::{ContextError, system_prompt};
+pub use system::system_prompt;
 
 use super::clock;
 use gemini_tools_core::text::{show_path, visible};
@@ -109,13 +107,13 @@ mod tests {
         let directory = format!("The working directory is {}\n", place.root.display());
         assert!(one.contains(&directory), "{one}");
         assert!(one.contains(&format!("system is {}.", platform())), "{one}");
-        assert!(one.contains("├───main.rs"), "{one}");
+        assert!(one.contains("\nmain.rs"), "{one}");
         let lib = place.home.join("lib");
         let two = environment_message(&place.workspace("", &[&lib]));
         let listed = format!("  - {}\n  - {}\n", place.root.display(), lib.display());
         assert!(two.contains(&listed), "{two}");
         assert!(
-            two.contains(&format!("{}/\n└───lib.rs", lib.display())),
+            two.contains(&format!("{}/\nlib.rs", lib.display())),
             "{two}"
         );
     }

@@ -3,14 +3,16 @@
 use super::call::ToolCall;
 use super::stats::Stats;
 use super::thought::Thought;
+use super::turn::Turn;
 use gemini_tools_core::tool::{Interruption, ModelCall};
-use gemini_tools_net::gemini_api::{ApiError, GenerateContentResponse};
+use gemini_tools_net::gemini_api::ApiError;
+use std::fmt;
 use std::time::Duration;
 
 /// Something that has happened.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum SessionEvent<'a> {
     /// The session begins.
     Started {
         /// The session's id.
@@ -34,9 +36,7 @@ pub enum Event<'a> {
     },
     /// A piece of the model's answer.
     Text(&'a str),
-    /// A piece of what the model thinks, as it comes.
-    ThoughtPiece(&'a str),
-    /// A thought of the model, once it is whole.
+    /// A thought of the model.
     Thought(&'a Thought),
     /// An attempt to have a request answered has failed.
     AttemptFailed {
@@ -51,15 +51,8 @@ pub enum Event<'a> {
     Retry(&'a str),
     /// The model's turn is over.
     Response {
-        /// The last piece, with what was used.
-        last: Option<&'a GenerateContentResponse>,
-        /// The time that it took.
-        duration: Duration,
-    },
-    /// The API has refused the request.
-    ApiFailed {
-        /// The API's error.
-        error: &'a ApiError,
+        /// The turn.
+        turn: &'a Turn,
         /// The time that it took.
         duration: Duration,
     },
@@ -137,7 +130,7 @@ impl From<Interruption> for SessionError {
 }
 
 impl SessionErrorKind {
-    /// The exit status, as Gemini CLI has it where it has one.
+    /// Returns the exit status, as Gemini CLI has it where it has one.
     pub fn exit_status(self) -> u8 {
         match self {
             SessionErrorKind::Failed | SessionErrorKind::Loop => 1,
@@ -149,7 +142,7 @@ impl SessionErrorKind {
         }
     }
 
-    /// The name of the error in JSON output, as Gemini CLI has it.
+    /// Returns the name of the error in JSON output, as Gemini CLI has it.
     pub fn name(self) -> &'static str {
         match self {
             SessionErrorKind::Failed => "Error",
@@ -164,7 +157,7 @@ impl SessionErrorKind {
 }
 
 /// Shows or records what happens. Calls of one session come one at a time.
-pub trait Observer: Send {
+pub trait Observer: fmt::Debug + Send {
     /// Takes an event in. What can't be shown is lost: nothing here may stop a session.
-    fn take(&mut self, event: &Event<'_>);
+    fn take(&mut self, event: &SessionEvent<'_>);
 }

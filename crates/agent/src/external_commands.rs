@@ -1,12 +1,11 @@
 //! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
 
 use super::call::{CallFailure, CallOutcome, CallRequest};
-use super::pair::{DiscoveryOutput, broken};
+use super::pair::broken;
 use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Display, Interruption, ResultError};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
-use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use serde_json::{Value, json};
@@ -20,7 +19,7 @@ use std::time::{Duration, Instant};
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 
 /// The reason why a program was ended whose supervisor is gone.
-const UNWATCHED: &str = "the process that watched over it was killed";
+pub(super) const UNWATCHED: &str = "the process that watched over it was killed";
 
 /// A call command that may be any program.
 #[derive(Debug)]
@@ -62,31 +61,6 @@ impl ExternalCommands {
             }
         }
     }
-}
-
-/// Runs a discovery command to its end.
-pub(super) fn discover(
-    words: &[String],
-    environment: &[(String, String)],
-    limit: Duration,
-    cancel: &Cancellation,
-) -> io::Result<DiscoveryOutput> {
-    let program = OsStr::new(&words[0]);
-    let ended = run(program, &words[1..], environment, "", limit, cancel)?;
-    let failure = match ended.ending {
-        Ok(ProcessEnd::Code(0)) => None,
-        Ok(ending) => Some(ending.to_string()),
-        Err(StopReason::OutOfTime | StopReason::Idle) => {
-            Some(format!("it took more than {limit:?}"))
-        }
-        Err(StopReason::Cancelled) => Some("it was cancelled".to_owned()),
-        Err(StopReason::Unwatched) => Some(format!("it was ended: {UNWATCHED}")),
-    };
-    Ok(DiscoveryOutput {
-        stdout: ended.stdout,
-        stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
-        failure,
-    })
 }
 
 /// Runs a program as Gemini CLI does, which waits until its pipes are closed and leaves alone what
@@ -158,49 +132,43 @@ fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> 
         ending: Some(ending),
     });
     match verdict {
-        ParsedOutput::Answer(answer) => unwrapped(request, *answer),
-        ParsedOutput::Text(text) => text_outcome(request, &text),
+        ParsedOutput::Answer(answer) => response_outcome(request, *answer),
+        ParsedOutput::Text(text) => {
+            let response = json!({ "output": text });
+            success(request, text, response, Vec::new())
+        }
         ParsedOutput::Failure(text) => broken(request, text),
     }
 }
 
-fn unwrapped(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
+/// Returns the outcome of a call that has answered with a response of its own.
+fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     let (text, error) = program_output::message_of(&answer);
     let error = error.map(|ResultError { message, kind }| CallFailure { message, kind });
     let response = match &error {
         Some(error) => json!({ "error": error.message }),
         None => answer.response,
     };
+    CallOutcome {
+        error,
+        ..success(request, text, response, answer.parts)
+    }
+}
+
+/// Returns the outcome of a call that is done. People see the first line in which something is: such a
+/// command has no other words for them.
+fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
     let mut parts = vec![Part::function_response(
         &request.id,
         &request.name,
         response,
     )];
-    parts.extend(answer.parts);
+    parts.extend(more);
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     CallOutcome {
         parts,
-        display: Display::Markdown(beginning(&text)),
+        display: Display::Markdown(lines.next().unwrap_or_default().to_owned()),
         text,
-        error,
-        ..CallOutcome::default()
-    }
-}
-
-/// The first line in which something is, for people: such a command has no other words for them.
-fn beginning(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.next().unwrap_or_default().to_owned()
-}
-
-fn text_outcome(request: &CallRequest, text: &str) -> CallOutcome {
-    CallOutcome {
-        parts: vec![Part::function_response(
-            &request.id,
-            &request.name,
-            json!({ "output": text }),
-        )],
-        text: text.to_owned(),
-        display: Display::Markdown(beginning(text)),
         ..CallOutcome::default()
     }
 }

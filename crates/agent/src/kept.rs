@@ -21,7 +21,7 @@ pub struct KeptSessions {
 }
 
 impl KeptSessions {
-    /// The sessions of the project at `root`, below a home directory.
+    /// Names the sessions of the project at `root`, below a home directory.
     pub fn new(home: &Path, root: &Path) -> Self {
         let directory = overflow::project(home, root).join("agent-sessions");
         Self { directory }
@@ -50,13 +50,13 @@ impl KeptSessions {
         Ok(self.directory.join(format!("{id}.jsonl")))
     }
 
-    /// The file of the session that was written to last.
+    /// Returns the file of the session that was written to last.
     pub fn newest(&self) -> Option<PathBuf> {
         let newest = self.all().into_iter().max_by_key(|(_, changed)| *changed);
         newest.map(|(path, _)| path)
     }
 
-    /// The files, and when each was written to.
+    /// Returns the files, and when each was written to.
     fn all(&self) -> Vec<(PathBuf, SystemTime)> {
         let entries = fs::read_dir(&self.directory)
             .into_iter()

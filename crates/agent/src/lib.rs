@@ -1,6 +1,6 @@
 //! The agent: a host that hands a model the tools of two commands.
 //!
-//! [`pair`] knows the commands, [`turn`] asks the model, [`scheduler`] runs those of its calls that
+//! [`pair`] knows the commands, [`turn`] asks the model, `scheduler` runs those of its calls that
 //! pass the [gate](gemini_tools_policy::approval), [`session`] goes on until the model is done,
 //! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
 //! [`report`]. A [`model_script`] takes the model's place. Nothing here prints.
@@ -12,38 +12,32 @@
 //!
 //! ```
 //! use gemini_tools_agent::at_paths;
-//! use gemini_tools_agent::history::History;
-//! use gemini_tools_net::gemini_api::Content;
 //!
 //! // Files that a prompt names go to the model with it.
 //! let prompt = "What does @src/main.rs do?";
 //! let found = at_paths::find(prompt);
 //! assert_eq!(found[0].path, "src/main.rs");
 //! assert_eq!(&prompt[found[0].range.clone()], "@src/main.rs");
-//!
-//! let mut history = History::default();
-//! history.push(&Content::user(prompt));
-//! assert_eq!(history.curated().count(), 1);
-//! assert!(history.is_unanswered());
 //! ```
 
 pub mod at_paths;
 mod batch_client;
 pub mod call;
 mod clock;
+mod compression;
 pub mod context;
+mod conversation;
 pub mod event;
 mod external_commands;
-pub mod history;
 mod input_limit;
 pub mod kept;
-pub mod loops;
+mod loops;
 pub mod model_script;
 pub mod output;
 pub mod pair;
 pub mod record;
 pub mod report;
-pub mod scheduler;
+mod scheduler;
 pub mod session;
 pub mod stats;
 pub mod telemetry;

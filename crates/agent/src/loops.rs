@@ -23,14 +23,14 @@ const STEP_CHARS: usize = 500;
 
 /// The calls of a session.
 #[derive(Debug, Clone, Default)]
-pub struct CallLoop {
+pub(super) struct CallLoop {
     last: Option<u64>,
     times: u32,
 }
 
 impl CallLoop {
     /// Takes a call in. Returns true if it is the same again and again.
-    pub fn grows(&mut self, request: &CallRequest) -> bool {
+    pub(super) fn grows(&mut self, request: &CallRequest) -> bool {
         let mut hasher = DefaultHasher::new();
         request.name.hash(&mut hasher);
         serde_json::to_string(&request.args)
@@ -49,14 +49,14 @@ impl CallLoop {
 
 /// The text of a turn.
 #[derive(Debug, Clone, Default)]
-pub struct TextLoop {
+pub(super) struct TextLoop {
     tail: Vec<char>,
     new: usize,
 }
 
 impl TextLoop {
     /// Takes more text in. Returns true if its end is the same again and again.
-    pub fn grows(&mut self, text: &str) -> bool {
+    pub(super) fn grows(&mut self, text: &str) -> bool {
         let before = self.tail.len();
         self.tail.extend(text.chars());
         self.new += self.tail.len() - before;

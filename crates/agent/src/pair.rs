@@ -9,7 +9,7 @@
 
 use super::batch_client::BatchClient;
 use super::call::{CallFailure, CallOutcome, CallRequest};
-use super::external_commands::ExternalCommands;
+use super::external_commands::{self, ExternalCommands, UNWATCHED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
@@ -18,11 +18,14 @@ use gemini_tools_core::tool::{
 use gemini_tools_custom_tools::declarations::{self as declaration, Names, OfServer};
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
+use gemini_tools_process::command::StopReason;
+use gemini_tools_process::ending::ProcessEnd;
+use gemini_tools_process::program_run::ProgramRun;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
 
 /// Maximum size of declarations, in bytes; more are refused, as by Gemini CLI.
 const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
@@ -90,52 +93,6 @@ impl DiscoveredTool {
     }
 }
 
-/// The reason why there are no tools.
-#[derive(Debug, Error)]
-pub enum PairError {
-    /// The discovery command can't be read as words.
-    #[error("The discovery command {0:?} has an unterminated quote; quote it as for a shell.")]
-    Words(String),
-    /// The discovery command can't be started.
-    #[error("The discovery command {command} can't be started: {reason}.")]
-    Start {
-        /// The command's first word.
-        command: String,
-        /// The operating system's error.
-        reason: std::io::Error,
-    },
-    /// The discovery command has failed.
-    #[error(
-        "The discovery command {command} has failed ({how}).{}",
-        stderr_note(stderr)
-    )]
-    Failed {
-        /// The command's first word.
-        command: String,
-        /// The end of the command.
-        how: String,
-        /// The command's standard error.
-        stderr: String,
-    },
-    /// The command has not printed declarations.
-    #[error("What the discovery command {command} printed can't be used: {reason}")]
-    Output {
-        /// The command's first word.
-        command: String,
-        /// The mistake in it.
-        reason: String,
-    },
-}
-
-fn stderr_note(stderr: &str) -> String {
-    let line = stderr.trim();
-    if line.is_empty() {
-        String::new()
-    } else {
-        format!(" It said: {line}")
-    }
-}
-
 /// The commands of a session: at least one pair, or there are no tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commands {
@@ -184,31 +141,24 @@ pub enum CallNews<'a> {
     ModelCall(ModelCall),
 }
 
-/// The output of a discovery command.
-pub(super) struct DiscoveryOutput {
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: String,
-    /// `None` for success.
-    pub(super) failure: Option<String>,
-}
-
 impl Pair {
     /// Asks the discovery commands. `environment` is added to that of all commands.
     ///
     /// # Errors
     ///
-    /// Returns an error if one can't be started, fails, or prints something else.
+    /// Returns a message if one can't be started, fails, or prints something else.
     pub fn discover(
         commands: &Commands,
         environment: &[(String, String)],
         cancel: &Cancellation,
-    ) -> Result<Self, PairError> {
+    ) -> Result<Self, String> {
         let mut pair = Self::default();
         if let Some(own) = &commands.own {
             let words = own.discovery();
             let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, true)?;
-            let notes = printed.stderr.lines();
+            let stderr = String::from_utf8_lossy(&printed.stderr);
+            let notes = stderr.lines();
             let notes = notes.map(|line| line.strip_prefix("get_tools: ").unwrap_or(line));
             pair.notes.extend(notes.map(str::to_owned));
             let call = own.directory.join("call_tool");
@@ -225,40 +175,30 @@ impl Pair {
     }
 
     /// Adds what a discovery command has printed.
-    fn add(&mut self, command: &str, printed: &[u8], is_own: bool) -> Result<(), PairError> {
-        let (tools, notes) =
-            read_declarations(printed, is_own).map_err(|reason| PairError::Output {
-                command: command.to_owned(),
-                reason,
-            })?;
+    fn add(&mut self, command: &str, printed: &[u8], is_own: bool) -> Result<(), String> {
+        let (tools, notes) = read_declarations(printed, is_own).map_err(|reason| {
+            format!("What the discovery command {command} printed can't be used: {reason}")
+        })?;
         self.notes.extend(notes);
-        let known = self.tools.len();
         for mut tool in tools {
             let is_taken = |name: &str| self.tools.iter().any(|other| other.name == name);
-            if self.tools[..known].iter().any(|own| own.name == tool.name) {
+            if is_taken(&tool.name) {
                 let name = format!("{DISCOVERED_PREFIX}{}", tool.name);
-                if name.chars().count() > MAX_NAME_CHARS || is_taken(&name) {
+                let is_prefixed = tool.name.starts_with(DISCOVERED_PREFIX);
+                if is_prefixed || name.chars().count() > MAX_NAME_CHARS || is_taken(&name) {
                     self.notes.push(format!(
-                        "The discovered tool {} is left out, because a tool of ours has its name; \
+                        "The discovered tool {} is left out, because another tool has its name; \
                          rename it.",
                         tool.name
                     ));
                     continue;
                 }
                 self.notes.push(format!(
-                    "The model knows the discovered tool {} as {name}, because a tool of ours has \
+                    "The model knows the discovered tool {} as {name}, because another tool has \
                      its name.",
                     tool.name
                 ));
                 tool.name = name;
-            } else if is_taken(&tool.name) {
-                // It was declared with the prefix that another one has got.
-                self.notes.push(format!(
-                    "The discovered tool {} is left out, because another one has its name; rename \
-                     it.",
-                    tool.name
-                ));
-                continue;
             }
             self.tools.push(tool);
         }
@@ -285,7 +225,7 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// The outcome of a call that can't be made, for the model.
+    /// Returns the outcome of a call that can't be made, for the model.
     pub fn explain(
         &self,
         tool: &DiscoveredTool,
@@ -358,11 +298,15 @@ impl ForeignCommands {
     ///
     /// # Errors
     ///
-    /// [`PairError::Words`] where it can't be split as by a shell.
-    pub fn words(&self) -> Result<Vec<String>, PairError> {
-        shlex::split(&self.discovery)
-            .filter(|words| !words.is_empty())
-            .ok_or_else(|| PairError::Words(self.discovery.clone()))
+    /// Returns a message if it can't be split as by a shell.
+    pub fn words(&self) -> Result<Vec<String>, String> {
+        let words = shlex::split(&self.discovery).filter(|words| !words.is_empty());
+        words.ok_or_else(|| {
+            format!(
+                "The discovery command {:?} has an unterminated quote; quote it as for a shell.",
+                self.discovery
+            )
+        })
     }
 }
 
@@ -393,27 +337,41 @@ fn run_discovery(
     words: &[String],
     environment: &[(String, String)],
     cancel: &Cancellation,
-) -> Result<DiscoveryOutput, PairError> {
-    let command = || words[0].clone();
-    let printed = super::external_commands::discover(words, environment, DISCOVERY_TIME, cancel)
-        .map_err(|reason| PairError::Start {
-            command: command(),
-            reason,
-        })?;
-    if let Some(how) = printed.failure {
-        return Err(PairError::Failed {
-            command: command(),
-            how,
-            stderr: printed.stderr,
-        });
-    }
-    if printed.stdout.len() > MAX_DECLARATIONS_BYTES {
-        return Err(PairError::Output {
-            command: command(),
-            reason: format!("it has more than {MAX_DECLARATIONS_BYTES} bytes."),
-        });
-    }
-    Ok(printed)
+) -> Result<ProgramRun, String> {
+    let command = &words[0];
+    let program = OsStr::new(command);
+    let run = external_commands::run(
+        program,
+        &words[1..],
+        environment,
+        "",
+        DISCOVERY_TIME,
+        cancel,
+    )
+    .map_err(|e| format!("The discovery command {command} can't be started: {e}."))?;
+    let how = match run.ending {
+        Ok(ProcessEnd::Code(0)) if run.stdout.len() > MAX_DECLARATIONS_BYTES => {
+            return Err(format!(
+                "What the discovery command {command} printed can't be used: it has more than \
+                 {MAX_DECLARATIONS_BYTES} bytes."
+            ));
+        }
+        Ok(ProcessEnd::Code(0)) => return Ok(run),
+        Ok(ending) => ending.to_string(),
+        Err(StopReason::OutOfTime | StopReason::Idle) => {
+            format!("it took more than {DISCOVERY_TIME:?}")
+        }
+        Err(StopReason::Cancelled) => "it was cancelled".to_owned(),
+        Err(StopReason::Unwatched) => format!("it was ended: {UNWATCHED}"),
+    };
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    let stderr = match stderr.trim() {
+        "" => String::new(),
+        line => format!(" It said: {line}"),
+    };
+    Err(format!(
+        "The discovery command {command} has failed ({how}).{stderr}"
+    ))
 }
 
 /// Returns the outcome of a call whose tool no pair has declared. [`Pair::get`] finds none such.
@@ -421,7 +379,7 @@ fn no_command(request: &CallRequest) -> CallOutcome {
     broken(request, "There is no command for this call.")
 }
 
-/// The tools, and what was left out or fixed.
+/// Returns the tools, and notes about what was left out or fixed.
 fn read_declarations(
     text: &[u8],
     is_own: bool,

@@ -1,9 +1,8 @@
 //! A session in a file, line by line, so that it can go on after any end.
 //!
-//! Each line is written before what it says has consequences: a call's line says that it
-//! begins before it runs. A process that goes on from the file therefore knows of each call
-//! whether it is done, has not begun, or was broken off; the last are not repeated unasked if they
-//! change anything.
+//! The calls of a turn are written before any of them runs, and each again when it is over. A
+//! process that goes on from the file therefore knows which calls may have had an effect without an
+//! answer; these are not made again.
 
 use super::call::{CallOutcome, CallRequest};
 use gemini_tools_core::message::Content;
@@ -14,16 +13,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
 
 /// The version of the file's form.
 const VERSION: u32 = 1;
 
-/// Number of tries to lock a file, and the pause between them. A process that was killed holds it until it is gone, and so does a child of its that has just been made.
+/// Number of tries to lock a file, and the pause between them. A process that was killed holds it
+/// until it is gone, and so does a child of its that has just been made.
 const LOCK_TRIES: u32 = 40;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// A line.
+/// A line of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
@@ -44,17 +43,10 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_tokens: Option<u64>,
     },
-    /// The calls of the message before.
+    /// The calls of the message before, which run from now on.
     Calls {
         /// With the ids that they have here.
         requests: Vec<CallRequest>,
-    },
-    /// A call begins.
-    Began {
-        /// The call.
-        id: String,
-        /// Set if it may simply be made again.
-        only_reads: bool,
     },
     /// A call is over.
     Done {
@@ -71,37 +63,6 @@ pub enum Line {
         #[serde(default)]
         prompt_tokens: u64,
     },
-}
-
-/// The reason why a file can't be used.
-#[derive(Debug, Error)]
-pub enum SessionRecordError {
-    /// The file can't be opened, read or written.
-    #[error("The session file {}: {reason}.", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        reason: io::Error,
-    },
-    /// The file does not hold a session.
-    #[error("{} is not a session file: {reason}.", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The mistake in it.
-        reason: String,
-    },
-}
-
-impl SessionRecordError {
-    /// Returns the operating system's error, or the mistake in the content.
-    pub(crate) fn into_reason(self) -> io::Error {
-        match self {
-            SessionRecordError::File { reason, .. } => reason,
-            SessionRecordError::Content { reason, .. } => io::Error::other(reason),
-        }
-    }
 }
 
 /// A file that a session is written to.
@@ -132,26 +93,13 @@ pub struct StoredSession {
     pub prompt_tokens: u64,
 }
 
-/// A call that has no answer.
+/// A call that has no answer in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
     /// The request.
     pub request: CallRequest,
-    /// The progress of the call.
-    pub progress: CallProgress,
-}
-
-/// The progress of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallProgress {
-    /// The call had not begun.
-    Waiting,
-    /// The call had begun and can simply be made again.
-    Repeatable,
-    /// The call had begun; whether it had an effect is not known.
-    Unknown,
-    /// The call was over.
-    Done(Box<CallOutcome>),
+    /// The outcome of a call that was over.
+    pub outcome: Option<CallOutcome>,
 }
 
 impl SessionRecord {
@@ -159,87 +107,76 @@ impl SessionRecord {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file can't be written, or holds something already.
-    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, SessionRecordError> {
+    /// Returns a message if the file can't be written, or holds something already.
+    pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, String> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
-        let file = open(path, flags)?;
-        let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
-        if !is_empty {
-            return Err(fail(
-                path,
-                io::Error::new(
-                    io::ErrorKind::AlreadyExists,
-                    "it holds a session already; go on with it by --resume, or name another",
-                ),
-            ));
+        let file = open(path, flags).map_err(|e| fail(path, &e))?;
+        if file.metadata().is_ok_and(|meta| meta.len() > 0) {
+            let reason = "it holds a session already; go on with it by --resume, or name another";
+            return Err(fail(path, &reason));
         }
-        let mut own = Self {
-            file,
-            path: path.to_owned(),
-            whole: 0,
-            is_broken: false,
-            failure: None,
-            best_effort: false,
-        };
-        own.write(&Line::Session {
-            version: VERSION,
-            id: id.to_owned(),
-            model: model.to_owned(),
-        });
-        own.check()?;
+        let mut own = Self::new(file, path, 0);
+        own.begin(id, model)?;
         Ok(own)
     }
 
-    /// Reads a file, and goes on writing to it.
+    /// Reads a file, and goes on writing to it. In an empty one, whose session was killed before it
+    /// began, a session with this id begins.
     ///
     /// # Errors
     ///
-    /// Returns an error if it can't be read, or is not a session. A last line that was cut off is taken away.
-    pub fn resume(path: &Path) -> Result<(Self, StoredSession), SessionRecordError> {
-        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC)?;
-        let mut resumed = LineReader::default();
+    /// Returns a message if it can't be read, or is not a session. A last line that was cut off is
+    /// taken away.
+    pub fn resume(path: &Path, id: &str, model: &str) -> Result<(Self, StoredSession), String> {
+        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC);
+        let file = file.map_err(|e| fail(path, &e))?;
+        let unusable =
+            |reason: String| format!("{} is not a session file: {reason}.", path.display());
+        let mut session = LineReader::default();
         let mut whole = 0_u64;
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
-        let mut number = 0;
-        loop {
+        for number in 1.. {
             line.clear();
-            let n = lines
-                .read_until(b'\n', &mut line)
-                .map_err(|e| fail(path, e))?;
-            if n == 0 || line.last() != Some(&b'\n') {
-                break;
+            let n = lines.read_until(b'\n', &mut line);
+            let n = n.map_err(|e| fail(path, &e))?;
+            match (line.last(), number) {
+                (Some(b'\n'), _) => {}
+                (None, 1) => {
+                    let mut own = Self::new(file, path, 0);
+                    own.begin(id, model)?;
+                    return Ok((own, StoredSession::default()));
+                }
+                (Some(_), 1) => return Err(unusable("it has no whole line".to_owned())),
+                _ => break,
             }
-            number += 1;
-            let parsed: Line =
-                gemini_tools_core::json::read(&line).map_err(|e| SessionRecordError::Content {
-                    path: path.to_owned(),
-                    reason: e.in_line(number).to_string(),
-                })?;
-            resumed
-                .take(parsed)
-                .map_err(|reason| SessionRecordError::Content {
-                    path: path.to_owned(),
-                    reason,
-                })?;
+            let parsed = gemini_tools_core::json::read(&line);
+            let parsed = parsed.map_err(|e| unusable(e.in_line(number).to_string()))?;
+            session.take(parsed).map_err(unusable)?;
             whole += n as u64;
         }
-        if number == 0 {
-            return Err(SessionRecordError::Content {
-                path: path.to_owned(),
-                reason: "it has no whole line".to_owned(),
-            });
-        }
-        file.set_len(whole).map_err(|e| fail(path, e))?;
-        let own = Self {
+        file.set_len(whole).map_err(|e| fail(path, &e))?;
+        Ok((Self::new(file, path, whole), session.finish()))
+    }
+
+    fn new(file: File, path: &Path, whole: u64) -> Self {
+        Self {
             file,
             path: path.to_owned(),
             whole,
             is_broken: false,
             failure: None,
             best_effort: false,
-        };
-        Ok((own, resumed.finish()))
+        }
+    }
+
+    fn begin(&mut self, id: &str, model: &str) -> Result<(), String> {
+        self.write(&Line::Session {
+            version: VERSION,
+            id: id.to_owned(),
+            model: model.to_owned(),
+        });
+        self.check()
     }
 
     /// Lets the session go on without the file where that can't be written. The file is removed
@@ -250,7 +187,7 @@ impl SessionRecord {
         self
     }
 
-    /// Adds a line, in one write. What fails is told by [`SessionRecord::check`]; then no more is
+    /// Adds a line, in one write. A failure is returned by [`SessionRecord::check`]; then no more is
     /// written, for a line behind a gap would mislead the process that goes on.
     pub fn write(&mut self, line: &Line) {
         if self.is_broken {
@@ -277,71 +214,51 @@ impl SessionRecord {
         }
     }
 
-    /// Returns true if a call may be made for which a line was written: the line is in the file, or the
-    /// session goes on without.
-    pub fn allows_calls(&self) -> bool {
-        !self.is_broken || self.best_effort
-    }
-
     /// Checks that all lines were written.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error about the first that was not.
-    pub fn check(&mut self) -> Result<(), SessionRecordError> {
+    /// Returns a message about the first that was not.
+    pub fn check(&mut self) -> Result<(), String> {
         match self.failure.take() {
-            None => Ok(()),
-            Some(_) if self.best_effort => Ok(()),
-            Some(reason) => Err(fail(&self.path, reason)),
+            Some(reason) if !self.best_effort => Err(fail(&self.path, &reason)),
+            _ => Ok(()),
         }
     }
 }
 
 /// Opens a file that one process at a time writes to.
-pub(crate) fn open(path: &Path, flags: OFlags) -> Result<File, SessionRecordError> {
+pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
-        .map(File::from)
-        .map_err(|e| fail(path, e.into()))?;
+    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+    let file = File::from(file);
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-        return Err(fail(
-            path,
-            io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
-        ));
+        return Err(io::Error::other("it is not a regular file"));
     }
     // Two that go on from one file would make the same calls. The lock ends with its process,
     // however that ends; a file system without locks is not a reason to refuse.
     let is_taken =
         || flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-    let mut tries = 0;
-    while tries < LOCK_TRIES && is_taken() {
+    for _ in 0..LOCK_TRIES {
+        if !is_taken() {
+            return Ok(file);
+        }
         std::thread::sleep(LOCK_PAUSE);
-        tries += 1;
     }
-    if tries == LOCK_TRIES {
-        return Err(fail(
-            path,
-            io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                "another run_agent is at work on it; wait for its end, or end it",
-            ),
-        ));
-    }
-    Ok(file)
+    Err(io::Error::other(
+        "another run_agent is at work on it; wait for its end, or end it",
+    ))
 }
 
-fn fail(path: &Path, reason: io::Error) -> SessionRecordError {
-    SessionRecordError::File {
-        path: path.to_owned(),
-        reason,
-    }
+fn fail(path: &Path, reason: &dyn std::fmt::Display) -> String {
+    format!("The session file {}: {reason}.", path.display())
 }
 
-/// Puts lines together.
+/// Makes a session of lines.
 #[derive(Default)]
 struct LineReader {
-    own: StoredSession,
+    session: StoredSession,
     is_begun: bool,
 }
 
@@ -350,80 +267,72 @@ impl LineReader {
         if !self.is_begun && !matches!(line, Line::Session { .. }) {
             return Err("its first line is not that of a session".to_owned());
         }
+        let session = &mut self.session;
         match line {
             Line::Session { version, .. } if version != VERSION => {
                 return Err(format!("its form has version {version}, not {VERSION}"));
             }
             Line::Session { id, .. } => {
                 self.is_begun = true;
-                self.own.id = id;
+                session.id = id;
             }
             Line::Content {
                 content,
                 prompt_tokens,
             } => {
-                self.own.prompt_tokens = prompt_tokens.unwrap_or(self.own.prompt_tokens);
-                self.drop_unrecorded_calls();
+                session.prompt_tokens = prompt_tokens.unwrap_or(session.prompt_tokens);
+                session.drop_unrecorded_calls();
                 if content.role == "user" {
-                    self.own.open.clear();
+                    session.open.clear();
                 }
-                self.own.contents.push(content);
+                session.contents.push(content);
             }
             Line::Calls { requests } => {
-                let open = |request| OpenCall {
+                let requests = requests.into_iter();
+                let open = requests.map(|request| OpenCall {
                     request,
-                    progress: CallProgress::Waiting,
-                };
-                self.own.open = requests.into_iter().map(open).collect();
+                    outcome: None,
+                });
+                session.open = open.collect();
             }
-            Line::Began { id, only_reads } => {
-                let next = if only_reads {
-                    CallProgress::Repeatable
-                } else {
-                    CallProgress::Unknown
-                };
-                self.set(&id, next);
+            Line::Done { id, outcome } => {
+                let mut open = session.open.iter_mut();
+                if let Some(call) = open.find(|call| call.request.id == id) {
+                    call.outcome = Some(outcome);
+                }
             }
-            Line::Done { id, outcome } => self.set(&id, CallProgress::Done(Box::new(outcome))),
             Line::History {
                 contents,
                 prompt_tokens,
             } => {
-                self.own.contents = contents;
-                self.own.prompt_tokens = prompt_tokens;
+                session.contents = contents;
+                session.prompt_tokens = prompt_tokens;
             }
         }
         Ok(())
     }
 
-    fn set(&mut self, id: &str, progress: CallProgress) {
-        if let Some(call) = self.own.open.iter_mut().find(|call| call.request.id == id) {
-            call.progress = progress;
-        }
-    }
-
     fn finish(mut self) -> StoredSession {
-        self.drop_unrecorded_calls();
-        self.own
+        self.session.drop_unrecorded_calls();
+        self.session
     }
+}
 
+impl StoredSession {
     /// Drops the model's last message if its calls were not written: nothing has acted on
-    /// it, and the model was asked again.
+    /// it, and the model is asked again.
     fn drop_unrecorded_calls(&mut self) {
         let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
-        if self.own.open.is_empty()
-            && let Some(last) = self.own.contents.last()
-            && last.role == "model"
-            && has_calls(last)
-        {
-            self.own.contents.pop();
+        let is_unrecorded = |last: &mut Content| last.role == "model" && has_calls(last);
+        if self.open.is_empty() {
+            self.contents.pop_if(is_unrecorded);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CallProgress, Line, SessionRecord};
+    use super::{Line, SessionRecord};
     use crate::call::{CallOutcome, CallRequest};
     use gemini_tools_core::message::Content;
     use serde_json::{Map, json};
@@ -444,10 +353,6 @@ mod tests {
     }
 
     fn lines() -> Vec<Line> {
-        let began = |id: &str, only_reads| Line::Began {
-            id: id.to_owned(),
-            only_reads,
-        };
         vec![
             Line::Content {
                 content: Content::user("a"),
@@ -460,13 +365,10 @@ mod tests {
             Line::Calls {
                 requests: ["1", "2", "3", "4"].map(request).to_vec(),
             },
-            began("1", true),
-            began("2", false),
             Line::Done {
                 id: "1".to_owned(),
                 outcome: CallOutcome::default(),
             },
-            began("3", true),
         ]
     }
 
@@ -480,23 +382,16 @@ mod tests {
         }
         record.check().expect("written");
         drop(record);
-        let (_, resumed) = SessionRecord::resume(&path).expect("a session");
+        let (_, resumed) = SessionRecord::resume(&path, "new", "m").expect("a session");
         assert_eq!((resumed.id.as_str(), resumed.contents.len()), ("id", 2));
-        let progress: Vec<CallProgress> = resumed.open.into_iter().map(|c| c.progress).collect();
-        assert_eq!(
-            progress,
-            [
-                CallProgress::Done(Box::default()),
-                CallProgress::Unknown,
-                CallProgress::Repeatable,
-                CallProgress::Waiting,
-            ]
-        );
+        let done: Vec<bool> = resumed.open.iter().map(|c| c.outcome.is_some()).collect();
+        assert_eq!(done, [true, false, false, false]);
         let whole = std::fs::read(&path).expect("a file");
         let first = whole.iter().position(|b| *b == b'\n').expect("a line") + 1;
         for end in first..whole.len() {
             std::fs::write(&path, &whole[..end]).expect("written");
-            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
+            let (mut record, resumed) =
+                SessionRecord::resume(&path, "new", "m").expect("a session");
             assert!(resumed.contents.len() <= 2);
             assert_eq!(resumed.open.is_empty(), resumed.contents.len() < 2, "{end}");
             record.write(&Line::Content {
@@ -505,7 +400,7 @@ mod tests {
             });
             record.check().expect("written");
             drop(record);
-            let (_, again) = SessionRecord::resume(&path).expect("still a session");
+            let (_, again) = SessionRecord::resume(&path, "new", "m").expect("still a session");
             let last = again.contents.last().expect("a message");
             assert_eq!(last, &Content::user("more"));
         }
@@ -522,7 +417,6 @@ mod tests {
             }
             record.file = std::fs::File::open(&path).expect("a file that is only read");
             record.write(&lines()[0]);
-            assert_eq!(record.allows_calls(), best_effort);
             assert_eq!(record.check().is_ok(), best_effort);
             assert_eq!(path.exists(), !best_effort);
             drop(record);
@@ -547,7 +441,8 @@ mod tests {
         drop(record);
         // The model was asked again, after another word of the user or without one.
         for (more, count) in [(None, 2), (Some("b"), 3)] {
-            let (mut record, resumed) = SessionRecord::resume(&path).expect("a session");
+            let (mut record, resumed) =
+                SessionRecord::resume(&path, "new", "m").expect("a session");
             assert_eq!(resumed.contents.last().map(|c| &*c.role), Some("user"));
             if let Some(text) = more {
                 record.write(&user(text));
@@ -557,7 +452,7 @@ mod tests {
                 prompt_tokens: None,
             });
             drop(record);
-            let (mut record, _) = SessionRecord::resume(&path).expect("a session");
+            let (mut record, _) = SessionRecord::resume(&path, "new", "m").expect("a session");
             record.write(&Line::Content {
                 content: model(),
                 prompt_tokens: None,
@@ -567,7 +462,7 @@ mod tests {
             });
             drop(record);
             let text = std::fs::read_to_string(&path).expect("a file");
-            let (_, resumed) = SessionRecord::resume(&path).expect("a session");
+            let (_, resumed) = SessionRecord::resume(&path, "new", "m").expect("a session");
             assert_eq!(resumed.contents.len(), count);
             assert_eq!(resumed.open.len(), 1);
             // Without the calls again.
@@ -581,13 +476,11 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
         let record = SessionRecord::create(&path, "id", "m").expect("new");
-        let error = SessionRecord::resume(&path)
-            .expect_err("at work")
-            .to_string();
+        let error = SessionRecord::resume(&path, "new", "m").expect_err("at work");
         assert!(error.contains("another run_agent"), "{error}");
         drop(record);
-        let (record, _) = SessionRecord::resume(&path).expect("a session");
-        assert!(SessionRecord::resume(&path).is_err());
+        let (record, _) = SessionRecord::resume(&path, "new", "m").expect("a session");
+        assert!(SessionRecord::resume(&path, "new", "m").is_err());
         drop(record);
     }
 
@@ -596,7 +489,6 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("s.jsonl");
         for (text, piece) in [
-            ("", "no whole line"),
             ("{\"type\":\"session\"", "no whole line"),
             ("hello\n", "line 1"),
             ("{\"type\":\"calls\",\"requests\":[]}\n", "first line"),
@@ -606,14 +498,12 @@ mod tests {
             ),
         ] {
             std::fs::write(&path, text).expect("written");
-            let error = SessionRecord::resume(&path)
-                .expect_err("no session")
-                .to_string();
+            let error = SessionRecord::resume(&path, "new", "m").expect_err("no session");
             assert!(error.contains(piece), "{error}");
             assert_eq!(std::fs::read_to_string(&path).expect("a file"), text);
         }
         let error = SessionRecord::create(&path, "id", "m").expect_err("not empty");
-        assert!(error.to_string().contains("--resume"), "{error}");
-        assert!(SessionRecord::resume(dir.path()).is_err());
+        assert!(error.contains("--resume"), "{error}");
+        assert!(SessionRecord::resume(dir.path(), "new", "m").is_err());
     }
 }

@@ -4,54 +4,46 @@
 use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
 };
-use super::event::Event;
+use super::event::SessionEvent;
 use super::pair::{CallNews, DiscoveredTool, Pair};
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
-use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, Kind};
+use gemini_tools_policy::approval::terminal::TerminalPrompt;
 use gemini_tools_policy::approval::{
-    ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
-    GatedCall,
+    ApprovalPrompt as _, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate,
+    GateError, GatedCall,
 };
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
 
 /// A receiver of events.
-pub type Notify<'a> = dyn FnMut(&Event<'_>) -> bool + Send + 'a;
+pub(super) type Notify<'a> = dyn FnMut(&SessionEvent<'_>) + Send + 'a;
 
 /// The scheduler of a turn's calls.
-pub struct Scheduler<'a> {
+pub(super) struct Scheduler<'a> {
     /// Their tools.
-    pub pair: &'a Pair,
+    pub(super) pair: &'a Pair,
     /// The gate that they pass.
-    pub gate: &'a Gate,
+    pub(super) gate: &'a Gate,
     /// Asks the user; `None` where that is not possible.
-    pub asker: &'a mut Option<Box<dyn ApprovalPrompt>>,
-    /// Receives events. Returns false if a call that begins was not recorded: a resumed session would
-    /// repeat it.
-    pub notify: &'a Mutex<&'a mut Notify<'a>>,
+    pub(super) asker: &'a mut Option<TerminalPrompt>,
+    /// Receives events.
+    pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
     /// Ends all of them.
-    pub cancel: &'a Cancellation,
+    pub(super) cancel: &'a Cancellation,
     /// Set if calls of built-in tools are described in words although no user is asked about them,
     /// because they are shown or reported.
-    pub describes: bool,
-}
-
-impl std::fmt::Debug for Scheduler<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler")
-            .field("pair", &self.pair)
-            .finish_non_exhaustive()
-    }
+    pub(super) describes: bool,
 }
 
 /// The calls of a turn that are over.
 #[derive(Debug)]
-pub struct FinishedCalls {
+pub(super) struct FinishedCalls {
     /// Calls in the order of the model, each over.
-    pub calls: Vec<ToolCall>,
+    pub(super) calls: Vec<ToolCall>,
     /// Set if a person wants nothing more to happen.
-    pub is_stopped: bool,
+    pub(super) is_stopped: bool,
 }
 
 impl<'a> Scheduler<'a> {
@@ -65,7 +57,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Runs calls to their ends.
-    pub fn run(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
+    pub(super) fn run(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
         let pair = self.pair;
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
@@ -81,7 +73,7 @@ impl<'a> Scheduler<'a> {
             .collect();
         // No call runs before all have been looked at.
         for call in &mut calls {
-            self.runner().notify(&Event::Call(call));
+            self.runner().notify(&SessionEvent::Call(call));
             if let Err(outcome) = self.runner().validate(call) {
                 self.runner().advance(call, CallState::Error(*outcome));
             }
@@ -140,9 +132,7 @@ impl<'a> Scheduler<'a> {
         match refusal.message() {
             Ok(why) if is_cancelled => runner.cancelled(call, &why),
             Ok(why) => runner.refused(call, &why),
-            Err(outcome) => {
-                runner.advance(call, CallState::Error(*outcome));
-            }
+            Err(outcome) => runner.advance(call, CallState::Error(*outcome)),
         }
         stops
     }
@@ -185,7 +175,7 @@ struct AtGate<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
-    asker: &'c mut Option<Box<dyn ApprovalPrompt>>,
+    asker: &'c mut Option<TerminalPrompt>,
 }
 
 impl GatedCall for AtGate<'_, '_> {
@@ -212,8 +202,7 @@ impl GatedCall for AtGate<'_, '_> {
 
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         let asker = self.asker.as_mut()?;
-        let state = CallState::AwaitingApproval(Box::new(explanation.clone()));
-        self.runner.advance(self.call, state);
+        self.runner.advance(self.call, CallState::AwaitingApproval);
         asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
             args: &self.call.request.args,
@@ -223,32 +212,12 @@ impl GatedCall for AtGate<'_, '_> {
 
     fn change(&mut self, changed: ArgumentChange) -> Result<(), Box<CallOutcome>> {
         let call = &mut *self.call;
-        let own = match call.state() {
-            CallState::AwaitingApproval(explanation) => proposed(explanation),
-            _ => DiffStat::default(),
-        };
-        let shares = call.shares.get_or_insert(own);
-        shares.user_added_lines += changed.added;
-        shares.user_removed_lines += changed.removed;
         let proposed = std::mem::replace(&mut call.request.args, changed.args);
         call.proposed.get_or_insert(proposed);
         call.decision = Some(ToolCallDecision::Modify);
         self.runner.advance(call, CallState::Validating);
         self.runner.validate(call)
     }
-}
-
-/// Returns the lines that a model's own proposal adds and removes, as its diff has them.
-fn proposed(explanation: &Explanation) -> DiffStat {
-    let mut stat = DiffStat::default();
-    if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
-        // The first two lines name the file.
-        for line in file_diff.lines().skip(2) {
-            stat.ai_added_lines += u64::from(line.starts_with('+'));
-            stat.ai_removed_lines += u64::from(line.starts_with('-'));
-        }
-    }
-    stat
 }
 
 /// The part of a scheduler that a thread needs to run a call.
@@ -302,30 +271,14 @@ impl Runner<'_> {
         let Some(tool) = self.pair.get(&call.request.name) else {
             return;
         };
-        if !self.advance(call, CallState::Executing) {
-            let outcome = CallOutcome::failure(
-                &call.request,
-                ErrorKind::ExecutionFailed,
-                "The session's file can't be written any more, so the call was not made.",
-            );
-            self.advance(call, CallState::Error(outcome));
-            return;
-        }
+        self.advance(call, CallState::Executing);
         let id = call.request.id.clone();
         let news = |news: CallNews<'_>| match news {
-            CallNews::Text(text) => {
-                self.notify(&Event::Live { id: &id, text });
-            }
-            CallNews::ModelCall(call) => {
-                self.notify(&Event::ModelCall(&call));
-            }
+            CallNews::Text(text) => self.notify(&SessionEvent::Live { id: &id, text }),
+            CallNews::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
         };
         let by = self.by_annotations;
-        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
-        // The tool can't know that not all of it is the model's.
-        if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, &call.shares) {
-            *stat = *shares;
-        }
+        let outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
         let kind = outcome.error.as_ref().map(|e| e.kind);
         let next = match kind {
             None => CallState::Success(outcome),
@@ -345,7 +298,7 @@ impl Runner<'_> {
         self.advance(call, CallState::Cancelled(outcome));
     }
 
-    fn advance(&self, call: &mut ToolCall, mut next: CallState) -> bool {
+    fn advance(&self, call: &mut ToolCall, mut next: CallState) {
         // A call that a person has refused was made with no arguments at all.
         if let CallState::Success(outcome)
         | CallState::Error(outcome)
@@ -357,41 +310,11 @@ impl Runner<'_> {
             outcome.add_note(&note);
         }
         call.move_to(next);
-        self.notify(&Event::Call(call))
+        self.notify(&SessionEvent::Call(call));
     }
 
-    fn notify(&self, event: &Event<'_>) -> bool {
+    fn notify(&self, event: &SessionEvent<'_>) {
         let mut notify = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        notify(event)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::proposed;
-    use gemini_tools_core::tool::{ConfirmationDetails, DiffStat};
-    use gemini_tools_policy::approval::Explanation;
-
-    #[test]
-    fn the_share_of_a_model_is_its_own_diff() {
-        let confirmation = ConfirmationDetails::Edit {
-            title: String::new(),
-            file_name: "a".to_owned(),
-            file_path: "/a".to_owned(),
-            file_diff: "--- a\n+++ a\n@@ -1,2 +1,3 @@\n-- x\n+y\n+++ z\n same\n".to_owned(),
-            original_content: None,
-            new_content: String::new(),
-        };
-        let want = DiffStat {
-            ai_added_lines: 2,
-            ai_removed_lines: 1,
-            ..DiffStat::default()
-        };
-        let explanation = Explanation {
-            confirmation: Some(confirmation),
-            ..Explanation::default()
-        };
-        assert_eq!(proposed(&explanation), want);
-        assert_eq!(proposed(&Explanation::default()), DiffStat::default());
+        notify(event);
     }
 }

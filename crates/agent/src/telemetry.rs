@@ -5,13 +5,12 @@
 
 use super::call::{CallState, ToolCall};
 use super::clock::{Clock, iso, millis};
-use super::event::{Event, Observer};
+use super::event::{Observer, SessionEvent};
 use gemini_tools_core::tool::ModelCall;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -55,22 +54,15 @@ impl TelemetryConfig {
 }
 
 /// Writes events to a file. Where that fails, `warn` is told once.
-pub struct Telemetry<F> {
+#[derive(Debug)]
+pub struct Telemetry {
     config: TelemetryConfig,
     file: Option<File>,
-    warn: F,
+    warn: fn(&str),
     has_warned: bool,
     session: String,
     prompt: String,
     now: Clock,
-}
-
-impl<F> fmt::Debug for Telemetry<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telemetry")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Returns a length as JavaScript counts it.
@@ -91,9 +83,9 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-impl<F: FnMut(&str)> Telemetry<F> {
+impl Telemetry {
     /// Opens the file, which is made for its owner only where there is none.
-    pub fn new(config: TelemetryConfig, warn: F) -> Self {
+    pub fn new(config: TelemetryConfig, warn: fn(&str)) -> Self {
         let mut own = Self {
             file: None,
             warn,
@@ -212,11 +204,11 @@ impl<F: FnMut(&str)> Telemetry<F> {
     }
 }
 
-impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
-    fn take(&mut self, event: &Event<'_>) {
+impl Observer for Telemetry {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Started { session, .. } => (*session).clone_into(&mut self.session),
-            Event::Prompt { id, text } => {
+            SessionEvent::Started { session, .. } => (*session).clone_into(&mut self.session),
+            SessionEvent::Prompt { id, text } => {
                 (*id).clone_into(&mut self.prompt);
                 let prompt = self.config.has_prompts.then_some(*text);
                 let fields = json!({
@@ -224,9 +216,9 @@ impl<F: FnMut(&str) + Send> Observer for Telemetry<F> {
                 });
                 self.write((self.now)(), "user_prompt", fields);
             }
-            Event::Request { prompt_id, .. } => (*prompt_id).clone_into(&mut self.prompt),
-            Event::ModelCall(call) => self.model_call(call),
-            Event::Call(call) => self.call(call),
+            SessionEvent::Request { prompt_id, .. } => (*prompt_id).clone_into(&mut self.prompt),
+            SessionEvent::ModelCall(call) => self.model_call(call),
+            SessionEvent::Call(call) => self.call(call),
             _ => {}
         }
     }

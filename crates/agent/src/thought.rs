@@ -1,8 +1,9 @@
-//! Thoughts of a model, put together from their pieces.
+//! Thoughts of a model.
 //!
-//! The API sends a thought as one or more parts of a stream: a subject in bold type, then what
-//! there is to say of it. Gemini CLI reads each part by itself; here the parts of one thought are
-//! one, so that a subject is found wherever the stream cuts it.
+//! The API sends a thought as a part of a stream: a subject in bold type, then what there is to say
+//! of it.
+
+use std::fmt;
 
 /// The mark around a subject.
 const BOLD: &str = "**";
@@ -14,6 +15,15 @@ pub struct Thought {
     pub subject: String,
     /// Text after the subject.
     pub description: String,
+}
+
+impl fmt::Display for Thought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject.as_str() {
+            "" => f.write_str(&self.description),
+            subject => write!(f, "{BOLD}{subject}{BOLD}\n\n{}\n", self.description),
+        }
+    }
 }
 
 impl Thought {
@@ -35,44 +45,15 @@ impl Thought {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Returns true if nothing was thought.
+    pub(super) fn is_empty(&self) -> bool {
         self.subject.is_empty() && self.description.is_empty()
-    }
-}
-
-/// Puts pieces together.
-#[derive(Debug, Default)]
-pub(super) struct ThoughtReader {
-    text: String,
-}
-
-impl ThoughtReader {
-    /// Takes the next piece; gives the thought before, where another one begins.
-    pub(super) fn push(&mut self, piece: &str) -> Option<Thought> {
-        let before = self.is_followed_by(piece).then(|| self.finish()).flatten();
-        self.text.push_str(piece);
-        before
-    }
-
-    /// Returns the last thought: nothing more comes.
-    pub(super) fn finish(&mut self) -> Option<Thought> {
-        let thought = Thought::parse(&std::mem::take(&mut self.text));
-        (!thought.is_empty()).then_some(thought)
-    }
-
-    /// Returns true if a piece begins another thought: by a subject at the beginning of a line, where the
-    /// one that is there has its own.
-    fn is_followed_by(&self, piece: &str) -> bool {
-        let begins_line = self.text.ends_with('\n') || piece.starts_with('\n');
-        begins_line
-            && piece.trim_start().starts_with(BOLD)
-            && self.text.matches(BOLD).count().is_multiple_of(2)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Thought, ThoughtReader};
+    use super::Thought;
 
     fn thought(subject: &str, description: &str) -> Thought {
         Thought {
@@ -96,33 +77,6 @@ mod tests {
                 thought(subject, description),
                 "{text:?}"
             );
-        }
-    }
-
-    #[test]
-    fn thoughts_are_the_same_wherever_the_stream_is_cut() {
-        let texts = ["**One two**\n\nThe **first**.\n\n\n", "**Three**\nMore.\n"];
-        let expected = [
-            thought("One two", "The **first**."),
-            thought("Three", "More."),
-        ];
-        let cuts = |text: &'static str| (0..=text.len()).map(|at| text.split_at(at));
-        for (a, b) in cuts(texts[0]) {
-            for (c, d) in cuts(texts[1]) {
-                let mut reader = ThoughtReader::default();
-                // A piece of one `*` does not say yet what it begins.
-                if c == "*" {
-                    continue;
-                }
-                let pieces = [a, b, c, d];
-                let mut read: Vec<Thought> = pieces
-                    .into_iter()
-                    .filter_map(|piece| reader.push(piece))
-                    .collect();
-                read.extend(reader.finish());
-                assert_eq!(read, expected, "{pieces:?}");
-                assert_eq!(reader.finish(), None);
-            }
         }
     }
 }

@@ -1,27 +1,24 @@
 //! A turn of a model, which is asked again if its answer can't be used.
 
 use super::call::CallRequest;
-use super::event::Event;
+use super::event::SessionEvent;
 use super::loops::TextLoop;
-use super::thought::ThoughtReader;
+use super::thought::Thought;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_net::gemini_api::{
-    ApiError, Attempt, Content, FinishReason, GeminiClient, GenerateContentResponse, ModelRequest,
-    Part,
+    ApiError, Attempt, BorrowedRequest, Content, GeminiClient, GenerateContentResponse, Part,
+    UsageMetadata,
 };
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Turns that are asked for anew where the model says nothing that can be used, as by Gemini
-/// CLI.
+/// Maximum times that a turn is asked for while the model says nothing that can be used, as by
+/// Gemini CLI.
 const MAX_TRIES: u32 = 3;
 
-/// Calls that a turn may have.
+/// Maximum calls of a turn.
 pub(super) const MAX_CALLS: usize = 1_000;
-
-/// The first pause before the model is asked again.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// The answer of a model in one turn.
 #[derive(Debug, Clone, Default)]
@@ -32,12 +29,12 @@ pub struct Turn {
     pub calls: Vec<CallRequest>,
     /// The turn's text.
     pub text: String,
-    /// The reason why it stopped.
-    pub finish: Option<FinishReason>,
+    /// The reason why it stopped, or why the prompt was blocked.
+    pub finish: Option<String>,
     /// The reason why there is no answer, where it was held back.
     pub refusal: Option<String>,
-    /// The last piece, with what was used.
-    pub last: Option<GenerateContentResponse>,
+    /// The tokens of the request and of the answer.
+    pub usage: Option<UsageMetadata>,
     /// Set if the text repeats itself, so that the rest was not read.
     pub is_loop: bool,
     /// Set if there were more calls than a turn may have, so that the rest was not read.
@@ -46,7 +43,7 @@ pub struct Turn {
 
 impl Turn {
     /// Returns the message for the history.
-    pub fn content(&self) -> Content {
+    pub(super) fn content(&self) -> Content {
         Content {
             role: "model".to_owned(),
             parts: self.parts.clone(),
@@ -58,9 +55,9 @@ impl Turn {
         if self.refusal.is_some() || self.is_loop {
             return None;
         }
-        match &self.finish {
-            Some(FinishReason::MalformedFunctionCall) => Some("it has made a malformed call"),
-            Some(FinishReason::UnexpectedToolCall) => Some("it called a tool that was not offered"),
+        match self.finish.as_deref() {
+            Some("MALFORMED_FUNCTION_CALL") => Some("it has made a malformed call"),
+            Some("UNEXPECTED_TOOL_CALL") => Some("it called a tool that was not offered"),
             _ if self.calls.is_empty() && self.text.trim().is_empty() => {
                 Some("its answer is empty")
             }
@@ -68,59 +65,41 @@ impl Turn {
         }
     }
 
-    fn take(
-        &mut self,
-        response: GenerateContentResponse,
-        thoughts: &mut ThoughtReader,
-        notify: &mut dyn FnMut(&Event<'_>),
-    ) {
-        for part in response.parts() {
+    /// Adds a piece of the answer.
+    fn add(&mut self, piece: GenerateContentResponse, notify: &dyn Fn(&SessionEvent<'_>)) {
+        for part in piece.parts() {
             if part.thought == Some(true) {
-                if let Some(piece) = &part.text {
-                    if let Some(thought) = thoughts.push(piece) {
-                        notify(&Event::Thought(&thought));
-                    }
-                    notify(&Event::ThoughtPiece(piece));
+                let thought = Thought::parse(part.text.as_deref().unwrap_or_default());
+                if !thought.is_empty() {
+                    notify(&SessionEvent::Thought(&thought));
                 }
                 continue;
-            }
-            if *part != Part::default()
-                && let Some(thought) = thoughts.finish()
-            {
-                notify(&Event::Thought(&thought));
             }
             if let Some(call) = &part.function_call {
                 if self.calls.len() == MAX_CALLS {
                     self.has_too_many_calls = true;
                     return;
                 }
-                let id = match &call.id {
-                    Some(id) if !id.is_empty() => id.clone(),
-                    _ => generate_id(&call.name),
-                };
+                let id = call.id.clone().filter(|id| !id.is_empty());
                 self.calls.push(CallRequest {
-                    id,
+                    id: id.unwrap_or_else(|| generate_id(&call.name)),
                     name: call.name.clone(),
                     args: call.args.clone(),
                 });
             }
             if let Some(text) = part.text.as_deref().filter(|text| !text.is_empty()) {
                 self.text.push_str(text);
-                notify(&Event::Text(text));
+                notify(&SessionEvent::Text(text));
             }
             self.keep(part);
         }
-        self.refusal = response.refusal().or(self.refusal.take());
-        if let Some(finish) = response.finish_reason() {
-            self.finish = Some(finish.clone());
-        }
-        // What was used may be told in any piece, and the last that tells it knows best.
-        let before = self.last.take();
-        let last = self.last.insert(response);
-        if let Some(before) = before {
-            last.usage_metadata = last.usage_metadata.take().or(before.usage_metadata);
-            last.model_version = last.model_version.take().or(before.model_version);
-        }
+        self.refusal = piece.refusal().or(self.refusal.take());
+        let feedback = piece.prompt_feedback.as_ref();
+        let blocked = || feedback.and_then(|feedback| feedback.block_reason.clone());
+        let finish = piece.finish_reason().map(str::to_owned);
+        self.finish = finish.or_else(blocked).or(self.finish.take());
+        // The tokens may be told in any piece, and the last that tells them knows best.
+        self.usage = piece.usage_metadata.or(self.usage.take());
     }
 
     /// Adds a part to those for the history. An empty one would make the API refuse it.
@@ -157,30 +136,23 @@ fn generate_id(name: &str) -> String {
 /// # Errors
 ///
 /// Returns the error of the API.
-pub fn ask(
+pub(super) fn ask(
     client: &mut GeminiClient,
     model: &str,
-    request: &impl ModelRequest,
+    request: &BorrowedRequest<'_>,
     cancel: &Cancellation,
-    notify: &mut dyn FnMut(&Event<'_>),
+    notify: &mut dyn FnMut(&SessionEvent<'_>),
 ) -> Result<Turn, ApiError> {
+    // Pieces and attempts have one receiver.
+    let notify = RefCell::new(notify);
+    let notify = |event: &SessionEvent<'_>| (notify.borrow_mut())(event);
     let mut tries = 0;
     loop {
         tries += 1;
-        let turn = ask_once(client, model, request, cancel, notify)?;
-        let Some(reason) = turn.retry_reason().filter(|_| tries < MAX_TRIES) else {
-            return Ok(turn);
-        };
-        notify(&Event::Retry(reason));
-        // A model that is played is as good at once.
-        let pause = if client.is_played() {
-            Duration::ZERO
-        } else {
-            PAUSE
-        };
-        let until = Instant::now() + pause * tries;
-        while Instant::now() < until && cancel.interruption().is_none() {
-            std::thread::sleep(Duration::from_millis(20));
+        let turn = ask_once(client, model, request, cancel, &notify)?;
+        match turn.retry_reason().filter(|_| tries < MAX_TRIES) {
+            Some(reason) => notify(&SessionEvent::Retry(reason)),
+            None => return Ok(turn),
         }
     }
 }
@@ -189,48 +161,34 @@ pub fn ask(
 fn ask_once(
     client: &mut GeminiClient,
     model: &str,
-    request: &impl ModelRequest,
+    request: &BorrowedRequest<'_>,
     cancel: &Cancellation,
-    notify: &mut dyn FnMut(&Event<'_>),
+    notify: &dyn Fn(&SessionEvent<'_>),
 ) -> Result<Turn, ApiError> {
-    // Pieces and attempts have one receiver.
-    let notify = RefCell::new(notify);
-    let tell = |event: &Event<'_>| (notify.borrow_mut())(event);
     let started = Instant::now();
     let mut turn = Turn::default();
     let mut loops = TextLoop::default();
-    let mut thoughts = ThoughtReader::default();
-    let mut piece = |response| {
+    let mut on_piece = |piece| {
         let before = turn.text.len();
-        turn.take(response, &mut thoughts, &mut |event| tell(event));
+        turn.add(piece, notify);
         turn.is_loop |= loops.grows(&turn.text[before..]);
         if turn.is_loop || turn.has_too_many_calls {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     };
-    let mut attempted = |attempt: &Attempt<'_>| {
-        tell(&Event::ModelCall(&attempt.call));
+    let mut on_attempt = |attempt: &Attempt<'_>| {
+        notify(&SessionEvent::ModelCall(&attempt.call));
         if let Some(error) = attempt.error {
             let wait = attempt.wait;
-            tell(&Event::AttemptFailed { error, wait });
+            notify(&SessionEvent::AttemptFailed { error, wait });
         }
     };
-    let asked = client.stream_telling(model, request, cancel, &mut piece, &mut attempted);
-    let duration = started.elapsed();
-    if let Some(thought) = thoughts.finish() {
-        tell(&Event::Thought(&thought));
-    }
-    if let Err(error) = asked {
-        tell(&Event::ApiFailed {
-            error: &error,
-            duration,
-        });
-        return Err(error);
-    }
-    tell(&Event::Response {
-        last: turn.last.as_ref(),
-        duration,
+    let answered = client.stream(model, request, cancel, &mut on_piece, &mut on_attempt);
+    answered?;
+    notify(&SessionEvent::Response {
+        turn: &turn,
+        duration: started.elapsed(),
     });
     Ok(turn)
 }

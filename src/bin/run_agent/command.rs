@@ -23,10 +23,10 @@ Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-re
 that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
-GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
+GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
 GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
-/// The command line of `run_agent`.
+/// Returns the command line of `run_agent`.
 pub(crate) fn command() -> Command {
     sessions(limits(script(tools(task()))))
 }

@@ -45,7 +45,7 @@ fn run() -> u8 {
     }
 }
 
-/// Fires at the first signal and at the time limit.
+/// Returns a cancellation that fires at the time limit.
 fn cancellation(options: &RunAgentOptions) -> Cancellation {
     let limit = options
         .time_limit

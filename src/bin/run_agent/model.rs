@@ -5,7 +5,7 @@ use crate::input::Prompt;
 use crate::options::RunAgentOptions;
 use crate::setup::Setup;
 use gemini_tools::agent::event::SessionError;
-use gemini_tools::agent::model_script::{ModelScript, Player, Recorder};
+use gemini_tools::agent::model_script::{ModelScript, Recorder, ScriptPlayer};
 use gemini_tools::genai::GeminiClient;
 use gemini_tools::text::visible;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(crate) struct Model {
     pub(crate) client: GeminiClient,
     pub(crate) name: String,
     pub(crate) recorder: Option<Recorder>,
-    pub(crate) player: Option<Player>,
+    pub(crate) player: Option<ScriptPlayer>,
 }
 
 /// Reads the script that takes the model's place, where one is named.
@@ -36,8 +36,7 @@ pub(crate) fn script(
         ));
     }
     let script = ModelScript::read(path, &setup.places());
-    let script = script.map_err(|e| bad_input(visible(&e.to_string())))?;
-    Ok(Some(script))
+    script.map(Some).map_err(|e| bad_input(visible(&e)))
 }
 
 /// Returns the prompt: as given, or that of the script.
@@ -66,21 +65,22 @@ impl Model {
             Some(script) => {
                 let name = setup.model(options, script.model.clone());
                 // What is recorded has the answers of today.
-                let player = Player::new(script, setup.places(), options.record.is_none());
+                let player = ScriptPlayer::new(script, setup.places(), options.record.is_none());
                 (player.client(), name, Some(player))
             }
         };
-        let recorder = options.record.as_deref().map(|path| {
-            let mut recorder = Recorder::create(path, setup.places())?;
-            let hide = |text: &str| client.without_credential(text);
-            recorder.begin(&name, prompt, &hide)?;
-            Ok(recorder)
-        });
-        let recorder = recorder.transpose();
-        let recorder: Option<Recorder> =
-            recorder.map_err(|e: gemini_tools::agent::model_script::ScriptError| {
-                bad_input(e.to_string())
-            })?;
+        let recorder = match options.record.as_deref() {
+            Some(path) => {
+                let hide = |text: &str| client.without_credential(text);
+                let recorder = Recorder::create(path, setup.places());
+                let begun = recorder.and_then(|mut recorder| {
+                    recorder.begin(&name, prompt, &hide)?;
+                    Ok(recorder)
+                });
+                Some(begun.map_err(bad_input)?)
+            }
+            None => None,
+        };
         Ok(Self {
             client,
             name,

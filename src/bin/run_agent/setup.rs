@@ -8,15 +8,15 @@ use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::kept::KeptSessions;
-use gemini_tools::agent::model_script::Places;
+use gemini_tools::agent::model_script::ScriptPlaces;
 use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
 use gemini_tools::agent::record::{SessionRecord, StoredSession};
 use gemini_tools::agent::session::{Listeners, Parts, SessionConfig};
+use gemini_tools::approval::Gate;
 use gemini_tools::approval::terminal::TerminalPrompt;
-use gemini_tools::approval::{ApprovalPrompt, Gate};
 use gemini_tools::builtin;
 use gemini_tools::custom::own_program::own_name;
-use gemini_tools::genai::{ApiError, Content, GeminiClient, GenerationConfig, Part, unique_id};
+use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
 use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::registry::{hint, nearest};
@@ -27,7 +27,7 @@ use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal;
@@ -97,7 +97,7 @@ impl Setup {
         })
     }
 
-    /// The tools.
+    /// Asks the commands for their tools.
     pub(crate) fn pair(
         &self,
         options: &RunAgentOptions,
@@ -108,8 +108,8 @@ impl Setup {
             return Err(bad_input(obstacle));
         }
         let commands = self.commands(options)?;
-        let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
-            .map_err(|e| failed(e.to_string()))?;
+        let mut pair =
+            Pair::discover(&commands, &self.environment(options), cancel).map_err(failed)?;
         for note in &pair.notes {
             warn(&visible(note));
         }
@@ -144,9 +144,12 @@ impl Setup {
                 }
                 continue;
             }
-            if uses_servers(options) && self.is_of_silent_server(&name, pair) {
+            let mut servers = self.settings.mcp.servers.iter();
+            if uses_servers(options)
+                && servers.any(|(server, _)| name.starts_with(&format!("{server}__")))
+            {
                 warn(&format!(
-                    "--allowed-tools {entry}: The tool's MCP server declares none just now."
+                    "--allowed-tools {entry}: The tool's MCP server does not declare it just now."
                 ));
                 continue;
             }
@@ -160,17 +163,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Returns true for a tool of a server in the settings that has declared no tools.
-    fn is_of_silent_server(&self, name: &str, pair: &Pair) -> bool {
-        let has_tools = |server: &str| {
-            let mut servers = pair.tools().iter().filter_map(|tool| tool.mcp.as_ref());
-            servers.any(|mcp| mcp.server == server)
-        };
-        let mut servers = self.settings.mcp.servers.iter();
-        servers.any(|(server, _)| name.starts_with(&format!("{server}__")) && !has_tools(server))
-    }
-
-    /// The commands of the tools: a pair that the options or the settings name, and ours beside it,
+    /// Returns the commands of the tools: a pair that the options or the settings name, and ours beside it,
     /// as Gemini CLI has its own tools beside discovered ones.
     fn commands(&self, options: &RunAgentOptions) -> Result<Commands, SessionError> {
         let own = |arguments: Vec<String>| {
@@ -196,7 +189,7 @@ impl Setup {
             }
         };
         // Our own commands, where a pair names them, would come twice.
-        let words = foreign.words().map_err(|e| failed(e.to_string()))?;
+        let words = foreign.words().map_err(failed)?;
         let root = self.workspace.root();
         let is_own = |program: &str, name| own_name(program, root) == Some(name);
         let lists_own = is_own(&words[0], "get_tools");
@@ -213,7 +206,7 @@ impl Setup {
         })
     }
 
-    /// The pair that the options name, or else the settings.
+    /// Returns the pair that the options name, or else the settings.
     fn foreign(&self, options: &RunAgentOptions) -> Result<Option<ForeignCommands>, SessionError> {
         if let (Some(discovery), Some(call)) = (&options.discovery, &options.call) {
             return Ok(Some(ForeignCommands {
@@ -243,7 +236,7 @@ impl Setup {
         }
     }
 
-    /// By what the changes of this run are listed, where they are kept.
+    /// Returns the session by which the changes of this run are listed, if they are kept.
     pub(crate) fn journal_session(&self) -> Option<&str> {
         let is_kept = self.settings.undo.enabled && self.home.is_some();
         is_kept.then_some(self.id.as_str())
@@ -372,7 +365,7 @@ impl Setup {
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
     }
 
-    /// The way to the API, by the credential of the user.
+    /// Makes a client of the API with the user's credential.
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
         GeminiClient::from_environment(self.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
@@ -380,13 +373,13 @@ impl Setup {
     }
 
     /// Returns the directories of the run with their names in scripts.
-    pub(crate) fn places(&self) -> Places {
+    pub(crate) fn places(&self) -> ScriptPlaces {
         let given = std::env::var_os("PWD").map(PathBuf::from);
         let root = self.workspace.root();
         // The shell's word for the directory counts where it is one.
         let given = given
             .filter(|given| std::fs::canonicalize(given).is_ok_and(|real| real.as_path() == root));
-        Places::new(root, given.as_deref(), self.home.as_deref())
+        ScriptPlaces::new(root, given.as_deref(), self.home.as_deref())
     }
 
     /// Returns the parts of a session.
@@ -408,8 +401,7 @@ impl Setup {
         for problem in &memory.problems {
             warn(&visible(problem));
         }
-        let system = context::system_prompt(&self.workspace, &memory.text)
-            .map_err(|e| bad_input(e.to_string()))?;
+        let system = context::system_prompt(&self.workspace, &memory.text).map_err(bad_input)?;
         let config = SessionConfig {
             generation: generation(&model),
             model,
@@ -428,11 +420,7 @@ impl Setup {
             client,
             pair,
             gate: self.gate(options),
-            asker: terminal().map(|terminal| {
-                let asker: Box<dyn ApprovalPrompt> =
-                    Box::new(terminal.with_signals(Arc::clone(signals)));
-                asker
-            }),
+            asker: terminal().map(|terminal| terminal.with_signals(Arc::clone(signals))),
             listeners: Listeners {
                 observers: show::observers(options, kept.go_on, self.journal_session()),
                 record: kept.file,
@@ -470,8 +458,6 @@ impl Setup {
         options: &RunAgentOptions,
         model: &str,
     ) -> Result<SessionFile, SessionError> {
-        let unusable =
-            |e: gemini_tools::agent::record::SessionRecordError| bad_input(e.to_string());
         let named = options.session.as_ref().or(options.resume.as_ref());
         let kept = named.is_none().then(|| self.kept()).flatten();
         let resumed = Self::resumed_file(options, kept.as_ref())?;
@@ -480,29 +466,20 @@ impl Setup {
             |path| format!("run_agent --resume {}", quoted(path)),
         );
         if let Some(path) = resumed {
-            // Killed before it had begun: the file is there, and nothing is in it.
-            let is_empty = |path: &Path| {
-                std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
-            };
-            let (record, resumed) = if is_empty(&path) {
-                let record = SessionRecord::create(&path, &self.id, model).map_err(unusable)?;
-                (record, None)
-            } else {
-                let (record, resumed) = SessionRecord::resume(&path).map_err(unusable)?;
-                (record, Some(resumed))
-            };
+            let resumed = SessionRecord::resume(&path, &self.id, model);
+            let (record, resumed) = resumed.map_err(bad_input)?;
             let record = if kept.is_some() {
                 record.best_effort()
             } else {
                 record
             };
             return Ok(SessionFile {
-                resumed,
+                resumed: Some(resumed),
                 ..SessionFile::new(record, go_on)
             });
         }
         if let Some(path) = &options.session {
-            let record = SessionRecord::create(path, &self.id, model).map_err(unusable)?;
+            let record = SessionRecord::create(path, &self.id, model).map_err(bad_input)?;
             return Ok(SessionFile::new(record, go_on));
         }
         // The session was not asked to be kept: without a place for it, it is as good. That of a
@@ -519,7 +496,7 @@ impl Setup {
         ))
     }
 
-    /// The sessions of the current directory that are kept.
+    /// Returns the sessions of the current directory that are kept.
     fn kept(&self) -> Option<KeptSessions> {
         let home = self.home.as_deref()?;
         Some(KeptSessions::new(home, self.workspace.root()))
@@ -544,7 +521,7 @@ impl SessionFile {
     }
 }
 
-/// A path as a word for a shell.
+/// Quotes a path as a word for a shell.
 fn quoted(path: &Path) -> String {
     let text = visible(&path.to_string_lossy()).into_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
@@ -562,7 +539,7 @@ fn is_person_there() -> bool {
         || std::io::stderr().is_terminal()
 }
 
-/// The terminal on which a person can be asked.
+/// Opens the terminal on which a person can be asked.
 fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
 }
@@ -589,7 +566,7 @@ fn own_directory() -> Result<PathBuf, SessionError> {
     Ok(directory)
 }
 
-/// Directories to work in besides the current one and those of the settings.
+/// Returns the directories to work in besides the current one and those of the settings.
 fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
     roots_from_env()
         .into_iter()
@@ -598,20 +575,16 @@ fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
 }
 
 /// Returns the parameters of Gemini CLI: of 0.8.2 for models up to 2.5, of 0.61.0 for later ones.
-fn generation(model: &str) -> GenerationConfig {
+fn generation(model: &str) -> Value {
     let name = model.strip_prefix("models/").unwrap_or(model);
-    let config = if name.starts_with("gemini-3") {
-        json!({
+    let mut config = deterministic();
+    if name.starts_with("gemini-3") {
+        config = json!({
             "temperature": 1, "topP": 0.95, "topK": 64,
             "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "HIGH"},
-        })
+        });
     } else if name.starts_with("gemini-2.5") {
-        json!({
-            "temperature": 0, "topP": 1,
-            "thinkingConfig": {"includeThoughts": true, "thinkingBudget": -1},
-        })
-    } else {
-        json!({ "temperature": 0, "topP": 1 })
-    };
-    serde_json::from_value(config).unwrap_or_default()
+        config["thinkingConfig"] = json!({"includeThoughts": true, "thinkingBudget": -1});
+    }
+    config
 }

@@ -3,10 +3,10 @@
 use crate::options::{OutputFormat, RunAgentOptions};
 use crate::warn;
 use gemini_tools::agent::call::CallRefusal;
-use gemini_tools::agent::event::{Event, Observer, SessionError};
-use gemini_tools::agent::model_script::Player;
+use gemini_tools::agent::event::{Observer, SessionError, SessionEvent};
+use gemini_tools::agent::model_script::ScriptPlayer;
 use gemini_tools::agent::output::{
-    JsonOutput, LiveOutput, NotesOutput, ProgressOutput, StreamJsonOutput, TextOutput,
+    JsonOutput, NotesOutput, ProgressOutput, StatusOutput, StreamJsonOutput, TextOutput,
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
@@ -32,7 +32,8 @@ fn unwritten(message: &str) {
     warn(message);
 }
 
-/// Standard output, whose failures are told, but that of a reader who is gone.
+/// Standard output that reports its failures, but for a reader who is gone.
+#[derive(Debug)]
 struct ReportingStdout {
     out: Stdout,
     is_reported: bool,
@@ -70,7 +71,7 @@ impl Write for ReportingStdout {
     }
 }
 
-/// The observers that show or record the session. What shows it is first: it ends its line before
+/// Returns the observers that show or record the session. What shows it is first: it ends its line before
 /// another writes to the same terminal.
 pub(crate) fn observers(
     options: &RunAgentOptions,
@@ -96,7 +97,7 @@ pub(crate) fn observers(
     }
     if is_watched(options) && is_live() {
         let shows_text = stdout().is_terminal();
-        let live = LiveOutput::new(stderr(), columns, is_styled(), shows_text, observers);
+        let live = StatusOutput::new(stderr(), columns, is_styled(), shows_text, observers);
         return vec![Box::new(live)];
     }
     observers
@@ -156,8 +157,8 @@ pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
 }
 
 /// Says how many expectations of a model script a run has met that has passed.
-pub(crate) fn expectations(options: &RunAgentOptions, player: Option<&Player>) {
-    let met = player.map_or(0, Player::expectations_met);
+pub(crate) fn expectations(options: &RunAgentOptions, player: Option<&ScriptPlayer>) {
+    let met = player.map_or(0, ScriptPlayer::expectations_met);
     if met > 0 && options.format == OutputFormat::Text {
         warn(&format!("{} met", counted(met, "expectation")));
     }
@@ -188,7 +189,7 @@ pub(crate) fn refused(options: &RunAgentOptions, refused: &[(String, CallRefusal
     }
 }
 
-/// Each name once, in the order in which they come first.
+/// Returns each name once, in the order in which they come first.
 fn unique(names: &[String]) -> Vec<&str> {
     let mut each: Vec<&str> = Vec::new();
     for name in names {
@@ -206,7 +207,7 @@ fn is_watched(options: &RunAgentOptions) -> bool {
 
 /// Tells why there was no session, in the form that was asked for.
 pub(crate) fn failed_early(options: &RunAgentOptions, error: &SessionError) {
-    let ended = Event::Ended {
+    let ended = SessionEvent::Ended {
         error: Some(error),
         stats: &Stats::default(),
     };

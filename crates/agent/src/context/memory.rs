@@ -1,71 +1,82 @@
-//! The memory: `GEMINI.md` files of the user, of the project and of what lies below.
+//! The memory: `GEMINI.md` files of the user and of the project, with what they import.
 //!
 //! They come from the general to the particular: the user's first, then those from the
-//! project's root down to the current directory, then those below it. The text has the form
-//! that Gemini CLI gives it. A project's file comes from the project only, whatever links say;
-//! the user's own file may be a link, as such files often are.
+//! project's root down to the current directory. The text has the form that Gemini CLI gives it. A
+//! project's file comes from the project only, whatever links say; the user's own file may be a
+//! link, as such files often are. `@path` puts another file's text in its place, and a file that is
+//! not imported leaves a comment with the reason.
 
-use super::budget::{Budget, NotRead};
-use super::imports::{FileId, Importer, id_of};
+use crate::at_paths::without_punctuation;
 use gemini_tools_core::text::visible;
-use gemini_tools_workspace::{OpenFile, Respect, Workspace, WorkspacePath, show_path};
-use std::collections::{HashSet, VecDeque};
+use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_workspace::text::{ContentKind, detect};
+use gemini_tools_workspace::{OpenFile, Workspace, show_path};
+use pulldown_cmark::{Event, Parser, Tag};
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The name where the settings give none.
 const DEFAULT_NAME: &str = "GEMINI.md";
 
-/// Directories below the current one that are looked into.
-const MAX_DIRECTORIES: usize = 200;
+/// Maximum bytes taken of one file.
+const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// Never looked into: what comes with a dependency has nothing to say here.
-const NEVER: [&[u8]; 2] = [b".git", b"node_modules"];
+/// Maximum bytes taken in all.
+const MAX_TOTAL_BYTES: usize = 1024 * 1024;
+
+/// Maximum number of files that import each other in a row.
+const MAX_DEPTH: usize = 5;
 
 /// The memory: texts of the user and the project for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// For the system prompt; empty where there is none.
     pub text: String,
-    /// The number of its files, those that are imported not counted.
-    pub files: usize,
     /// Problems, for people: files that were left out. The text has them too.
     pub problems: Vec<String>,
 }
 
 /// Reads the memory; `names` are those of its files in the settings.
 pub fn memory(workspace: &Workspace, names: &[String]) -> Memory {
-    let mut collector = Collector {
+    let mut reader = MemoryReader {
         cwd: workspace.root(),
-        budget: Budget::new(),
+        left_bytes: MAX_TOTAL_BYTES,
+        left_out: 0,
         seen: HashSet::new(),
         blocks: Vec::new(),
-        memory: Memory::default(),
+        problems: Vec::new(),
     };
-    let names = collector.names(names);
-    collector.users(workspace, &names);
-    collector.projects(workspace, &names);
-    collector.finish()
+    let names = reader.valid_names(names);
+    reader.add_users(workspace, &names);
+    reader.add_projects(workspace, &names);
+    reader.finish()
 }
 
-struct Collector<'a> {
+/// The system's identity of a file, whatever name leads to it.
+type FileId = (i128, i128);
+
+struct MemoryReader<'a> {
     cwd: &'a Path,
-    budget: Budget,
+    left_bytes: usize,
+    /// Number of files and imports for which there was no room any more.
+    left_out: usize,
     /// Files that are in the text; one may go by several names.
     seen: HashSet<FileId>,
     blocks: Vec<String>,
-    memory: Memory,
+    problems: Vec<String>,
 }
 
-impl Collector<'_> {
-    /// The names that stay in their directory.
-    fn names(&mut self, wanted: &[String]) -> Vec<String> {
+impl MemoryReader<'_> {
+    /// Returns the names that stay in their directory.
+    fn valid_names(&mut self, wanted: &[String]) -> Vec<String> {
         let is_plain = |name: &&String| {
             !name.contains('\0') && Path::new(name).file_name() == Some(OsStr::new(name))
         };
         let (plain, odd): (Vec<_>, Vec<_>) = wanted.iter().partition(is_plain);
-        self.memory.problems.extend(odd.iter().map(|name| {
+        self.problems.extend(odd.iter().map(|name| {
             format!("context.fileName holds {name:?}, which is not a valid file name.")
         }));
         match plain.as_slice() {
@@ -74,8 +85,8 @@ impl Collector<'_> {
         }
     }
 
-    /// The user's own files.
-    fn users(&mut self, workspace: &Workspace, names: &[String]) {
+    /// Adds the user's own files.
+    fn add_users(&mut self, workspace: &Workspace, names: &[String]) {
         let Some(home) = workspace.home() else {
             return;
         };
@@ -86,69 +97,67 @@ impl Collector<'_> {
             let path = global.root().join(name);
             let open = Workspace::for_user_file(&path)
                 .and_then(|(workspace, place)| workspace.open_file(&place));
-            self.add(&global, &path, open.map_err(NotRead::from));
+            self.add(&global, &path, open);
         }
     }
 
-    /// The project's files.
-    fn projects(&mut self, workspace: &Workspace, names: &[String]) {
+    /// Adds the project's files.
+    fn add_projects(&mut self, workspace: &Workspace, names: &[String]) {
         let project = Workspace::reading(workspace.project_root())
             .or_else(|_| Workspace::reading(workspace.root()));
         let project = match project {
             Ok(project) => project,
-            Err(e) => return self.memory.problems.push(e.message),
+            Err(e) => return self.problems.push(e.message),
         };
-        let mut above: Vec<&Path> = workspace
-            .root()
-            .ancestors()
-            .take_while(|dir| dir.starts_with(project.root()))
-            .collect();
+        let above = workspace.root().ancestors();
+        let above = above.take_while(|dir| dir.starts_with(project.root()));
+        let mut above: Vec<&Path> = above.collect();
         above.reverse();
-        let above = above
+        for path in above
             .iter()
-            .flat_map(|dir| names.iter().map(|name| dir.join(name)));
-        for path in above.chain(below(workspace, names)) {
+            .flat_map(|dir| names.iter().map(|name| dir.join(name)))
+        {
             if let Some(place) = project.place_of(&path)
                 && !project.is_gemini_ignored(&place)
             {
-                let open = project.open_file(&place);
-                self.add(&project, &path, open.map_err(NotRead::from));
+                self.add(&project, &path, project.open_file(&place));
             }
         }
     }
 
     /// Adds a file with what it imports from `workspace`.
-    fn add(&mut self, workspace: &Workspace, path: &Path, open: Result<OpenFile, NotRead>) {
+    fn add(&mut self, workspace: &Workspace, path: &Path, open: Result<OpenFile, ToolError>) {
+        let missing = [ErrorKind::FileNotFound, ErrorKind::PathIsNotADirectory];
         let open = match open {
             Ok(open) => open,
-            Err(NotRead::Missing) => return,
-            Err(reason) => return self.refuse(path, reason),
+            Err(e) if missing.contains(&e.kind) => return,
+            Err(e) => return self.refuse(path, &e.message),
         };
-        let id = id_of(&open);
+        let id = file_id(&open);
         if !self.seen.insert(id) {
             return;
         }
-        match self.budget.read(&open) {
+        if self.left_bytes == 0 {
+            self.left_out += 1;
+            return;
+        }
+        match self.read(&open) {
             Ok(text) => {
                 let dir = path.parent().unwrap_or(Path::new("/"));
-                let text = Importer::new(workspace, &mut self.budget, id).expand(&text, dir);
-                self.memory.files += 1;
-                self.block(path, text.trim());
+                let text = self.expand(workspace, &text, dir, &mut vec![id]);
+                self.add_block(path, text.trim());
             }
-            Err(NotRead::NoRoom) => self.budget.left_out += 1,
-            Err(reason) => self.refuse(path, reason),
+            Err(reason) => self.refuse(path, &reason),
         }
     }
 
-    fn refuse(&mut self, path: &Path, reason: NotRead) {
-        self.block(path, &format!("<!-- Not read: {reason} -->"));
+    fn refuse(&mut self, path: &Path, reason: &str) {
+        self.add_block(path, &format!("<!-- Not read: {reason} -->"));
         let path = visible(&show_path(path)).into_owned();
-        self.memory
-            .problems
-            .push(format!("{path} was not read: {reason}."));
+        self.problems.push(format!("{path} was not read: {reason}"));
     }
 
-    fn block(&mut self, path: &Path, text: &str) {
+    fn add_block(&mut self, path: &Path, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -160,53 +169,157 @@ impl Collector<'_> {
         ));
     }
 
+    /// Reads a file. If it is too long, returns its beginning with a comment.
+    fn read(&mut self, open: &OpenFile) -> Result<String, String> {
+        let limit = self.left_bytes.min(MAX_FILE_BYTES);
+        let mut bytes = Vec::new();
+        (&open.file)
+            .take(limit as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| format!("it can't be read: {e}."))?;
+        let is_whole = bytes.len() <= limit;
+        bytes.truncate(limit);
+        let ContentKind::Text(encoding) = detect(&bytes, is_whole) else {
+            return Err("it is not text.".to_owned());
+        };
+        let mut text = encoding.decode(&bytes).into_owned();
+        if !is_whole {
+            // The last line may be cut in the middle of a character.
+            let end = match text.rfind('\n') {
+                Some(end) => end + 1,
+                None => text.trim_end_matches('\u{fffd}').len(),
+            };
+            text.truncate(end);
+            let size = open.size();
+            text.push_str(&format!(
+                "\n<!-- Cut here: of {size} bytes only the first {end} are shown. -->"
+            ));
+        }
+        self.take(text.len());
+        Ok(text)
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+    }
+
+    /// Returns the text of a file in `dir` with all that it imports. `chain` has the file and those
+    /// that have led to it.
+    fn expand(
+        &mut self,
+        workspace: &Workspace,
+        text: &str,
+        dir: &Path,
+        chain: &mut Vec<FileId>,
+    ) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut end = 0;
+        for at in imports(text) {
+            if self.left_bytes == 0 {
+                self.left_out += 1;
+                continue;
+            }
+            let path = &text[at.start + 1..at.end];
+            let replacement = match self.import(workspace, path, dir, chain) {
+                Ok(text) => format!(
+                    "<!-- Imported from: {path} -->\n{text}\n<!-- End of import from: {path} -->"
+                ),
+                // A word, such as the name of a person, that does not name a file.
+                Err(_) if !path.contains(['/', '.']) => continue,
+                Err(reason) => format!("<!-- Import failed: {path} - {reason} -->"),
+            };
+            // The imported text has taken its room already; the comment is short.
+            self.take(2 * path.len() + 60);
+            out.push_str(&text[end..at.start]);
+            out.push_str(&replacement);
+            end = at.end;
+        }
+        out.push_str(&text[end..]);
+        out
+    }
+
+    /// Returns the text of an imported file.
+    fn import(
+        &mut self,
+        workspace: &Workspace,
+        path: &str,
+        dir: &Path,
+        chain: &mut Vec<FileId>,
+    ) -> Result<String, String> {
+        if chain.len() > MAX_DEPTH {
+            return Err("imports are nested too deep".to_owned());
+        }
+        let place = workspace
+            .place_of(&dir.join(path))
+            .ok_or("it lies outside of the directory that files may come from")?;
+        if workspace.is_gemini_ignored(&place) {
+            return Err(".geminiignore closes it".to_owned());
+        }
+        let open = workspace.open_file(&place).map_err(|e| e.message)?;
+        let id = file_id(&open);
+        if chain.contains(&id) {
+            return Err("it would import itself".to_owned());
+        }
+        let text = self.read(&open)?;
+        chain.push(id);
+        let dir = place.path().parent().unwrap_or(Path::new("/"));
+        let text = self.expand(workspace, &text, dir, chain);
+        chain.pop();
+        Ok(text)
+    }
+
     fn finish(mut self) -> Memory {
-        let left_out = self.budget.left_out;
-        if left_out > 0 {
+        if self.left_out > 0 {
+            let left_out = self.left_out;
             let note = format!("The memory is too long: {left_out} of its files were left out");
             self.blocks.push(format!("<!-- {note} -->"));
-            self.memory.problems.push(note + ".");
+            self.problems.push(note + ".");
         }
-        self.memory.text = self.blocks.join("\n\n");
-        self.memory
+        Memory {
+            text: self.blocks.join("\n\n"),
+            problems: self.problems,
+        }
     }
 }
 
-/// The files below the first root, not in it, the nearest first.
-fn below(workspace: &Workspace, names: &[String]) -> Vec<PathBuf> {
+fn file_id(open: &OpenFile) -> FileId {
+    // Systems differ in how wide these are.
+    (open.stat.st_dev.into(), open.stat.st_ino.into())
+}
+
+/// Returns the imports of a text with their `@`: at its start or after white space, and in no code.
+fn imports(text: &str) -> Vec<Range<usize>> {
+    let mut code = code_ranges(text).into_iter().peekable();
     let mut found = Vec::new();
-    let mut queue = VecDeque::from([workspace.root_place()]);
-    let mut queued = 1;
-    while let Some(dir) = queue.pop_front() {
-        let Ok(mut entries) = workspace.list_dir(&dir, Respect::ALL) else {
+    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| !c.is_whitespace()) {
             continue;
-        };
-        entries.retain(|entry| entry.ignored.is_none());
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        if !dir.rel().as_os_str().is_empty() {
-            let is_there = |name: &&String| {
-                let mut files = entries.iter().filter(|entry| !entry.is_dir);
-                files.any(|file| file.name == name.as_bytes())
-            };
-            let there = names.iter().filter(is_there);
-            found.extend(there.map(|name| dir.path().join(name)));
         }
-        for entry in &entries {
-            let is_never = NEVER.contains(&entry.name.as_slice());
-            if entry.is_dir && !entry.is_link && !is_never && queued < MAX_DIRECTORIES {
-                queue.push_back(child(&dir, &entry.name));
-                queued += 1;
-            }
+        while code.next_if(|region| region.end <= at).is_some() {}
+        if code.peek().is_some_and(|region| region.start <= at) {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let path = without_punctuation(&rest[..end]);
+        let begins_as_path = |c: char| c == '.' || c == '/' || c == '_' || c.is_alphanumeric();
+        if path.starts_with(begins_as_path) && !path.contains('\0') {
+            found.push(at..at + 1 + path.len());
         }
     }
     found
 }
 
-fn child(dir: &WorkspacePath, name: &[u8]) -> WorkspacePath {
-    dir.join(Path::new(OsStr::from_bytes(name)))
+/// Returns the parts of a Markdown text that are code, in order.
+fn code_ranges(text: &str) -> Vec<Range<usize>> {
+    let events = Parser::new(text).into_offset_iter();
+    let code = events
+        .filter(|(event, _)| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_))));
+    code.map(|(_, range)| range).collect()
 }
 
-/// The way from one absolute path to another, as text.
+/// Returns the relative path from one absolute path to another.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let shared = from.ancestors().find(|dir| to.starts_with(dir));
     let shared = shared.unwrap_or(Path::new("/"));

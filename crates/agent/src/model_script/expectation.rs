@@ -1,29 +1,23 @@
 //! The answer that a script expects of a tool.
 
-use super::places::Places;
+use super::places::ScriptPlaces;
 use super::stable::stable;
 use crate::call::ToolCall;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::hex;
 use gemini_tools_core::tool::ErrorKind;
-use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::time::{Duration, Instant};
+use similar::TextDiff;
+use std::time::Duration;
 
 /// Maximum lines of a difference that are shown.
 const MAX_LINES: usize = 200;
 
-/// Maximum characters of a line of a difference that are shown.
-const MAX_LINE_CHARS: usize = 400;
-
 /// Maximum characters of an answer that are shown.
 const SHOWN_CHARS: usize = 1000;
-
-/// Number of unchanged lines around each change.
-const AROUND_LINES: usize = 3;
 
 /// Time for the search of the smallest difference.
 const DIFF_TIME: Duration = Duration::from_secs(2);
@@ -103,7 +97,7 @@ impl Expectation {
     /// credential of the run out of it.
     pub(super) fn of_answer(
         call: &ToolCall,
-        places: &Places,
+        places: &ScriptPlaces,
         secrets: &Secrets,
         hide: &dyn Fn(&str) -> String,
     ) -> Option<Self> {
@@ -128,7 +122,7 @@ impl Expectation {
     pub(super) fn mismatch(
         &self,
         call: &ToolCall,
-        places: &Places,
+        places: &ScriptPlaces,
         secrets: &Secrets,
     ) -> Option<String> {
         let answer = Answer::new(call)?;
@@ -230,7 +224,7 @@ fn part_text(part: &Part) -> String {
 }
 
 /// Returns a text without what differs from run to run or from machine to machine.
-fn comparable(text: &str, places: &Places, secrets: &Secrets) -> String {
+fn comparable(text: &str, places: &ScriptPlaces, secrets: &Secrets) -> String {
     stable(&secrets.hidden(&places.named(text)))
 }
 
@@ -243,46 +237,24 @@ fn unified(wanted: &str, came: &str) -> String {
         old.pop();
         new.pop();
     }
-    let deadline = Some(Instant::now() + DIFF_TIME);
-    let ops = diff_lines(Algorithm::Myers, &old, &new, deadline);
-    let mut own = vec!["--- expected".to_owned(), "+++ answered".to_owned()];
-    for group in group_diff_ops(ops, AROUND_LINES) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else {
-            continue;
-        };
-        let range = |start: usize, end: usize| format!("{},{}", start + 1, end - start);
-        own.push(format!(
-            "@@ -{} +{} @@",
-            range(first.old_range().start, last.old_range().end),
-            range(first.new_range().start, last.new_range().end),
-        ));
-        for op in &group {
-            let mut add = |sign: char, lines: &[&str]| {
-                own.extend(lines.iter().map(|line| {
-                    let start: String = line.chars().take(MAX_LINE_CHARS).collect();
-                    let more = if start.len() < line.len() { "…" } else { "" };
-                    format!("{sign}{start}{more}")
-                }));
-            };
-            if matches!(op, DiffOp::Equal { .. }) {
-                add(' ', &old[op.old_range()]);
-            } else {
-                add('-', &old[op.old_range()]);
-                add('+', &new[op.new_range()]);
-            }
-        }
-    }
-    let more = own.len().saturating_sub(MAX_LINES);
-    if more > 0 {
-        own.truncate(MAX_LINES);
-        own.push(format!("… {more} more lines"));
-    }
-    own.join("\n")
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_slices(&old, &new);
+    let text = diff
+        .unified_diff()
+        .header("expected", "answered")
+        .missing_newline_hint(false)
+        .to_string();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let more = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
+    let more = (more > 0).then(|| format!("\n… {more} more lines"));
+    lines.join("\n") + &more.unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Expectation, Places, Secrets, part_text, unified};
+    use super::{Expectation, ScriptPlaces, Secrets, part_text, unified};
     use crate::output::tests::{done, failed, text};
     use gemini_tools_core::message::Part;
     use serde_json::json;
@@ -293,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_whole_answer_is_compared_line_by_line_with_its_end() {
-        let (places, secrets) = (Places::default(), Secrets::default());
+        let (places, secrets) = (ScriptPlaces::default(), Secrets::default());
         let mismatch = |expected: &str, came: &str| {
             let mut outcome = text(came);
             outcome.parts = vec![Part::function_response("i", "t", json!({"output": came}))];

@@ -2,7 +2,7 @@
 //!
 //! A script is YAML, and so JSON too: a list of turns, each the answer of the API to one request: text
 //! and calls, or a fault. A call may say what its tool is expected to answer. A [`Recorder`] writes
-//! such a file of a run with a model, a [`Player`] plays one. The tools run as in any run, and pass
+//! such a file of a run with a model, a [`ScriptPlayer`] plays one. The tools run as in any run, and pass
 //! the same gate.
 //!
 //! The answers go in where bytes of the API would (`gemini-tools-net`), so that refusals,
@@ -16,8 +16,8 @@ mod recorder;
 mod stable;
 
 pub use expectation::Expectation;
-pub use places::Places;
-pub use player::Player;
+pub use places::ScriptPlaces;
+pub use player::ScriptPlayer;
 pub use recorder::Recorder;
 
 use gemini_tools_core::registry::nearest;
@@ -26,7 +26,8 @@ use places::each_text_of;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Error, Spanned};
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 
 /// Maximum bytes of a file that is played.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -105,36 +106,13 @@ enum Fault {
     Unreachable,
 }
 
-/// The reason why a file can't be played, or not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// The file can't be opened, read or written.
-    #[error("The model script {}: {reason}.", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        reason: std::io::Error,
-    },
-    /// The file is not a model script.
-    #[error("{}{}: {reason}", path.display(), line.map_or_else(String::new, |line| format!(", line {line}")))]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, where one is known.
-        line: Option<u64>,
-        /// The mistake and the way to fix it, with a full stop.
-        reason: String,
-    },
-}
-
 impl ModelScript {
     /// Reads a script, with the directories of this machine in the place of their names.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the line and the mistake if the file can't be played.
-    pub fn read(path: &Path, places: &Places) -> Result<Self, ScriptError> {
+    /// Returns a message that names the line and the mistake if the file can't be played.
+    pub fn read(path: &Path, places: &ScriptPlaces) -> Result<Self, String> {
         let mut own = parse(path, &read_text(path)?)?;
         let found = |text: &str| places.found(text);
         own.prompt = own.prompt.as_deref().map(found);
@@ -145,24 +123,22 @@ impl ModelScript {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ScriptError> {
-    let fail = |reason| ScriptError::File {
-        path: path.to_owned(),
-        reason,
-    };
-    let meta = std::fs::metadata(path).map_err(fail)?;
+fn read_text(path: &Path) -> Result<String, String> {
+    let meta = std::fs::metadata(path).map_err(|e| fail(path, &e))?;
     if !meta.is_file() {
-        return Err(fail(std::io::Error::other("it is not a regular file")));
+        return Err(fail(path, &"it is not a regular file"));
     }
     if meta.len() > MAX_FILE_BYTES {
-        let reason = format!("it has more than {MAX_FILE_BYTES} bytes");
-        return Err(fail(std::io::Error::other(reason)));
+        return Err(fail(
+            path,
+            &format!("it has more than {MAX_FILE_BYTES} bytes"),
+        ));
     }
-    let bytes = std::fs::read(path).map_err(fail)?;
+    let bytes = std::fs::read(path).map_err(|e| fail(path, &e))?;
     String::from_utf8(bytes).map_err(|_| content(path, None, "It is not UTF-8 text."))
 }
 
-fn parse(path: &Path, text: &str) -> Result<ModelScript, ScriptError> {
+fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
     let file: File = serde_saphyr::from_str(text).map_err(|e| explain(path, &e))?;
     if file.turns.is_empty() {
         let reason = "The script has no turns. Add one below turns:.";
@@ -173,7 +149,7 @@ fn parse(path: &Path, text: &str) -> Result<ModelScript, ScriptError> {
         let line = turn.referenced.line();
         let turn = turn.value;
         if let Some(reason) = turn.contradiction() {
-            return Err(content(path, Some(line), reason));
+            return Err(content(path, Some(line), &reason));
         }
         let times = turn.repeat.unwrap_or(1) as usize;
         turns.extend(std::iter::repeat_n(turn, times));
@@ -186,16 +162,19 @@ fn parse(path: &Path, text: &str) -> Result<ModelScript, ScriptError> {
     })
 }
 
-fn content(path: &Path, line: Option<u64>, reason: impl Into<String>) -> ScriptError {
-    ScriptError::Content {
-        path: path.to_owned(),
-        line,
-        reason: reason.into(),
-    }
+/// Returns a message about a file that can't be read or written.
+fn fail(path: &Path, reason: &dyn fmt::Display) -> String {
+    format!("The model script {}: {reason}.", path.display())
+}
+
+/// Returns a message about a mistake in a file, and about its line where one is known.
+fn content(path: &Path, line: Option<u64>, reason: &str) -> String {
+    let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+    format!("{}{line}: {reason}", path.display())
 }
 
 /// Turns an error of the YAML library into ours: the line, the mistake, and the nearest spelling.
-fn explain(path: &Path, error: &Error) -> ScriptError {
+fn explain(path: &Path, error: &Error) -> String {
     let error = error.without_snippet();
     let place = error.location().filter(|place| place.line() > 0);
     let suggest = |what: String, written: &str, expected: &[&'static str]| {
@@ -231,7 +210,7 @@ fn explain(path: &Path, error: &Error) -> ScriptError {
             format!("It is not a valid model script: {text}.")
         }
     };
-    content(path, place.map(|place| place.line()), reason)
+    content(path, place.map(|place| place.line()), &reason)
 }
 
 impl Turn {

@@ -20,14 +20,14 @@ static NAME: LazyLock<Regex> =
 
 /// The directories of a run, with their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct ScriptPlaces {
     /// Paths with their names: one inside of another comes first.
     paths: Vec<(String, &'static str)>,
     workspace: Option<String>,
     home: Option<String>,
 }
 
-impl Places {
+impl ScriptPlaces {
     /// Names the project's directory and the user's. `given` is the project's as the caller has named
     /// it, where that may be by a link.
     pub fn new(workspace: &Path, given: Option<&Path>, home: Option<&Path>) -> Self {
@@ -127,11 +127,11 @@ pub(super) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::ScriptPlaces;
     use std::path::Path;
 
-    fn places() -> Places {
-        Places::new(
+    fn places() -> ScriptPlaces {
+        ScriptPlaces::new(
             Path::new("/home/ada/demo"),
             Some(Path::new("/link/demo")),
             Some(Path::new("/home/ada")),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_a_machine_has_not_stays_a_name() {
-        let places = Places::new(Path::new("/"), None, None);
+        let places = ScriptPlaces::new(Path::new("/"), None, None);
         assert_eq!(places.named("/etc /"), "/etc /");
         assert_eq!(
             places.found("{{home}} {{workspace}}"),

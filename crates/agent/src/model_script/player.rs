@@ -1,6 +1,6 @@
 //! A run whose model is played.
 
-use super::places::Places;
+use super::places::ScriptPlaces;
 use super::{Call, ModelScript, Turn};
 use crate::call::ToolCall;
 use crate::event::{SessionError, SessionErrorKind};
@@ -15,7 +15,7 @@ const SHOWN_CHARS: usize = 400;
 
 /// A script that is being played. Clones are at the same turn.
 #[derive(Debug, Clone)]
-pub struct Player(Arc<Mutex<State>>);
+pub struct ScriptPlayer(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -31,15 +31,15 @@ struct State {
     calls_before: usize,
     /// The number of expectations that were met.
     met: usize,
-    places: Places,
+    places: ScriptPlaces,
     secrets: Secrets,
     /// Set if answers of tools are compared with the expectations.
     checks: bool,
 }
 
-impl Player {
+impl ScriptPlayer {
     /// Plays a script at these places. Without `checks`, expectations don't count.
-    pub fn new(script: ModelScript, places: Places, checks: bool) -> Self {
+    pub fn new(script: ModelScript, places: ScriptPlaces, checks: bool) -> Self {
         Self(Arc::new(Mutex::new(State {
             name: script.name,
             left: script.turns.into(),

@@ -3,13 +3,13 @@
 //! Each turn is a line, in one write, once its calls are answered: a run that is killed leaves whole
 //! turns.
 
-use super::places::Places;
-use super::{Call, Expectation, Fault, ScriptError, Turn};
+use super::places::ScriptPlaces;
+use super::{Call, Expectation, Fault, Turn, fail};
 use crate::call::{CallRequest, ToolCall};
-use crate::event::Event;
+use crate::event::SessionEvent;
 use crate::record;
 use gemini_tools_core::secrets::Secrets;
-use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind, FinishReason, GenerateContentResponse};
+use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind};
 use rustix::fs::OFlags;
 use serde::Serialize;
 use std::fs::File;
@@ -28,7 +28,7 @@ const UNAUTHORIZED: u16 = 401;
 pub struct Recorder {
     file: File,
     path: PathBuf,
-    places: Places,
+    places: ScriptPlaces,
     secrets: Secrets,
     /// The turn that the model is at.
     current: Turn,
@@ -44,19 +44,17 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file can't be written, or holds something else.
-    pub fn create(path: &Path, places: Places) -> Result<Self, ScriptError> {
-        let fail = |reason| fail(path, reason);
+    /// Returns a message if the file can't be written, or holds something else.
+    pub fn create(path: &Path, places: ScriptPlaces) -> Result<Self, String> {
+        let fail = |reason: io::Error| fail(path, &reason);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-        let mut file = record::open(path, flags).map_err(|e| fail(e.into_reason()))?;
+        let mut file = record::open(path, flags).map_err(fail)?;
         let mut start = Vec::new();
         let length = HEADER.len() as u64;
         (&file).take(length).read_to_end(&mut start).map_err(fail)?;
         if !start.is_empty() && start != HEADER.as_bytes() {
-            return Err(fail(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "it holds something else than a recorded script; name another",
-            )));
+            let reason = "it holds something else than a recorded script; name another";
+            return Err(fail(io::Error::other(reason)));
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(fail)?;
         Ok(Self {
@@ -74,13 +72,13 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error.
+    /// Returns a message if the file can't be written.
     pub fn begin(
         &mut self,
         model: &str,
         prompt: &str,
         hide: &dyn Fn(&str) -> String,
-    ) -> Result<(), ScriptError> {
+    ) -> Result<(), String> {
         let prompt = self.safe(prompt, hide);
         let (model, prompt) = (line(model), line(&prompt));
         self.write(&format!(
@@ -89,14 +87,15 @@ impl Recorder {
     }
 
     /// Takes in what happens while the model is asked.
-    pub fn take(&mut self, event: &Event<'_>) {
+    pub fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Text(text) => self.current.text.get_or_insert_default().push_str(text),
-            Event::ThoughtPiece(text) => {
-                self.current.thought.get_or_insert_default().push_str(text);
+            SessionEvent::Text(text) => self.current.text.get_or_insert_default().push_str(text),
+            SessionEvent::Thought(thought) => {
+                let text = self.current.thought.get_or_insert_default();
+                text.push_str(&thought.to_string());
             }
-            Event::AttemptFailed { error, wait } => self.failed(error, *wait),
-            Event::Response { last, .. } => self.answered(*last),
+            SessionEvent::AttemptFailed { error, wait } => self.failed(error, *wait),
+            SessionEvent::Response { turn, .. } => self.answered(turn.finish.as_deref()),
             _ => {}
         }
     }
@@ -130,11 +129,8 @@ impl Recorder {
         self.push(turn);
     }
 
-    fn answered(&mut self, last: Option<&GenerateContentResponse>) {
+    fn answered(&mut self, finish: Option<&str>) {
         let mut turn = std::mem::take(&mut self.current);
-        let finish = last.and_then(GenerateContentResponse::finish_reason);
-        let blocked = last.and_then(|last| last.prompt_feedback.as_ref()?.block_reason.as_deref());
-        let finish = finish.map(FinishReason::as_str).or(blocked);
         turn.finish = finish.filter(|finish| *finish != "STOP").map(str::to_owned);
         self.push(turn);
     }
@@ -161,12 +157,12 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error the first time that a line can't be written.
+    /// Returns a message the first time that a line can't be written.
     pub fn write_turns(
         &mut self,
         answered: &[ToolCall],
         hide: &dyn Fn(&str) -> String,
-    ) -> Result<(), ScriptError> {
+    ) -> Result<(), String> {
         let mut turns = std::mem::take(&mut self.pending);
         if let Some(last) = turns.last_mut() {
             for (call, answered) in last.calls.iter_mut().zip(answered) {
@@ -188,21 +184,14 @@ impl Recorder {
         self.secrets.hidden(&self.places.named(&hide(text)))
     }
 
-    fn write(&mut self, text: &str) -> Result<(), ScriptError> {
+    fn write(&mut self, text: &str) -> Result<(), String> {
         if self.is_broken {
             return Ok(());
         }
         self.file.write_all(text.as_bytes()).map_err(|reason| {
             self.is_broken = true;
-            fail(&self.path, reason)
+            fail(&self.path, &reason)
         })
-    }
-}
-
-fn fail(path: &Path, reason: io::Error) -> ScriptError {
-    ScriptError::File {
-        path: path.to_owned(),
-        reason,
     }
 }
 

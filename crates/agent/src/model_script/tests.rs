@@ -65,83 +65,84 @@ fn json_is_read_too() {
     assert!(bodies[0].contains("call-1") && bodies[2].contains("call-3"));
 }
 
+/// Scripts with a mistake, and what is said about it.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "turns:\n- text: a\n- txet: b\n",
+        "s.yaml, line 3: A model script has no key \"txet\" here. Did you mean text?",
+    ),
+    (
+        "turn:\n- text: a\n",
+        "line 1: A model script has no key \"turn\" here. Did you mean turns?",
+    ),
+    (
+        "turns:\n- call: x\n",
+        "line 2: A model script has no key \"call\" here. Did you mean calls?",
+    ),
+    (
+        "turns:\n- calls:\n  - args: {}\n",
+        "line 3: The key \"name\" is missing here.",
+    ),
+    ("prompt: x\n", "The key \"turns\" is missing here."),
+    (
+        "turns:\n- fault: cutt\n",
+        "line 2: \"cutt\" is not a valid value here. Did you mean cut?",
+    ),
+    (
+        "turns:\n- fault: burn\n",
+        "There are: cut, malformed, unreachable.",
+    ),
+    (
+        "turns:\n- text: [a]\n",
+        "line 2: It is not a valid model script: ",
+    ),
+    ("turns:\n- text: \"a\n", "line "),
+    ("turns: []\n", "s.yaml: The script has no turns."),
+    ("turns:\n- {}\n", "line 2: The turn is empty."),
+    (
+        "turns:\n- text: a\n- status: 200\n",
+        "line 3: The status 200 is not one of a failure",
+    ),
+    (
+        "turns:\n- status: 429\n  text: a\n",
+        "line 2: A turn with a status is a refusal",
+    ),
+    (
+        "turns:\n- text: a\n  retry_after: 1\n",
+        "line 2: retry_after and message are for",
+    ),
+    (
+        "turns:\n- status: 429\n  retry_after: -1\n",
+        "a number of seconds from 0",
+    ),
+    (
+        "turns:\n- fault: unreachable\n  text: a\n",
+        "no answer comes",
+    ),
+    (
+        "turns:\n- fault: cut\n  text: a\n  finish: STOP\n",
+        "leave one of them out",
+    ),
+    ("turns:\n- text: a\n  repeat: 0\n", "from 1 to 1000"),
+    (
+        "turns:\n- calls:\n  - name: t\n    expect: {state: succes}\n",
+        "line 4: \"succes\" is not a valid value here. Did you mean success?",
+    ),
+    (
+        "turns:\n- calls:\n  - name: t\n    expect: {contain: a}\n",
+        "Did you mean contains?",
+    ),
+    (
+        "turns:\n- text: a\n  text: b\n",
+        "line 3: It is not a valid model script: ",
+    ),
+    ("", "s.yaml"),
+];
+
 #[test]
 fn a_mistake_is_named_with_its_line_and_what_was_meant() {
-    for (text, said) in [
-        (
-            "turns:\n- text: a\n- txet: b\n",
-            "s.yaml, line 3: A model script has no key \"txet\" here. Did you mean text?",
-        ),
-        (
-            "turn:\n- text: a\n",
-            "line 1: A model script has no key \"turn\" here. Did you mean turns?",
-        ),
-        (
-            "turns:\n- call: x\n",
-            "line 2: A model script has no key \"call\" here. Did you mean calls?",
-        ),
-        (
-            "turns:\n- calls:\n  - args: {}\n",
-            "line 3: The key \"name\" is missing here.",
-        ),
-        ("prompt: x\n", "The key \"turns\" is missing here."),
-        (
-            "turns:\n- fault: cutt\n",
-            "line 2: \"cutt\" is not a valid value here. Did you mean cut?",
-        ),
-        (
-            "turns:\n- fault: burn\n",
-            "There are: cut, malformed, unreachable.",
-        ),
-        (
-            "turns:\n- text: [a]\n",
-            "line 2: It is not a valid model script: ",
-        ),
-        ("turns:\n- text: \"a\n", "line "),
-        ("turns: []\n", "s.yaml: The script has no turns."),
-        ("turns:\n- {}\n", "line 2: The turn is empty."),
-        (
-            "turns:\n- text: a\n- status: 200\n",
-            "line 3: The status 200 is not one of a failure",
-        ),
-        (
-            "turns:\n- status: 429\n  text: a\n",
-            "line 2: A turn with a status is a refusal",
-        ),
-        (
-            "turns:\n- text: a\n  retry_after: 1\n",
-            "line 2: retry_after and message are for",
-        ),
-        (
-            "turns:\n- status: 429\n  retry_after: -1\n",
-            "a number of seconds from 0",
-        ),
-        (
-            "turns:\n- fault: unreachable\n  text: a\n",
-            "no answer comes",
-        ),
-        (
-            "turns:\n- fault: cut\n  text: a\n  finish: STOP\n",
-            "leave one of them out",
-        ),
-        ("turns:\n- text: a\n  repeat: 0\n", "from 1 to 1000"),
-        (
-            "turns:\n- calls:\n  - name: t\n    expect: {state: succes}\n",
-            "line 4: \"succes\" is not a valid value here. Did you mean success?",
-        ),
-        (
-            "turns:\n- calls:\n  - name: t\n    expect: {contain: a}\n",
-            "Did you mean contains?",
-        ),
-        (
-            "turns:\n- text: a\n  text: b\n",
-            "line 3: It is not a valid model script: ",
-        ),
-        ("", "s.yaml"),
-    ] {
-        let e = parse(Path::new("s.yaml"), text)
-            .expect_err(text)
-            .to_string();
+    for (text, said) in MISTAKES {
+        let e = parse(Path::new("s.yaml"), text).expect_err(text);
         assert!(e.contains(said), "{text}\n{e}");
         assert!(e.starts_with("s.yaml") && !e.contains('\n'), "{e}");
     }

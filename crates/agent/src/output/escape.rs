@@ -4,7 +4,7 @@ use gemini_tools_core::text::with_deceptive;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// The text with signs in place of what would deceive: control characters, escape sequences
+/// Returns a text with signs in place of what would deceive: control characters, escape sequences
 /// among them, marks that turn the direction of writing, and what can't be seen. Line ends and
 /// tabs stay; carriage returns go.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
@@ -37,7 +37,7 @@ fn sign(c: char) -> Option<char> {
     })
 }
 
-/// The part of a line that fits into some columns, with a sign where something is left out.
+/// Returns the part of a line that fits into some columns, with a sign where something is left out.
 pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
     let mut width = 0;
     let mut end_with_sign = 0;

@@ -2,8 +2,9 @@
 
 use super::Sink;
 use super::metrics::metrics;
-use crate::event::{Event, Observer};
+use crate::event::{Observer, SessionEvent};
 use serde_json::json;
+use std::fmt;
 use std::io::Write;
 
 /// Maximum warnings kept.
@@ -35,25 +36,25 @@ impl<W: Write> JsonOutput<W> {
     }
 }
 
-impl<W: Write + Send> Observer for JsonOutput<W> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<W: Write + Send + fmt::Debug> Observer for JsonOutput<W> {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Started { session, .. } => {
+            SessionEvent::Started { session, .. } => {
                 self.session = Some((*session).to_owned());
                 self.response.clear();
             }
-            Event::Request { .. } => self.is_new_turn = true,
-            Event::Text(text) => {
+            SessionEvent::Request { .. } => self.is_new_turn = true,
+            SessionEvent::Text(text) => {
                 if std::mem::take(&mut self.is_new_turn) {
                     self.response.clear();
                 }
                 self.response.push_str(text);
             }
-            Event::Retry(_) => self.response.clear(),
-            Event::Warning(warning) if self.warnings.len() < MAX_WARNINGS => {
+            SessionEvent::Retry(_) => self.response.clear(),
+            SessionEvent::Warning(warning) if self.warnings.len() < MAX_WARNINGS => {
                 self.warnings.push((*warning).to_owned());
             }
-            Event::Ended { error, stats } => {
+            SessionEvent::Ended { error, stats } => {
                 let mut document = json!({ "response": self.response, "stats": metrics(stats) });
                 if let Some(session) = &self.session {
                     document["session_id"] = session.as_str().into();
@@ -81,12 +82,12 @@ impl<W: Write + Send> Observer for JsonOutput<W> {
 #[cfg(test)]
 mod tests {
     use super::JsonOutput;
-    use crate::event::{Event, Observer, SessionError, SessionErrorKind};
+    use crate::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
     use crate::output::tests::{PROMPT, STARTED, done, stats, text, thought, turn};
     use crate::stats::Stats;
     use serde_json::{Value, json};
 
-    fn shown(events: &[Event<'_>]) -> String {
+    fn shown(events: &[SessionEvent<'_>]) -> String {
         let mut out = Vec::new();
         let mut observer = JsonOutput::new(&mut out);
         for event in events {
@@ -102,83 +103,42 @@ mod tests {
             STARTED,
             PROMPT,
             turn(1),
-            Event::ThoughtPiece("hidden"),
-            Event::Thought(&thought()),
-            Event::Text("I look."),
-            Event::Call(&call),
+            SessionEvent::Thought(&thought()),
+            SessionEvent::Text("I look."),
+            SessionEvent::Call(&call),
             turn(2),
-            Event::Text("It is "),
-            Event::Text("\x1b3."),
-            Event::Ended {
+            SessionEvent::Text("It is "),
+            SessionEvent::Text("\x1b3."),
+            SessionEvent::Ended {
                 error: None,
                 stats: &stats,
             },
         ]);
+        let decisions = |auto_accept| json!({"accept": 0, "reject": 0, "modify": 0, "auto_accept": auto_accept});
+        let tool = |success: u8, auto_accept| {
+            json!({
+                "count": 1, "success": success, "fail": 1 - success, "durationMs": 12,
+                "decisions": decisions(auto_accept),
+            })
+        };
         let expected = json!({
-          "session_id": "s-1",
-          "response": "It is \u{1b}3.",
-          "stats": {
-            "models": {
-              "gemini-x": {
-                "api": {
-                  "totalRequests": 3,
-                  "totalErrors": 1,
-                  "totalLatencyMs": 3000
+            "session_id": "s-1",
+            "response": "It is \u{1b}3.",
+            "stats": {
+                "models": {"gemini-x": {
+                    "api": {"totalRequests": 3, "totalErrors": 1, "totalLatencyMs": 3000},
+                    "tokens": {
+                        "input": 80, "prompt": 200, "candidates": 40, "total": 260, "cached": 120,
+                        "thoughts": 20, "tool": 0,
+                    },
+                }},
+                "tools": {
+                    "totalCalls": 2, "totalSuccess": 1, "totalFail": 1, "totalDurationMs": 24,
+                    "totalDecisions": decisions(1),
+                    "byName": {"read_file": tool(0, 0), "replace": tool(1, 1)},
                 },
-                "tokens": {
-                  "input": 80,
-                  "prompt": 200,
-                  "candidates": 40,
-                  "total": 260,
-                  "cached": 120,
-                  "thoughts": 20,
-                  "tool": 0
-                }
-              }
+                "files": {"totalLinesAdded": 2, "totalLinesRemoved": 1},
             },
-            "tools": {
-              "totalCalls": 2,
-              "totalSuccess": 1,
-              "totalFail": 1,
-              "totalDurationMs": 24,
-              "totalDecisions": {
-                "accept": 0,
-                "reject": 0,
-                "modify": 0,
-                "auto_accept": 1
-              },
-              "byName": {
-                "read_file": {
-                  "count": 1,
-                  "success": 0,
-                  "fail": 1,
-                  "durationMs": 12,
-                  "decisions": {
-                    "accept": 0,
-                    "reject": 0,
-                    "modify": 0,
-                    "auto_accept": 0
-                  }
-                },
-                "replace": {
-                  "count": 1,
-                  "success": 1,
-                  "fail": 0,
-                  "durationMs": 12,
-                  "decisions": {
-                    "accept": 0,
-                    "reject": 0,
-                    "modify": 0,
-                    "auto_accept": 1
-                  }
-                }
-              }
-            },
-            "files": {
-              "totalLinesAdded": 2,
-              "totalLinesRemoved": 1
-            }
-          }
         });
         assert!(shown.ends_with("}\n"), "{shown}");
         let shown: Value = serde_json::from_str(&shown).expect("JSON");
@@ -194,12 +154,12 @@ mod tests {
         let stats = Stats::default();
         let shown = shown(&[
             turn(1),
-            Event::Text("wrong"),
-            Event::Retry("flaw"),
-            Event::Text("right"),
-            Event::Warning("slow"),
+            SessionEvent::Text("wrong"),
+            SessionEvent::Retry("flaw"),
+            SessionEvent::Text("right"),
+            SessionEvent::Warning("slow"),
             turn(2),
-            Event::Ended {
+            SessionEvent::Ended {
                 error: Some(&error),
                 stats: &stats,
             },

@@ -6,7 +6,7 @@ use crate::stats::{ModelStats, Stats, ToolStats};
 use serde_json::{Map, Value, json};
 
 /// Returns `stats` of the JSON output.
-pub(super) fn metrics(stats: &Stats) -> Value {
+pub(crate) fn metrics(stats: &Stats) -> Value {
     let models: Map<String, Value> = stats
         .models
         .iter()

@@ -3,7 +3,7 @@
 //! Each writes to whatever it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`] are for
 //! standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a session has one of
 //! each. Where both are terminals, the one for standard output takes an event first: it ends its
-//! line then. [`LiveOutput`] holds both, and shows below them what is waited for.
+//! line then. [`StatusOutput`] holds both, and shows below them what is waited for.
 
 mod escape;
 mod json;
@@ -15,7 +15,8 @@ mod text;
 
 pub use escape::{escape_controls, one_line};
 pub use json::JsonOutput;
-pub use live::LiveOutput;
+pub use live::StatusOutput;
+pub(crate) use metrics::metrics;
 pub use progress::{NotesOutput, ProgressOutput};
 pub use stream_json::StreamJsonOutput;
 pub use text::TextOutput;

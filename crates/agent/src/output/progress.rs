@@ -4,12 +4,14 @@ use super::escape::fitting;
 use super::{Sink, one_line};
 use crate::call::{CallState, ToolCall, ToolCallDecision};
 use crate::clock::span;
-use crate::event::{Event, Observer, SessionError};
+use crate::event::{Observer, SessionError, SessionEvent};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
+use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::Display;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write;
 
 /// Lines of a result that are shown below its call.
@@ -69,6 +71,11 @@ impl<W: Write> ProgressOutput<W> {
         self.sink.write(&format!("{line}\n"));
     }
 
+    fn styled_line(&mut self, code: &str, line: &str) {
+        let line = self.styled(code, line);
+        self.line(&line);
+    }
+
     fn call(&mut self, call: &ToolCall) {
         let Some(outcome) = call.outcome() else {
             return;
@@ -91,13 +98,13 @@ impl<W: Write> ProgressOutput<W> {
             .unwrap_or_default();
         let taken =
             2 + name.chars().count() + 1 + failure.chars().count() + end.chars().count() + 1;
-        let mut what = what(call);
-        if !what.is_empty() {
+        let mut label = call_label(call);
+        if !label.is_empty() {
             let room = self.columns.saturating_sub(taken).max(10);
-            what = format!(" {}", fitting(&what, room));
+            label = format!(" {}", fitting(&label, room));
         }
         let line = format!(
-            "{} {}{what}{}{}",
+            "{} {}{label}{}{}",
             self.styled(colour, mark),
             self.styled(BOLD, &name),
             self.styled(colour, &failure),
@@ -117,65 +124,52 @@ impl<W: Write> ProgressOutput<W> {
             (Some(diff), _) => self.diff(diff),
             (None, _) => {
                 for line in result_lines(call) {
-                    self.aside(&line, Some(DIM));
+                    self.aside(&line, DIM);
                 }
             }
         }
     }
 
-    /// A line below a call, of which as much is shown as fits.
-    fn aside(&mut self, line: &str, colour: Option<&str>) {
-        let line = one_line_kept(line);
-        let line = fitting(&line, self.columns - 3);
-        let line = match colour {
-            Some(colour) => self.styled(colour, &line),
-            None => line.into_owned(),
-        };
+    /// Shows as much of a line below a call as fits.
+    fn aside(&mut self, line: &str, colour: &str) {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let line = format!("{}{}", &line[..indent], one_line(line));
+        let line = self.styled(colour, &fitting(&line, self.columns - 3));
         self.line(&format!("  {line}"));
     }
 
-    /// The beginning of a diff, without the names of the file.
+    /// Shows the beginning of a diff, without the names of the file.
     fn diff(&mut self, diff: &str) {
         let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
         let lines: Vec<&str> = lines.filter(|line| !line.starts_with("@@")).collect();
         let left_out = lines.len().saturating_sub(DIFF_LINES);
-        // A single line more takes no more room than saying so.
-        let count = if left_out == 1 {
-            lines.len()
-        } else {
-            DIFF_LINES
-        };
-        for line in lines.iter().take(count) {
+        for line in lines.iter().take(DIFF_LINES) {
             let colour = match line.as_bytes().first() {
-                Some(b'+') => Some(GREEN),
-                Some(b'-') => Some(RED),
-                _ => Some(DIM),
+                Some(b'+') => GREEN,
+                Some(b'-') => RED,
+                _ => DIM,
             };
             self.aside(line, colour);
         }
-        if lines.len() > count {
-            self.aside(&format!("… {left_out} lines more"), Some(DIM));
+        if left_out > 0 {
+            self.aside(&format!("… {left_out} lines more"), DIM);
         }
     }
 
     /// Shows the sums of the session, and the command by which it goes on.
     fn summary(&mut self, stats: &Stats, is_done: bool) {
-        let many = |count: u64, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
         let calls = &stats.tools;
         let failed = calls.failures + calls.failed_commands;
-        let tokens = stats.models.values().map(|model| model.total).sum();
-        let mut parts = vec![many(self.turns.into(), "turn")];
+        let tokens: u64 = stats.models.values().map(|model| model.total).sum();
+        let mut parts = vec![counted(self.turns, "turn")];
         parts.push(match failed {
-            0 => many(calls.calls, "call"),
-            _ => format!("{} ({failed} failed)", many(calls.calls, "call")),
+            0 => counted(calls.calls, "call"),
+            _ => format!("{} ({failed} failed)", counted(calls.calls, "call")),
         });
-        parts.push(format!("{} tokens", rounded(tokens)));
+        parts.push(format!("{tokens} tokens"));
         parts.push(span(stats.duration));
         if !self.files.is_empty() {
-            let count = many(self.files.len() as u64, "file");
+            let count = counted(self.files.len(), "file");
             let lines = &calls.lines;
             parts.push(format!(
                 "{count} changed (+{} -{})",
@@ -203,16 +197,7 @@ impl<W: Write> ProgressOutput<W> {
     }
 }
 
-/// A large number, as people say it.
-fn rounded(count: u64) -> String {
-    match count {
-        0..10_000 => count.to_string(),
-        10_000..1_000_000 => format!("{}.{}k", count / 1_000, count / 100 % 10),
-        _ => format!("{}.{}M", count / 1_000_000, count / 100_000 % 10),
-    }
-}
-
-/// The file that a call has changed, by the name that the call has for it.
+/// Returns the file that a call has changed, by the name in its arguments.
 fn changed_file(call: &ToolCall) -> Option<String> {
     call.outcome()?.diff.as_ref()?;
     let mut paths = ["file_path", "absolute_path", "path"].iter();
@@ -220,8 +205,8 @@ fn changed_file(call: &ToolCall) -> Option<String> {
     Some(path.to_owned())
 }
 
-/// Returns lines of what has come of a call: the end of what a command has printed, and the
-/// beginning of anything else.
+/// Returns a line or two of a call's result: the end of a command's output, and the beginning of
+/// anything else.
 fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
@@ -232,28 +217,21 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
     };
     let mut lines: Vec<&str> = text.lines().collect();
     lines.retain(|line| !line.trim().is_empty());
-    let surplus = lines.len().saturating_sub(RESULT_LINES);
     if bare_name(&call.request.name) == "run_shell_command" {
-        lines.drain(..surplus);
+        lines.drain(..lines.len().saturating_sub(RESULT_LINES));
     } else {
         lines.truncate(RESULT_LINES);
     }
     lines.into_iter().map(str::to_owned).collect()
 }
 
-/// A line as [`one_line`] has it, with the spaces before it.
-fn one_line_kept(line: &str) -> String {
-    let indent = line.len() - line.trim_start_matches(' ').len();
-    format!("{}{}", &line[..indent], one_line(line))
-}
-
-/// The last line in which something is.
+/// Returns the last line that is not blank.
 pub(super) fn last_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
-/// Returns a description of a call, by its arguments where it has none.
-pub(super) fn what(call: &ToolCall) -> String {
+/// Returns the command of a call, or its description.
+pub(super) fn call_label(call: &ToolCall) -> String {
     if bare_name(&call.request.name) == "run_shell_command"
         && let Some(Value::String(command)) = call.request.args.get("command")
     {
@@ -270,41 +248,34 @@ fn error(error: &SessionError) -> String {
     format!("Error: {}", super::escape_controls(error.message.trim()))
 }
 
-impl<W: Write + Send> Observer for ProgressOutput<W> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Call(call) => self.call(call),
-            Event::Warning(text) => {
-                let line = self.styled(YELLOW, &warning(text));
-                self.line(&line);
+            SessionEvent::Call(call) => self.call(call),
+            SessionEvent::Warning(text) => self.styled_line(YELLOW, &warning(text)),
+            SessionEvent::Retry(reason) => {
+                let reason = one_line(reason);
+                self.styled_line(DIM, &format!("The model is asked again, because {reason}."));
             }
-            Event::Retry(flaw) => {
-                let line = format!("The model is asked again, because {}.", one_line(flaw));
-                let line = self.styled(DIM, &line);
-                self.line(&line);
-            }
-            Event::AttemptFailed {
+            SessionEvent::AttemptFailed {
                 error,
                 wait: Some(wait),
             } => {
                 let reason = one_line(&error.message);
                 let line = format!("{reason} It is asked again in {}.", span(*wait));
-                let line = self.styled(DIM, &line);
-                self.line(&line);
+                self.styled_line(DIM, &line);
             }
-            Event::Compressed { from, to } => {
+            SessionEvent::Compressed { from, to } => {
                 let line = format!("The history was shortened from {from} to {to} tokens.");
-                let line = self.styled(DIM, &line);
-                self.line(&line);
+                self.styled_line(DIM, &line);
             }
-            Event::Request { .. } => self.turns += 1,
-            Event::Ended {
+            SessionEvent::Request { .. } => self.turns += 1,
+            SessionEvent::Ended {
                 error: ended,
                 stats,
             } => {
                 if let Some(e) = ended {
-                    let line = self.styled(RED, &error(e));
-                    self.line(&line);
+                    self.styled_line(RED, &error(e));
                 }
                 self.summary(stats, ended.is_none());
             }
@@ -327,11 +298,13 @@ impl<W: Write> NotesOutput<W> {
     }
 }
 
-impl<W: Write + Send> Observer for NotesOutput<W> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<W: Write + Send + fmt::Debug> Observer for NotesOutput<W> {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Warning(text) => self.sink.write(&format!("{}\n", warning(text))),
-            Event::Ended { error: Some(e), .. } => self.sink.write(&format!("{}\n", error(e))),
+            SessionEvent::Warning(text) => self.sink.write(&format!("{}\n", warning(text))),
+            SessionEvent::Ended { error: Some(e), .. } => {
+                self.sink.write(&format!("{}\n", error(e)));
+            }
             _ => {}
         }
     }
@@ -340,15 +313,15 @@ impl<W: Write + Send> Observer for NotesOutput<W> {
 #[cfg(test)]
 mod tests {
     use super::{NotesOutput, ProgressOutput};
-    use crate::call::{CallOutcome, CommandFailure, ToolCallDecision};
-    use crate::event::{Event, Observer, SessionError, SessionErrorKind};
+    use crate::call::{CallOutcome, ToolCallDecision};
+    use crate::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
     use crate::output::tests::{begun, done, edit, failed, refused, stats, text, turn};
     use crate::stats::Stats;
     use gemini_tools_core::tool::Display;
     use serde_json::json;
     use std::time::Duration;
 
-    fn shown(columns: usize, is_styled: bool, events: &[Event<'_>]) -> String {
+    fn shown(columns: usize, is_styled: bool, events: &[SessionEvent<'_>]) -> String {
         let mut out = Vec::new();
         let go_on = Some("run_agent --continue".to_owned());
         let mut observer = ProgressOutput::new(&mut out, columns, is_styled, go_on);
@@ -358,7 +331,7 @@ mod tests {
         String::from_utf8(out).expect("UTF-8")
     }
 
-    fn plain(events: &[Event<'_>]) -> String {
+    fn plain(events: &[SessionEvent<'_>]) -> String {
         shown(80, false, events)
     }
 
@@ -374,7 +347,7 @@ mod tests {
             failed("x", json!({}), "gone\nmore"),
         );
         let refused = refused("rm", json!({"a": "b"}));
-        let calls = [&begun, &done, &described, &failed, &refused].map(Event::Call);
+        let calls = [&begun, &done, &described, &failed, &refused].map(SessionEvent::Call);
         assert_eq!(
             plain(&calls),
             "✓ read_file limit: 3, more: [1], file_path: src/a.rs (12ms)\n\
@@ -387,7 +360,7 @@ mod tests {
     #[test]
     fn a_line_is_as_wide_as_the_terminal() {
         let call = done("read_file", json!({"path": "x".repeat(1000)}), text(""));
-        let shown = shown(40, false, &[Event::Call(&call)]);
+        let shown = shown(40, false, &[SessionEvent::Call(&call)]);
         assert_eq!(shown.trim_end().chars().count(), 39, "{shown}");
         assert!(shown.ends_with("x… (12ms)\n"), "{shown}");
     }
@@ -406,27 +379,16 @@ mod tests {
         let mut make = with("run_shell_command", "one\n\n  two\nthree\x1b[2J\n");
         make.duration = Duration::from_secs(1);
         assert_eq!(
-            plain(&[Event::Call(&search), Event::Call(&make)]),
+            plain(&[SessionEvent::Call(&search), SessionEvent::Call(&make)]),
             "✓ glob (12ms)\n  Found 3 files\n    a\n\
              ✓ run_shell_command (1.0s)\n    two\n  three␛[2J\n"
         );
     }
 
     #[test]
-    fn of_a_display_for_other_hosts_the_text_is_shown() {
-        let outcome = CallOutcome {
-            display: serde_json::from_value(json!({"todos": []})).expect("a display"),
-            text: "Two tasks.".to_owned(),
-            ..CallOutcome::default()
-        };
-        let call = done("t", json!({}), outcome);
-        assert_eq!(plain(&[Event::Call(&call)]), "✓ t (12ms)\n  Two tasks.\n");
-    }
-
-    #[test]
     fn a_command_that_failed_is_marked_by_its_status() {
         let outcome = CallOutcome {
-            command_failure: Some(CommandFailure::Status(2)),
+            command_failure: Some("exit 2".to_owned()),
             display: "1\n2\n3\n".to_owned().into(),
             ..CallOutcome::default()
         };
@@ -436,7 +398,7 @@ mod tests {
             outcome,
         );
         assert_eq!(
-            plain(&[Event::Call(&call)]),
+            plain(&[SessionEvent::Call(&call)]),
             "✗ run_shell_command make lint: exit 2 (12ms)\n  2\n  3\n"
         );
     }
@@ -450,8 +412,8 @@ mod tests {
             )),
             ..CallOutcome::default()
         };
-        for (count, lines, rest) in [(13, 13, ""), (14, 12, "  … 2 lines more\n")] {
-            let shown = plain(&[Event::Call(&done("replace", json!({}), diff(count)))]);
+        for (count, lines, rest) in [(12, 12, ""), (14, 12, "  … 2 lines more\n")] {
+            let shown = plain(&[SessionEvent::Call(&done("replace", json!({}), diff(count)))]);
             assert_eq!(
                 shown,
                 format!("✓ replace (12ms)\n{}{rest}", "  +x\n".repeat(lines))
@@ -459,25 +421,23 @@ mod tests {
         }
         let mut seen = done("replace", json!({}), diff(3));
         seen.decision = Some(ToolCallDecision::Accept);
-        assert_eq!(plain(&[Event::Call(&seen)]), "✓ replace (12ms)\n");
-    }
-
-    #[test]
-    fn large_numbers_are_rounded() {
-        for (count, expected) in [(9_999, "9999"), (12_345, "12.3k"), (1_250_000, "1.2M")] {
-            assert_eq!(super::rounded(count), expected);
-        }
+        assert_eq!(plain(&[SessionEvent::Call(&seen)]), "✓ replace (12ms)\n");
     }
 
     #[test]
     fn the_end_says_what_the_session_came_to_and_how_it_goes_on() {
         let stats = stats();
-        let ended = || Event::Ended {
+        let ended = || SessionEvent::Ended {
             error: None,
             stats: &stats,
         };
         let edited = done("replace", json!({"file_path": "a"}), edit());
-        let mut events = vec![turn(1), Event::Call(&edited), Event::Call(&edited), turn(2)];
+        let mut events = vec![
+            turn(1),
+            SessionEvent::Call(&edited),
+            SessionEvent::Call(&edited),
+            turn(2),
+        ];
         events.push(ended());
         let last = |columns, is_styled| {
             let shown = shown(columns, is_styled, &events);
@@ -503,11 +463,11 @@ mod tests {
         };
         let stats = Stats::default();
         let events = [
-            Event::Call(&first),
-            Event::Call(&call),
-            Event::Warning(hostile),
-            Event::Retry(hostile),
-            Event::Ended {
+            SessionEvent::Call(&first),
+            SessionEvent::Call(&call),
+            SessionEvent::Warning(hostile),
+            SessionEvent::Retry(hostile),
+            SessionEvent::Ended {
                 error: Some(&error),
                 stats: &stats,
             },
@@ -524,9 +484,9 @@ mod tests {
         };
         let stats = stats();
         let events = [
-            Event::Warning("slow"),
-            Event::Compressed { from: 9, to: 1 },
-            Event::Ended {
+            SessionEvent::Warning("slow"),
+            SessionEvent::Compressed { from: 9, to: 1 },
+            SessionEvent::Ended {
                 error: Some(&error),
                 stats: &stats,
             },

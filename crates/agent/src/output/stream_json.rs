@@ -4,9 +4,10 @@ use super::Sink;
 use super::metrics::stream_stats;
 use crate::call::{CallState, ToolCall};
 use crate::clock::{Clock, iso};
-use crate::event::{Event, Observer};
+use crate::event::{Observer, SessionEvent};
 use crate::thought::Thought;
 use serde_json::{Value, json};
+use std::fmt;
 use std::io::Write;
 use std::time::SystemTime;
 
@@ -71,33 +72,33 @@ impl<W: Write> StreamJsonOutput<W> {
     }
 }
 
-impl<W: Write + Send> Observer for StreamJsonOutput<W> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<W: Write + Send + fmt::Debug> Observer for StreamJsonOutput<W> {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Started { session, model } => {
+            SessionEvent::Started { session, model } => {
                 self.write("init", &json!({ "session_id": session, "model": model }));
             }
-            Event::Prompt { text, .. } => {
+            SessionEvent::Prompt { text, .. } => {
                 self.write("message", &json!({ "role": "user", "content": text }));
             }
-            Event::Text(text) => {
+            SessionEvent::Text(text) => {
                 let fields = json!({ "role": "assistant", "content": text, "delta": true });
                 self.write("message", &fields);
             }
             // Gemini CLI has no such line: it leaves thoughts out.
-            Event::Thought(Thought {
+            SessionEvent::Thought(Thought {
                 subject,
                 description,
             }) => self.write(
                 "thought",
                 &json!({ "subject": subject, "description": description }),
             ),
-            Event::Call(call) => self.call(call),
-            Event::Retry(reason) => {
+            SessionEvent::Call(call) => self.call(call),
+            SessionEvent::Retry(reason) => {
                 self.warning(&format!("The model is asked again, because {reason}."));
             }
-            Event::Warning(message) => self.warning(message),
-            Event::Ended { error, stats } => {
+            SessionEvent::Warning(message) => self.warning(message),
+            SessionEvent::Ended { error, stats } => {
                 let status = if error.is_some() { "error" } else { "success" };
                 let mut fields = json!({ "status": status, "stats": stream_stats(stats) });
                 if let Some(error) = error {
@@ -115,16 +116,17 @@ impl<W: Write + Send> Observer for StreamJsonOutput<W> {
 mod tests {
     use super::StreamJsonOutput;
     use crate::call::{CallState, ToolCallDecision};
-    use crate::event::{Event, Observer, SessionError, SessionErrorKind};
+    use crate::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
     use crate::output::tests::{
-        PROMPT, STARTED, begun, done, failed, last, refused, stats, still, text, thought, turn,
+        PROMPT, STARTED, answered_turn, begun, done, failed, refused, stats, still, text, thought,
+        turn,
     };
     use crate::stats::Stats;
     use serde_json::{Value, json};
     use std::time::Duration;
 
     /// The lines, without the parts that all of them have.
-    fn shown(events: &[Event<'_>]) -> Vec<String> {
+    fn shown(events: &[SessionEvent<'_>]) -> Vec<String> {
         let mut out = Vec::new();
         let mut observer = StreamJsonOutput {
             now: still,
@@ -155,31 +157,30 @@ mod tests {
         let done = done("read_file", json!({}), text("line 1\nline 2"));
         let failed = failed("read_file", json!({}), "gone");
         let refused = refused("read_file", json!({}));
-        let (last, stats) = (last(), stats());
+        let (answered, stats) = (answered_turn(), stats());
         let shown = shown(&[
             STARTED,
             PROMPT,
             turn(1),
-            Event::ThoughtPiece("hidden"),
-            Event::Thought(&thought()),
-            Event::Text("I look."),
-            Event::Response {
-                last: Some(&last),
+            SessionEvent::Thought(&thought()),
+            SessionEvent::Text("I look."),
+            SessionEvent::Response {
+                turn: &answered,
                 duration: Duration::ZERO,
             },
-            Event::Call(&begun),
-            Event::Call(&running),
-            Event::Live {
+            SessionEvent::Call(&begun),
+            SessionEvent::Call(&running),
+            SessionEvent::Live {
                 id: "x",
                 text: "hidden",
             },
-            Event::Call(&done),
-            Event::Call(&failed),
-            Event::Call(&refused),
-            Event::Warning("slow"),
+            SessionEvent::Call(&done),
+            SessionEvent::Call(&failed),
+            SessionEvent::Call(&refused),
+            SessionEvent::Warning("slow"),
             turn(2),
-            Event::Retry("its answer is empty"),
-            Event::Ended {
+            SessionEvent::Retry("its answer is empty"),
+            SessionEvent::Ended {
                 error: None,
                 stats: &stats,
             },
@@ -210,7 +211,7 @@ mod tests {
             kind: SessionErrorKind::Cancelled,
         };
         let stats = Stats::default();
-        let shown = shown(&[Event::Ended {
+        let shown = shown(&[SessionEvent::Ended {
             error: Some(&error),
             stats: &stats,
         }]);
@@ -224,6 +225,9 @@ mod tests {
         let mut call = begun("t", json!({}));
         let first = call.clone();
         call.decision = Some(ToolCallDecision::Modify);
-        assert_eq!(shown(&[Event::Call(&first), Event::Call(&call)]).len(), 1);
+        assert_eq!(
+            shown(&[SessionEvent::Call(&first), SessionEvent::Call(&call)]).len(),
+            1
+        );
     }
 }

@@ -1,11 +1,12 @@
 //! Events for the tests of all observers.
 
 use crate::call::{CallOutcome, CallRequest, CallState, ToolCall, ToolCallDecision};
-use crate::event::Event;
+use crate::event::SessionEvent;
 use crate::stats::Stats;
 use crate::thought::Thought;
+use crate::turn::Turn;
 use gemini_tools_core::tool::{DiffStat, ErrorKind, Kind, ModelCall, ModelCallError, TokenCounts};
-use gemini_tools_net::gemini_api::{GenerateContentResponse, UsageMetadata};
+use gemini_tools_net::gemini_api::UsageMetadata;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -99,19 +100,20 @@ pub(crate) fn usage() -> UsageMetadata {
     }
 }
 
-pub(crate) fn last() -> GenerateContentResponse {
-    GenerateContentResponse {
-        usage_metadata: Some(usage()),
-        ..GenerateContentResponse::default()
+/// A turn that was answered.
+pub(crate) fn answered_turn() -> Turn {
+    Turn {
+        usage: Some(usage()),
+        ..Turn::default()
     }
 }
 
-pub(crate) const STARTED: Event<'static> = Event::Started {
+pub(crate) const STARTED: SessionEvent<'static> = SessionEvent::Started {
     session: "s-1",
     model: "gemini-x",
 };
 
-pub(crate) const PROMPT: Event<'static> = Event::Prompt {
+pub(crate) const PROMPT: SessionEvent<'static> = SessionEvent::Prompt {
     id: "p-1",
     text: "Häng an!",
 };
@@ -120,8 +122,8 @@ pub(crate) fn thought() -> Thought {
     Thought::parse("**Hidden** in the dark")
 }
 
-pub(crate) fn turn(turn: u32) -> Event<'static> {
-    Event::Request {
+pub(crate) fn turn(turn: u32) -> SessionEvent<'static> {
+    SessionEvent::Request {
         prompt_id: "p-1",
         turn,
     }

@@ -1,7 +1,8 @@
 //! The model's text.
 
 use super::{Sink, escape_controls};
-use crate::event::{Event, Observer};
+use crate::event::{Observer, SessionEvent};
+use std::fmt;
 use std::io::Write;
 
 /// Writes the model's text as it comes, and nothing else.
@@ -22,18 +23,21 @@ impl<W: Write> TextOutput<W> {
     }
 }
 
-impl<W: Write + Send> Observer for TextOutput<W> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<W: Write + Send + fmt::Debug> Observer for TextOutput<W> {
+    fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            Event::Text(text) if self.is_terminal => self.sink.write(&escape_controls(text)),
-            Event::Text(text) => self.sink.write(text),
-            Event::Prompt { .. } | Event::Call(_) | Event::Retry(_) | Event::Ended { .. } => {
+            SessionEvent::Text(text) if self.is_terminal => self.sink.write(&escape_controls(text)),
+            SessionEvent::Text(text) => self.sink.write(text),
+            SessionEvent::Prompt { .. }
+            | SessionEvent::Call(_)
+            | SessionEvent::Retry(_)
+            | SessionEvent::Ended { .. } => {
                 self.sink.end_line();
             }
-            Event::Response { .. }
-            | Event::ApiFailed { .. }
-            | Event::Warning(_)
-            | Event::Compressed { .. }
+            SessionEvent::Response { .. }
+            | SessionEvent::AttemptFailed { .. }
+            | SessionEvent::Warning(_)
+            | SessionEvent::Compressed { .. }
                 if self.is_terminal =>
             {
                 self.sink.end_line();
@@ -46,18 +50,18 @@ impl<W: Write + Send> Observer for TextOutput<W> {
 #[cfg(test)]
 mod tests {
     use super::TextOutput;
-    use crate::event::{Event, Observer};
+    use crate::event::{Observer, SessionEvent};
     use crate::output::tests::{
-        Broken, PROMPT, STARTED, begun, done, last, stats, text, thought, turn,
+        Broken, PROMPT, STARTED, answered_turn, begun, done, stats, text, thought, turn,
     };
     use serde_json::json;
     use std::time::Duration;
 
-    fn shown(events: &[Event<'_>]) -> String {
+    fn shown(events: &[SessionEvent<'_>]) -> String {
         shown_on(false, events)
     }
 
-    fn shown_on(is_terminal: bool, events: &[Event<'_>]) -> String {
+    fn shown_on(is_terminal: bool, events: &[SessionEvent<'_>]) -> String {
         let mut out = Vec::new();
         let mut observer = TextOutput::new(&mut out, is_terminal);
         for event in events {
@@ -69,29 +73,28 @@ mod tests {
     #[test]
     fn a_pipe_gets_exactly_the_text_of_the_model() {
         let (begun, done) = (begun("t", json!({})), done("t", json!({}), text("out")));
-        let (last, stats) = (last(), stats());
+        let (answered, stats) = (answered_turn(), stats());
         let events = [
             STARTED,
             PROMPT,
             turn(1),
-            Event::ThoughtPiece("hidden"),
-            Event::Thought(&thought()),
-            Event::Text("I lo"),
-            Event::Text("ok.\x1b[1m"),
-            Event::Response {
-                last: Some(&last),
+            SessionEvent::Thought(&thought()),
+            SessionEvent::Text("I lo"),
+            SessionEvent::Text("ok.\x1b[1m"),
+            SessionEvent::Response {
+                turn: &answered,
                 duration: Duration::ZERO,
             },
-            Event::Call(&begun),
-            Event::Live {
+            SessionEvent::Call(&begun),
+            SessionEvent::Live {
                 id: "t-1",
                 text: "hidden",
             },
-            Event::Call(&done),
-            Event::Warning("hidden"),
+            SessionEvent::Call(&done),
+            SessionEvent::Warning("hidden"),
             turn(2),
-            Event::Text("It is\n\n3.\r\n"),
-            Event::Ended {
+            SessionEvent::Text("It is\n\n3.\r\n"),
+            SessionEvent::Ended {
                 error: None,
                 stats: &stats,
             },
@@ -102,21 +105,21 @@ mod tests {
     #[test]
     fn a_last_line_is_ended_once() {
         let stats = stats();
-        let ended = || Event::Ended {
+        let ended = || SessionEvent::Ended {
             error: None,
             stats: &stats,
         };
-        assert_eq!(shown(&[Event::Text("a"), ended()]), "a\n");
-        assert_eq!(shown(&[Event::Text("a\n"), ended()]), "a\n");
+        assert_eq!(shown(&[SessionEvent::Text("a"), ended()]), "a\n");
+        assert_eq!(shown(&[SessionEvent::Text("a\n"), ended()]), "a\n");
         assert_eq!(shown(&[ended()]), "");
     }
 
     #[test]
     fn what_is_said_again_begins_a_line() {
         let events = [
-            Event::Text("half"),
-            Event::Retry("flaw"),
-            Event::Text("whole"),
+            SessionEvent::Text("half"),
+            SessionEvent::Retry("flaw"),
+            SessionEvent::Text("whole"),
         ];
         assert_eq!(shown(&events), "half\nwhole");
     }
@@ -126,17 +129,22 @@ mod tests {
         let mut broken = Broken::default();
         let mut observer = TextOutput::new(&mut broken, false);
         for _ in 0..3 {
-            observer.take(&Event::Text("a"));
+            observer.take(&SessionEvent::Text("a"));
         }
         assert_eq!(broken.0, 1);
     }
 
     #[test]
     fn a_terminal_shows_text_as_it_comes_and_obeys_none_of_its_sequences() {
-        let events = ["a\x1b", "[2J\x1b]52;c;aGk=\x07 **b", "**\r\nc\u{9b}"].map(Event::Text);
+        let events =
+            ["a\x1b", "[2J\x1b]52;c;aGk=\x07 **b", "**\r\nc\u{9b}"].map(SessionEvent::Text);
         let expected = "a␛[2J␛]52;c;aGk=␇ **b**\nc\u{fffd}";
         assert_eq!(shown_on(true, &events), expected);
-        let warned = [Event::Text("a"), Event::Warning("w"), Event::Text("b")];
+        let warned = [
+            SessionEvent::Text("a"),
+            SessionEvent::Warning("w"),
+            SessionEvent::Text("b"),
+        ];
         assert_eq!(shown_on(true, &warned), "a\nb");
     }
 }

@@ -22,29 +22,27 @@ const oneLine = (text) => text.trim().replace(/[\n\t]/g, ' ');
 
 const list = (rows) => el('dl', {}, rows.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
-const missing = ({ missing }) => (missing > 0 ? [el('p', { class: 'cut' }, `${missing} more characters are left out.`)] : []);
-
 /** Text with its line breaks. The direction is that of its first letter. */
-const block = (kind, text) => [el('div', { class: kind, dir: 'auto' }, text.text), ...missing(text)];
+const block = (kind, text) => [el('div', { class: kind, dir: 'auto' }, text)];
 
 const fold = (summary, content) => el('details', {}, el('summary', {}, summary), content);
 
-const words = (text) => [el('div', { class: 'markdown', dir: 'auto' }, markdown(text.text)), ...missing(text)];
+const words = (text) => [el('div', { class: 'markdown', dir: 'auto' }, markdown(text))];
 
 function listing(heading, text) {
-  if (text.text === '' && text.missing === 0) return [];
-  return [el('h3', {}, heading), el('pre', { tabindex: 0 }, el('code', {}, text.text)), ...missing(text)];
+  if (text === '') return [];
+  return [el('h3', {}, heading), el('pre', { tabindex: 0 }, el('code', {}, text))];
 }
 
 function diff(text) {
   let isHead = true;
-  const lines = text.text.replace(/\n$/, '').split('\n').map((line) => {
+  const lines = text.replace(/\n$/, '').split('\n').map((line) => {
     isHead &&= !line.startsWith('@@');
     // The names of the files look like lines that are removed and added.
     const kind = isHead ? 'f' : { '+': 'a', '-': 'r', '@': 'h' }[line[0]];
     return el('span', kind ? { class: kind } : {}, line);
   });
-  return [el('h3', {}, 'Diff'), el('pre', { class: 'diff', tabindex: 0 }, el('code', {}, lines)), ...missing(text)];
+  return [el('h3', {}, 'Diff'), el('pre', { class: 'diff', tabindex: 0 }, el('code', {}, lines))];
 }
 
 function call(entry) {
@@ -56,8 +54,8 @@ function call(entry) {
     {},
     isGood ? el('span', { class: 'good' }, '✓') : el('b', {}, `✗${how}`),
     ' ',
-    el('code', {}, oneLine(entry.name.text)),
-    ` ${oneLine(entry.description.text)} `,
+    el('code', {}, oneLine(entry.name)),
+    ` ${oneLine(entry.description)} `,
     el('span', { class: 'soft' }, `${entry.duration}${lines}`),
   );
   // What was changed is what a reader looks for.
@@ -74,13 +72,13 @@ function call(entry) {
 
 const SHOWN = {
   prompt: ({ text }) => {
-    const chars = [...text.text].length + text.missing;
+    const chars = [...text].length;
     const shown = block('text prompt', text);
     return [el('h2', {}, 'Prompt'), chars > PROMPT_CHARS ? fold(`${chars} characters`, shown) : shown];
   },
   turn: ({ number }) => [el('h2', {}, `Turn ${number}`)],
   text: ({ text }) => words(text),
-  thought: ({ subject, description }) => [fold(oneLine(subject.text) || 'Thoughts', block('text soft', description))],
+  thought: ({ subject, description }) => [fold(oneLine(subject) || 'Thoughts', block('text soft', description))],
   used: ({ duration, prompt, candidates }) => [el('p', { class: 'soft' }, `${duration}, ${prompt} tokens in, ${candidates} tokens out`)],
   call: (entry) => [call(entry)],
   warning: ({ text }) => block('text warn', text),
@@ -95,14 +93,39 @@ function answer() {
   return error === null && at > from ? entries[at] : undefined;
 }
 
+const span = (ms) => (ms < 1000 ? `${ms}ms` : `${(ms / 1000).toFixed(1)}s`);
+
+/** The names and values at the top of the page, in their order. */
+function totals() {
+  const { stats, started, duration, model, turns, undo } = session;
+  const { totalCalls, totalFail } = stats.tools;
+  const failed = Object.values(session.failed_commands).reduce((all, count) => all + count, totalFail);
+  const { totalLinesAdded, totalLinesRemoved } = stats.files;
+  const sum = (key) => Object.values(stats.models).reduce((all, { tokens }) => all + tokens[key], 0);
+  return [
+    ['Started', started === null ? null : `${started.slice(0, 19).replace('T', ' ')} UTC`],
+    ['Duration', duration],
+    ['Model', model],
+    ['Session', session.session],
+    ['Turns', turns],
+    ['Calls', `${totalCalls}, of which ${failed} failed`],
+    ['Tokens in', `${sum('prompt')}, of which ${sum('cached')} cached`],
+    ['Tokens out', `${sum('candidates')}, and ${sum('thoughts')} of thoughts`],
+    ['Tokens in total', sum('total')],
+    ['Lines', `+${totalLinesAdded} -${totalLinesRemoved}`],
+    ['Undo', undo],
+  ];
+}
+
 function show() {
   const prompt = session.entries.find(({ type }) => type === 'prompt');
-  const line = oneLine((prompt?.text.text.trim() || 'A session').split('\n')[0]);
+  const line = oneLine((prompt?.text.trim() || 'A session').split('\n')[0]);
   const chars = [...line];
   document.title = chars.slice(0, TITLE_CHARS).join('') + (chars.length > TITLE_CHARS ? '…' : '');
-  const { error, totals, tools, left_out: leftOut } = session;
+  const { error, stats, left_out: leftOut } = session;
   const last = answer();
-  const rows = totals.filter(([, value]) => value !== null && value !== '');
+  const rows = totals().filter(([, value]) => value !== null && value !== '');
+  const tools = Object.entries(stats.tools.byName).map(([name, { count, fail, durationMs }]) => [name, count, fail + session.failed_commands[name], span(durationMs)]);
   document.body.append(
     el('h1', {}, document.title),
     error ? el('div', { class: 'bad text' }, error) : el('p', { class: 'good' }, 'Completed.'),

@@ -1,39 +1,46 @@
 //! The session that a page holds, and that nothing of it is markup.
 
-use super::{ALL_BYTES, CALL_CHARS, Cut, ENTRY_BYTES, Entries, HtmlReport};
-use crate::call::{CallOutcome, CallState};
-use crate::event::{Event, Observer, SessionError, SessionErrorKind};
+use super::{ALL_BYTES, CALL_BYTES, ENTRY_BYTES, HtmlReport};
+use crate::call::{CallOutcome, CallState, ToolCall};
+use crate::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
 use crate::output::tests::{
-    PROMPT, STARTED, begun, done, edit, failed, last, stats, still, text, turn,
+    PROMPT, STARTED, answered_turn, begun, done, edit, failed, stats, still, text, turn,
 };
 use crate::stats::Stats;
 use crate::thought::Thought;
 use gemini_tools_core::tool::ModelCall;
 use gemini_tools_net::gemini_api::ApiError;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-fn record(path: &Path, events: &[Event<'_>]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let warn = |warning: &str| warnings.push(warning.to_owned());
-    let mut report = HtmlReport {
+// The number of warnings of a test, which runs on a thread of its own.
+thread_local!(static WARNINGS: Cell<usize> = const { Cell::new(0) });
+
+fn report(path: &Path) -> HtmlReport {
+    let warn = |_: &str| WARNINGS.set(WARNINGS.get() + 1);
+    HtmlReport {
         now: still,
         ..HtmlReport::new(path.to_owned(), Some("j-1".to_owned()), warn)
-    };
+    }
+}
+
+/// Writes a page; returns the number of warnings.
+fn record(path: &Path, events: &[SessionEvent<'_>]) -> usize {
+    WARNINGS.set(0);
+    let mut report = report(path);
     for event in events {
         report.take(event);
     }
-    drop(report);
-    warnings
+    WARNINGS.get()
 }
 
-fn page(events: &[Event<'_>]) -> String {
+fn page(events: &[SessionEvent<'_>]) -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("r.html");
-    let warnings = record(&path, events);
-    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(record(&path, events), 0);
     std::fs::read_to_string(path).expect("a page")
 }
 
@@ -44,54 +51,51 @@ fn session(page: &str) -> Value {
     serde_json::from_str(session).expect("JSON")
 }
 
-fn ended(stats: &Stats) -> Event<'_> {
-    Event::Ended { error: None, stats }
+fn ended(stats: &Stats) -> SessionEvent<'_> {
+    SessionEvent::Ended { error: None, stats }
+}
+
+/// The page of a session with a thought, an edit, a call that failed and a warning.
+fn whole_page() -> String {
+    let (answered, stats) = (answered_turn(), stats());
+    let mut edited = done("replace", json!({"file_path": "a"}), edit());
+    edited.description = Some("Edit a".to_owned());
+    let failed = failed("read_file", json!({}), "gone");
+    page(&[
+        STARTED,
+        PROMPT,
+        turn(1),
+        SessionEvent::Thought(&Thought::parse("**Musing** I muse")),
+        SessionEvent::Text("Let me "),
+        SessionEvent::Text("look."),
+        SessionEvent::Response {
+            turn: &answered,
+            duration: Duration::from_secs(1),
+        },
+        SessionEvent::Call(&begun("replace", json!({}))),
+        SessionEvent::Live {
+            id: "x",
+            text: "live output",
+        },
+        SessionEvent::Call(&edited),
+        SessionEvent::Call(&failed),
+        SessionEvent::Warning("slow"),
+        turn(2),
+        SessionEvent::Text("Done."),
+        ended(&stats),
+    ])
 }
 
 #[test]
 fn a_page_holds_all_that_has_happened() {
-    let (last, stats) = (last(), stats());
-    let mut edited = done("replace", json!({"file_path": "a"}), edit());
-    edited.description = Some("Edit a".to_owned());
-    let failed = failed("read_file", json!({}), "gone");
-    let page = page(&[
-        STARTED,
-        PROMPT,
-        turn(1),
-        Event::ThoughtPiece("**Musing** I"),
-        Event::Thought(&Thought::parse("**Musing** I muse")),
-        Event::Text("Let me "),
-        Event::Text("look."),
-        Event::Response {
-            last: Some(&last),
-            duration: Duration::from_secs(1),
-        },
-        Event::Call(&begun("replace", json!({}))),
-        Event::Live {
-            id: "x",
-            text: "live output",
-        },
-        Event::Call(&edited),
-        Event::Call(&failed),
-        Event::Warning("slow"),
-        turn(2),
-        Event::Text("Done."),
-        ended(&stats),
-    ]);
+    let page = whole_page();
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     assert!(!page.contains("live output"));
     let session = session(&page);
-    let text = |text: &str| json!({"text": text, "missing": 0});
     assert_eq!(session["error"], Value::Null);
-    assert_eq!(
-        session["totals"][0],
-        json!(["Started", "2026-01-31 08:09:10 UTC"])
-    );
-    assert_eq!(
-        session["totals"][10],
-        json!(["Undo", "call_tool --undo --session j-1"])
-    );
-    assert_eq!(session["tools"][1], json!(["replace", 1, 0, "12ms"]));
+    assert_eq!(session["started"], "2026-01-31T08:09:10.123Z");
+    assert_eq!(session["undo"], "call_tool --undo --session j-1");
+    assert_eq!(session["stats"]["tools"]["byName"]["replace"]["count"], 1);
     let entries = session["entries"].as_array().expect("entries");
     let types: Vec<&str> = entries.iter().filter_map(|e| e["type"].as_str()).collect();
     assert_eq!(
@@ -100,19 +104,19 @@ fn a_page_holds_all_that_has_happened() {
             "prompt", "turn", "thought", "text", "used", "call", "call", "warning", "turn", "text"
         ]
     );
-    assert_eq!(entries[2]["subject"], text("Musing"));
-    assert_eq!(entries[3]["text"], text("Let me look."));
+    assert_eq!(entries[2]["subject"], "Musing");
+    assert_eq!(entries[3]["text"], "Let me look.");
     assert_eq!(entries[4]["prompt"], 100);
     let call = &entries[5];
-    assert_eq!(call["description"], text("Edit a"));
+    assert_eq!(call["description"], "Edit a");
     assert_eq!(call["decision"], "auto_accept");
     assert_eq!(call["lines"], json!([2, 1]));
     assert!(
-        call["diff"]["text"]
+        call["diff"]
             .as_str()
             .is_some_and(|diff| diff.contains("\n-old\n"))
     );
-    assert_eq!(entries[6]["output"], text("gone"));
+    assert_eq!(entries[6]["output"], "gone");
     assert_eq!(entries[6]["is_failed"], true);
 }
 
@@ -121,13 +125,11 @@ fn a_call_without_a_description_shows_the_beginning_of_its_arguments() {
     let stats = Stats::default();
     let args = json!({"a": "ä".repeat(200), "limit": 3, "path": "src/a.rs"});
     let page = page(&[
-        Event::Call(&done("read_file", args, text("out"))),
+        SessionEvent::Call(&done("read_file", args, text("out"))),
         ended(&stats),
     ]);
     let session = session(&page);
-    let shown = session["entries"][0]["description"]["text"]
-        .as_str()
-        .expect("text");
+    let shown = session["entries"][0]["description"].as_str().expect("text");
     assert!(
         shown.starts_with("limit: 3, path: src/a.rs, a: ää"),
         "{shown}"
@@ -136,24 +138,6 @@ fn a_call_without_a_description_shows_the_beginning_of_its_arguments() {
         shown.ends_with("ä…") && shown.chars().count() == 101,
         "{shown}"
     );
-}
-
-#[test]
-fn arguments_are_in_the_order_in_which_they_are_declared() {
-    let order = ["path", "old", "new"].map(str::to_owned);
-    let args = json!({"a": 1, "new": "n", "old": {"x": [1, "l\nm"]}, "path": "p"});
-    let mut call = begun("t", args.clone());
-    call.argument_order = order.to_vec();
-    let shown = super::args_text(&call);
-    assert_eq!(
-        shown,
-        "{\n  \"path\": \"p\",\n  \"old\": {\n    \"x\": [\n      1,\n      \"l\\nm\"\n    ]\n  },\n  \
-         \"new\": \"n\",\n  \"a\": 1\n}"
-    );
-    let read: Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!(read, args);
-    assert!(call.summary().starts_with("path: p, old: {"));
-    assert_eq!(super::args_text(&begun("t", json!({}))), "{}");
 }
 
 #[test]
@@ -166,11 +150,11 @@ fn an_error_is_on_the_page() {
     let stats = Stats::default();
     let page = page(&[
         turn(1),
-        Event::ApiFailed {
+        SessionEvent::AttemptFailed {
             error: &error,
-            duration: Duration::ZERO,
+            wait: None,
         },
-        Event::Ended {
+        SessionEvent::Ended {
             error: Some(&session_error),
             stats: &stats,
         },
@@ -183,10 +167,8 @@ fn an_error_is_on_the_page() {
     assert!(page.contains("There is no credential for the Gemini API."));
 }
 
-#[test]
-fn nothing_of_a_session_is_markup() {
-    let hostile = "</script></pre></style><img src=x onerror=alert(1)>\"'&lt;&#x3c;\
-                   {{session}}\\ud800\u{0}\u{1b}[31m\u{85}\u{202e}\u{fffe}\u{1ffff}\u{fdd0}]]>--><!--";
+/// A call with this text in all of its parts.
+fn hostile_call(hostile: &str) -> ToolCall {
     let mut call = begun(hostile, json!({hostile: hostile, "l": [hostile]}));
     call.description = Some(hostile.to_owned());
     for state in [
@@ -204,6 +186,14 @@ fn nothing_of_a_session_is_markup() {
     ] {
         call.move_to(state);
     }
+    call
+}
+
+#[test]
+fn nothing_of_a_session_is_markup() {
+    let hostile = "</script></pre></style><img src=x onerror=alert(1)>\"'&lt;&#x3c;\
+                   {{session}}\\ud800\u{0}\u{1b}[31m\u{85}\u{202e}]]>--><!--";
+    let call = hostile_call(hostile);
     let error = SessionError {
         message: hostile.to_owned(),
         kind: SessionErrorKind::Failed,
@@ -215,24 +205,24 @@ fn nothing_of_a_session_is_markup() {
     });
     stats.count_call(&call);
     let events = [
-        Event::Started {
+        SessionEvent::Started {
             session: hostile,
             model: hostile,
         },
-        Event::Prompt {
+        SessionEvent::Prompt {
             id: hostile,
             text: hostile,
         },
         turn(1),
-        Event::Thought(&Thought {
+        SessionEvent::Thought(&Thought {
             subject: hostile.to_owned(),
             description: hostile.to_owned(),
         }),
-        Event::Text(hostile),
-        Event::Retry(hostile),
-        Event::Call(&call),
-        Event::Warning(hostile),
-        Event::Ended {
+        SessionEvent::Text(hostile),
+        SessionEvent::Retry(hostile),
+        SessionEvent::Call(&call),
+        SessionEvent::Warning(hostile),
+        SessionEvent::Ended {
             error: Some(&error),
             stats: &stats,
         },
@@ -241,13 +231,10 @@ fn nothing_of_a_session_is_markup() {
     let plain = page(&[ended(&Stats::default())]);
     let tags = |page: &str| page.matches('<').count();
     assert_eq!(tags(&hostile_page), tags(&plain));
-    let is_odd =
-        |c: char| c.is_control() && c != '\n' || c == '\u{202e}' || u32::from(c) & 0xfffe == 0xfffe;
+    let is_odd = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
     assert!(!hostile_page.contains(is_odd));
     let session = session(&hostile_page);
-    let text = session["entries"][3]["text"]["text"]
-        .as_str()
-        .expect("text");
+    let text = session["entries"][3]["text"].as_str().expect("text");
     assert!(
         text.starts_with("</script></pre></style><img src=x"),
         "{text}"
@@ -268,39 +255,25 @@ fn the_page_needs_nothing_from_elsewhere() {
 
 #[test]
 fn long_texts_are_cut_and_say_so() {
-    let long = "ä".repeat(CALL_CHARS + 1234);
+    let long = "ä".repeat(CALL_BYTES / 2 + 1234);
     let call = done("t", json!({}), text(&long));
-    let page = page(&[Event::Call(&call), ended(&Stats::default())]);
+    let page = page(&[SessionEvent::Call(&call), ended(&Stats::default())]);
     let session = session(&page);
-    assert_eq!(session["entries"][0]["output"]["missing"], 1234);
-}
-
-#[test]
-fn a_text_is_cut_at_the_same_place_however_it_comes() {
-    for (most, room, expected) in [(3, 99, "äbc"), (99, 3, "äb"), (99, 1, ""), (4, 5, "äbcd")] {
-        let (mut one, mut other) = (room, room);
-        let whole = Cut::new("äbcd", most, &mut one);
-        let mut pieces = Cut::new("ä", most, &mut other);
-        pieces.push("bc", most, &mut other);
-        pieces.push("d", most, &mut other);
-        assert_eq!(whole.text, expected);
-        assert_eq!(
-            (&whole.text, whole.missing, one),
-            (&pieces.text, pieces.missing, other)
-        );
-    }
+    let output = session["entries"][0]["output"].as_str().expect("text");
+    assert!(output.ends_with("ä\n[1234 more characters are left out.]"));
 }
 
 #[test]
 fn a_session_without_end_takes_no_more_memory() {
-    let mut entries = Entries::default();
-    let call = done("t", json!({}), text(&"x".repeat(CALL_CHARS)));
+    let mut report = report(Path::new("unused"));
+    let call = done("t", json!({}), text(&"x".repeat(CALL_BYTES)));
     for _ in 0..2_000 {
-        entries.add_call(&call);
+        report.take(&SessionEvent::Call(&call));
+        report.take(&SessionEvent::Text("more"));
     }
-    let text = |entry: &Value| entry["output"]["text"].as_str().map_or(0, str::len);
-    assert!(entries.list.iter().map(text).sum::<usize>() <= ALL_BYTES);
-    assert!(entries.room < ENTRY_BYTES && entries.left_out > 0);
+    let text = |entry: &Value| entry["output"].as_str().map_or(0, str::len);
+    assert!(report.entries.iter().map(text).sum::<usize>() <= ALL_BYTES);
+    assert!(report.left_bytes < ENTRY_BYTES && report.left_out > 0);
 }
 
 #[test]
@@ -309,7 +282,7 @@ fn the_file_is_replaced_whole_and_for_everybody() {
     let path = directory.path().join("new/r.html");
     let stats = Stats::default();
     for _ in 0..2 {
-        assert!(record(&path, &[STARTED, ended(&stats)]).is_empty());
+        assert_eq!(record(&path, &[STARTED, ended(&stats)]), 0);
     }
     let names: Vec<_> = path
         .parent()
@@ -327,6 +300,5 @@ fn the_file_is_replaced_whole_and_for_everybody() {
 fn a_page_that_cannot_be_written_is_a_warning() {
     let directory = tempfile::tempdir().expect("a directory");
     let stats = Stats::default();
-    let warnings = record(directory.path(), &[ended(&stats)]);
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(record(directory.path(), &[ended(&stats)]), 1);
 }

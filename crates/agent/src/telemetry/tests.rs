@@ -2,32 +2,36 @@
 
 use super::{Telemetry, TelemetryConfig};
 use crate::call::CallOutcome;
-use crate::event::{Event, Observer};
+use crate::event::{Observer, SessionEvent};
 use crate::output::tests::{
     PROMPT, STARTED, begun, done, edit, failed, model_call, refused_call, still, turn,
 };
 use crate::thought::Thought;
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-fn record(path: &Path, has_prompts: bool, events: &[Event<'_>]) -> Vec<String> {
-    let mut warnings = Vec::new();
+thread_local!(static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) });
+
+/// Writes telemetry; returns the warnings.
+fn record(path: &Path, has_prompts: bool, events: &[SessionEvent<'_>]) -> Vec<String> {
+    WARNINGS.take();
     let config = TelemetryConfig {
         path: path.to_owned(),
         has_prompts,
     };
-    let mut telemetry = Telemetry::new(config, |warning: &str| warnings.push(warning.to_owned()));
+    let warn = |warning: &str| WARNINGS.with_borrow_mut(|all| all.push(warning.to_owned()));
+    let mut telemetry = Telemetry::new(config, warn);
     telemetry.now = still;
     for event in events {
         telemetry.take(event);
     }
-    drop(telemetry);
-    warnings
+    WARNINGS.take()
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -50,32 +54,10 @@ fn with_common(name: &str, mut fields: Value) -> Value {
     fields
 }
 
-#[test]
-fn events_have_the_fields_of_gemini_cli() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("t.jsonl");
-    let (answered, refused) = (model_call(), refused_call());
-    let calls = [
-        done("replace", json!({"file_path": "ä"}), edit()),
-        failed("read_file", json!({}), "gone\nwith more"),
-    ];
-    let events = [
-        STARTED,
-        PROMPT,
-        turn(1),
-        Event::Text("hidden"),
-        Event::ModelCall(&answered),
-        Event::Call(&begun("replace", json!({}))),
-        Event::Call(&calls[0]),
-        Event::Call(&calls[1]),
-        turn(2),
-        Event::ModelCall(&refused),
-    ];
-    assert!(record(&path, true, &events).is_empty());
-    let mode = path.metadata().expect("there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+/// The lines of a session with an edit, a call that failed and a request that failed.
+fn session_lines() -> Vec<Value> {
     let request = json!({ "model": "gemini-x", "prompt_id": "p-1" });
-    let expected = [
+    vec![
         with_common(
             "user_prompt",
             json!({ "prompt_length": 8, "prompt_id": "p-1", "prompt": "Häng an!" }),
@@ -120,7 +102,34 @@ fn events_have_the_fields_of_gemini_cli() {
                 "prompt_id": "p-1",
             }),
         ),
+    ]
+}
+
+#[test]
+fn events_have_the_fields_of_gemini_cli() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.jsonl");
+    let (answered, refused) = (model_call(), refused_call());
+    let calls = [
+        done("replace", json!({"file_path": "ä"}), edit()),
+        failed("read_file", json!({}), "gone\nwith more"),
     ];
+    let events = [
+        STARTED,
+        PROMPT,
+        turn(1),
+        SessionEvent::Text("hidden"),
+        SessionEvent::ModelCall(&answered),
+        SessionEvent::Call(&begun("replace", json!({}))),
+        SessionEvent::Call(&calls[0]),
+        SessionEvent::Call(&calls[1]),
+        turn(2),
+        SessionEvent::ModelCall(&refused),
+    ];
+    assert!(record(&path, true, &events).is_empty());
+    let mode = path.metadata().expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let expected = session_lines();
     let written = lines(&path);
     for (written, expected) in written.iter().zip(&expected) {
         assert_eq!(written, expected);
@@ -146,19 +155,18 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
     ];
     let events = [
         STARTED,
-        Event::Prompt {
+        SessionEvent::Prompt {
             id: "p-1",
             text: "secret",
         },
-        Event::Text("secret"),
-        Event::ThoughtPiece("secret"),
-        Event::Thought(&Thought::parse("**secret** secret")),
-        Event::Call(&calls[0]),
-        Event::Live {
+        SessionEvent::Text("secret"),
+        SessionEvent::Thought(&Thought::parse("**secret** secret")),
+        SessionEvent::Call(&calls[0]),
+        SessionEvent::Live {
             id: "x",
             text: "secret",
         },
-        Event::Call(&calls[1]),
+        SessionEvent::Call(&calls[1]),
     ];
     record(&path, false, &events);
     let written = lines(&path);
@@ -185,7 +193,7 @@ fn a_call_of_an_mcp_server_is_told_apart() {
         of("mine__t", None),
         of("read_file", None),
     ];
-    let events: Vec<_> = calls.iter().map(Event::Call).collect();
+    let events: Vec<_> = calls.iter().map(SessionEvent::Call).collect();
     record(&path, false, &events);
     let native = json!(["native", null]);
     let told: Vec<_> = lines(&path)
@@ -218,8 +226,8 @@ fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let reader = rustix::fs::open(&fifo, flags, Mode::empty()).expect("opened");
     let text = "x".repeat(1000);
-    let prompts: Vec<Event<'_>> = (0..200)
-        .map(|_| Event::Prompt {
+    let prompts: Vec<SessionEvent<'_>> = (0..200)
+        .map(|_| SessionEvent::Prompt {
             id: "p",
             text: &text,
         })

@@ -3,7 +3,7 @@
 use super::{GenerateContentResponse, GroundingMetadata, Part};
 use std::collections::BTreeMap;
 
-/// The answer's text with `[1]` behind what source 1 supports, and the list of sources.
+/// Returns the answer's text with `[1]` behind what source 1 supports, and the list of sources.
 ///
 /// The API gives places in bytes of the UTF-8 text of one part. A place in the middle of a
 /// character moves behind it; where the API's own words for a stretch are elsewhere, and there
@@ -52,7 +52,7 @@ fn one_line(text: &str, otherwise: &str) -> String {
     }
 }
 
-/// The sources for each place of the text, by place; each source once, in the order given.
+/// Returns the sources for each place of the text, by place; each source once, in the order given.
 fn places(
     parts: &[Part],
     text: &str,

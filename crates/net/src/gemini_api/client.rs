@@ -1,18 +1,16 @@
-//! Asking the API.
+//! The client that asks the API.
 
 use super::Credentials;
-use super::body::Body;
 use super::error::{ApiError, ApiErrorKind, UNSUPPORTED_CLIENT};
 use super::id::unique_id;
-use super::messages::{
-    GenerateContentRequest, GenerateContentResponse, ModelRequest, UsageMetadata,
-};
-use super::played::{Answer, ApiMethod, Player, without};
+use super::messages::{GenerateContentResponse, UsageMetadata};
+use super::played::{Answer, AnswerSource, ApiMethod, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
 use crate::http_client::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError};
 use gemini_tools_core::json;
+use gemini_tools_core::message::Content;
 use gemini_tools_core::tool::{Cancellation, Interruption, ModelCall, ModelCallError, TokenCounts};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -44,44 +42,25 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// Interval at which a wait checks for the end of the call.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Asks models, in one of the three ways. One request at a time; a connection is kept for the
-/// next.
+/// A client of the Gemini API, Vertex AI or Code Assist. It sends one request at a time, and keeps
+/// the connection for the next.
 pub struct GeminiClient {
-    way: Way,
+    /// `None` only if something else takes the API's place.
+    credentials: Option<Credentials>,
+    http: net::HttpClient,
+    /// The source of answers in the API's place.
+    played: Option<AnswerSource>,
+    /// The project that Code Assist has given, once it was asked.
+    project: Option<String>,
     policy: RetryPolicy,
     /// The session, and the prompt in it that requests are for.
     session: String,
     prompt: String,
 }
 
-/// The source of answers.
-enum Way {
-    Api(Box<Api>),
-    Played(Player),
-}
-
-/// The API, and how it lets in.
-struct Api {
-    credentials: Credentials,
-    http: net::HttpClient,
-    /// The project that Code Assist has given, once it was asked.
-    project: Option<String>,
-}
-
-/// A request as it is sent.
-struct Prepared<'a> {
-    url: Url,
-    body: Body<'a>,
-}
-
 impl std::fmt::Debug for GeminiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let credentials = match &self.way {
-            Way::Api(api) => Some(&api.credentials),
-            Way::Played(_) => None,
-        };
         f.debug_struct("GeminiClient")
-            .field("credentials", &credentials)
             .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
@@ -100,13 +79,13 @@ pub struct Attempt<'a> {
 
 /// Model and tokens that the pieces of an answer have named.
 #[derive(Default)]
-struct Used {
+struct ResponseTotals {
     model: Option<String>,
     usage: Option<UsageMetadata>,
 }
 
-impl Used {
-    /// Notes a piece. The last one that names something knows it best.
+impl ResponseTotals {
+    /// Adds a piece. The last one that names a model or tokens counts.
     fn add(&mut self, piece: &GenerateContentResponse) {
         if let Some(model) = &piece.model_version {
             self.model = Some(model.clone());
@@ -116,6 +95,7 @@ impl Used {
         }
     }
 
+    /// Returns the request for the statistics.
     fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
         let tokens = self.usage.as_ref().map(TokenCounts::from);
         ModelCall {
@@ -131,60 +111,59 @@ impl Used {
     }
 }
 
-/// Code Assist's wrapper of a request.
+/// A request in the envelope of Code Assist.
 #[derive(Serialize)]
-struct Enveloped<'a, Q> {
+struct Envelope<'a, Q> {
     model: &'a str,
     project: &'a str,
     user_prompt_id: &'a str,
-    request: WithSession<'a, Q>,
+    request: RequestWithSession<'a, Q>,
 }
 
 #[derive(Serialize)]
-struct WithSession<'a, Q> {
+struct RequestWithSession<'a, Q> {
     #[serde(flatten)]
     request: &'a Q,
     session_id: &'a str,
 }
 
 impl GeminiClient {
-    /// A client for a credential. From now on the process leaves no core file: it would hold the
-    /// credential.
+    /// Makes a client for a credential. From now on the process leaves no core file: it would hold
+    /// the credential.
     pub fn new(credentials: Credentials) -> Self {
         #[cfg(target_os = "linux")]
         let _ =
             rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-        let project = match &credentials {
-            Credentials::CodeAssist { project, .. } => project.clone(),
-            _ => None,
-        };
-        Self::by(Way::Api(Box::new(Api {
-            credentials,
-            http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
-            project,
-        })))
+        Self::with(Some(credentials), None)
     }
 
-    /// Makes a client that opens no connection and needs no credential: a player gives the answers.
-    /// It waits before a request only as long as the answer before asks for.
-    pub fn played(player: Player) -> Self {
-        Self::by(Way::Played(player)).with_retry(RetryPolicy {
+    /// Makes a client that opens no connection and needs no credential: `answers` takes the API's
+    /// place. It waits before a request only as long as the answer before asks for.
+    pub fn played(answers: AnswerSource) -> Self {
+        Self::with(None, Some(answers)).with_retry(RetryPolicy {
             first_wait: Duration::ZERO,
             ..RetryPolicy::default()
         })
     }
 
-    fn by(way: Way) -> Self {
+    fn with(credentials: Option<Credentials>, played: Option<AnswerSource>) -> Self {
         let session = unique_id();
+        let project = credentials
+            .as_ref()
+            .and_then(Credentials::code_assist_project);
         Self {
-            way,
+            project: project.map(str::to_owned),
+            credentials,
+            http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
+            played,
             policy: RetryPolicy::default(),
             prompt: format!("{session}########1"),
             session,
         }
     }
 
-    /// The client that the environment and the user's files give; `None` without a credential.
+    /// Makes a client from the environment and the user's files; returns `None` without a
+    /// credential.
     ///
     /// # Errors
     ///
@@ -201,104 +180,75 @@ impl GeminiClient {
         self
     }
 
-    /// Returns true if a player gives the answers.
+    /// Returns true if something else takes the API's place.
     pub fn is_played(&self) -> bool {
-        matches!(self.way, Way::Played(_))
+        self.played.is_some()
     }
 
-    /// A text in which the credential does not show.
+    /// Returns a text in which the credential does not show.
     pub fn without_credential(&self, text: &str) -> String {
-        without(text, self.way.secret())
+        without(text, self.secret())
     }
 
-    /// Names the session, and the prompt in it, that requests are for from now on. Code Assist is
-    /// told of both.
+    /// Returns the credential; empty where there is none.
+    fn secret(&self) -> &str {
+        self.credentials.as_ref().map_or("", Credentials::secret)
+    }
+
+    /// Names the session, and the prompt in it, that requests are for from now on. Code Assist
+    /// gets both.
     pub fn set_prompt(&mut self, session: &str, prompt: &str) {
         session.clone_into(&mut self.session);
         prompt.clone_into(&mut self.prompt);
     }
 
-    /// Asks for a whole answer (`generateContent`). An answer that was held back for what it
-    /// says is an answer too: see [`GenerateContentResponse::refusal`].
+    /// Requests a whole answer (`generateContent`); `on_attempt` gets each attempt. An answer that
+    /// was held back for its content is an answer too: see [`GenerateContentResponse::refusal`].
     ///
     /// # Errors
     ///
-    /// What the API or the way to it says no with, after every try that made sense.
+    /// Returns the error of the API or of the way to it, after every retry that made sense.
     pub fn generate(
         &mut self,
         model: &str,
-        request: &impl ModelRequest,
-        cancel: &Cancellation,
-    ) -> Result<GenerateContentResponse, ApiError> {
-        self.generate_telling(model, request, cancel, &mut |_| {})
-    }
-
-    /// As [`GeminiClient::generate`]; `on_attempt` is told of each attempt.
-    ///
-    /// # Errors
-    ///
-    /// As [`GeminiClient::generate`].
-    pub fn generate_telling(
-        &mut self,
-        model: &str,
-        request: &impl ModelRequest,
+        request: &impl Serialize,
         cancel: &Cancellation,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
     ) -> Result<GenerateContentResponse, ApiError> {
-        self.retrying(model, cancel, on_attempt, |client, used| {
+        self.retrying(model, cancel, on_attempt, |client, totals| {
             let method = ApiMethod::GenerateContent;
-            let prepared = client.prepared(method, model, request, cancel)?;
-            client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
+            client.exchange(method, model, request, cancel, |answer, is_wrapped| {
                 let response = parsed(&whole(answer, model)?, is_wrapped)?;
-                used.add(&response);
+                totals.add(&response);
                 Ok(response)
             })
         })
     }
 
-    /// Asks for an answer in pieces (`streamGenerateContent`), which `on_piece` gets as they
+    /// Requests an answer in pieces (`streamGenerateContent`), which `on_piece` gets as they
     /// come; it may end the stream. A stream that breaks is begun again only as long as no
-    /// piece was handed out.
+    /// piece was handed out. `on_attempt` gets each attempt.
     ///
     /// # Errors
     ///
-    /// As [`GeminiClient::generate`]; `Broken` where a stream broke after pieces were handed out.
+    /// As [`GeminiClient::generate`]; `Broken` if a stream broke after pieces were handed out.
     pub fn stream(
         &mut self,
         model: &str,
-        request: &impl ModelRequest,
-        cancel: &Cancellation,
-        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
-    ) -> Result<(), ApiError> {
-        self.stream_telling(model, request, cancel, on_piece, &mut |_| {})
-    }
-
-    /// As [`GeminiClient::stream`]; `on_attempt` is told of each attempt.
-    ///
-    /// # Errors
-    ///
-    /// As [`GeminiClient::stream`].
-    pub fn stream_telling(
-        &mut self,
-        model: &str,
-        request: &impl ModelRequest,
+        request: &impl Serialize,
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
     ) -> Result<(), ApiError> {
-        self.retrying(model, cancel, on_attempt, |client, used| {
+        self.retrying(model, cancel, on_attempt, |client, totals| {
             let method = ApiMethod::StreamGenerateContent;
-            let mut prepared = client.prepared(method, model, request, cancel)?;
-            if let Some(prepared) = &mut prepared {
-                prepared.url.set_query(Some("alt=sse"));
-            }
             let mut is_used = false;
             let mut piece = |piece| {
                 is_used = true;
-                used.add(&piece);
+                totals.add(&piece);
                 on_piece(piece)
             };
-            let read = client.exchange(method, prepared.as_ref(), cancel, |answer, is_wrapped| {
+            let read = client.exchange(method, model, request, cancel, |answer, is_wrapped| {
                 read_stream(answer, model, is_wrapped, cancel, &mut piece)
             });
             read.map_err(|e| if is_used { e.after_use() } else { e })
@@ -313,27 +263,13 @@ impl GeminiClient {
     pub fn count_tokens(
         &mut self,
         model: &str,
-        request: &GenerateContentRequest,
+        contents: &[Content],
         cancel: &Cancellation,
     ) -> Result<u64, ApiError> {
         self.retrying(model, cancel, &mut |_| {}, |client, _| {
             let method = ApiMethod::CountTokens;
-            let prepared = match &client.way {
-                Way::Played(_) => None,
-                Way::Api(api) => {
-                    let contents = json!(request.contents);
-                    let body = if api.is_wrapped() {
-                        let model = format!("models/{model}");
-                        json!({ "request": { "model": model, "contents": contents } })
-                    } else {
-                        json!({ "contents": contents })
-                    };
-                    let url = api.credentials.address(model, method.name())?;
-                    let body = Body::whole(to_bytes(&body));
-                    Some(Prepared { url, body })
-                }
-            };
-            let answer = client.exchange(method, prepared.as_ref(), cancel, |answer, _| {
+            let request = json!({ "contents": contents });
+            let answer = client.exchange(method, model, &request, cancel, |answer, _| {
                 whole(answer, model)
             })?;
             let value: Value =
@@ -347,19 +283,17 @@ impl GeminiClient {
     /// Asks the API how many tokens a model takes in. Returns `None` where the API does not say, such
     /// as Vertex AI and Code Assist, and where it does not answer at once.
     pub fn input_token_limit(&mut self, model: &str, cancel: &Cancellation) -> Option<u64> {
-        let Way::Api(api) = &mut self.way else {
-            return None;
-        };
-        let url = api.credentials.model_address(model)?;
+        let credentials = self.credentials.as_ref()?;
+        let url = credentials.model_address(model)?;
         let cancel = cancel.restarted(MODEL_LIMIT);
         let request = HttpRequest {
             method: Method::Get,
             url: &url,
-            headers: vec![api.credentials.header()],
+            headers: credentials.headers(),
             body: &[],
         };
-        let response = api.http.send(&request, &cancel).ok()?;
-        let answer = whole(&mut Answer::sent(response), model).ok()?;
+        let response = self.http.send(&request, &cancel).ok()?;
+        let answer = whole(&mut Answer::from_response(response), model).ok()?;
         let value: Value = json::read(&answer).ok()?;
         value["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
     }
@@ -370,134 +304,95 @@ impl GeminiClient {
         model: &str,
         cancel: &Cancellation,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
-        mut attempt: impl FnMut(&mut Self, &mut Used) -> Result<T, ApiError>,
+        mut attempt: impl FnMut(&mut Self, &mut ResponseTotals) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let mut failed = 0;
         let mut has_renewed = false;
         loop {
             let started = Instant::now();
-            let mut used = Used::default();
-            let attempted = match &mut self.way {
-                Way::Api(api) => match api.credentials.token() {
-                    Some(token) => token.prepare(&mut api.http, cancel),
-                    None => Ok(()),
-                },
-                Way::Played(_) => Ok(()),
+            let mut totals = ResponseTotals::default();
+            let attempted = match self.credentials.as_mut().and_then(Credentials::token) {
+                Some(token) => token.prepare(&mut self.http, cancel),
+                None => Ok(()),
             };
-            let attempted = attempted.and_then(|()| attempt(self, &mut used));
-            let mut tell = |error, wait| {
+            let attempted = attempted.and_then(|()| attempt(self, &mut totals));
+            let mut report = |error, wait| {
                 on_attempt(&Attempt {
-                    call: used.to_call(model, started.elapsed(), error),
+                    call: totals.to_call(model, started.elapsed(), error),
                     error,
                     wait,
                 });
             };
-            let error = match attempted {
+            let mut error = match attempted {
                 Ok(answer) => {
-                    tell(None, None);
+                    report(None, None);
                     return Ok(answer);
                 }
-                Err(e) => e.without(self.way.secret()),
+                Err(e) => e.without(self.secret()),
             };
             // A token may end before its time; the next one is good, or nothing helps.
+            let token = self.credentials.as_mut().and_then(Credentials::token);
             let is_ended = error.status == Some(401) && !has_renewed;
-            if is_ended
-                && let Way::Api(api) = &mut self.way
-                && api.credentials.token().is_some_and(AccessToken::forget)
-            {
+            if is_ended && token.is_some_and(AccessToken::drop_current) {
                 has_renewed = true;
-                tell(Some(&error), None);
+                report(Some(&error), None);
                 continue;
             }
             failed += 1;
-            let wait = self
-                .policy
-                .wait(failed, error.retry_after)
-                .filter(|_| error.is_transient);
-            tell(Some(&error), wait);
-            match wait {
-                Some(wait) if wait_for(wait, cancel)? => {}
-                _ if failed > 1 => {
-                    let mut error = error;
-                    error.message.push_str(&format!(" ({failed} attempts)"));
-                    return Err(error);
-                }
-                _ => return Err(error),
+            let wait = self.policy.wait(failed, error.retry_after);
+            let wait = wait.filter(|_| error.is_transient);
+            report(Some(&error), wait);
+            if let Some(wait) = wait
+                && wait_for(wait, cancel)?
+            {
+                continue;
             }
+            if failed > 1 {
+                error.message.push_str(&format!(" ({failed} attempts)"));
+            }
+            return Err(error);
         }
     }
 
-    /// The request in the shape that the way in wants; nothing where answers are played.
-    fn prepared<'r>(
-        &mut self,
-        method: ApiMethod,
-        model: &str,
-        request: &'r impl ModelRequest,
-        cancel: &Cancellation,
-    ) -> Result<Option<Prepared<'r>>, ApiError> {
-        let Way::Api(api) = &mut self.way else {
-            return Ok(None);
-        };
-        let url = api.credentials.address(model, method.name())?;
-        let body = if api.is_wrapped() {
-            let project = api.code_assist_project(model, cancel)?;
-            let enveloped = Enveloped {
-                model,
-                project: &project,
-                user_prompt_id: &self.prompt,
-                request: WithSession {
-                    request,
-                    session_id: &self.session,
-                },
-            };
-            Body::new(request, &enveloped)?
-        } else {
-            Body::new(request, request)?
-        };
-        Ok(Some(Prepared { url, body }))
-    }
-
-    /// Has a request answered, by the API or a player. `read` is also told if responses are in the
-    /// wrapper of Code Assist.
+    /// Sends a request to a method of a model and has `read` read the answer; that also gets whether
+    /// responses are in the envelope of Code Assist.
     fn exchange<T>(
         &mut self,
         method: ApiMethod,
-        prepared: Option<&Prepared<'_>>,
+        model: &str,
+        request: &impl Serialize,
         cancel: &Cancellation,
         read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        match (&mut self.way, prepared) {
-            (Way::Api(api), Some(prepared)) => {
-                let is_wrapped = api.is_wrapped();
-                let response = api.send(prepared, cancel)?;
-                read(&mut Answer::sent(response), is_wrapped)
-            }
-            (Way::Played(player), _) => {
-                let mut answer = Answer::played(player(method)?)?;
-                read(&mut answer, false)
-            }
-            (Way::Api(_), None) => Err(ApiError::new(
-                ApiErrorKind::BadRequest,
-                "There is no request to send.",
-            )),
+        if let Some(next) = &mut self.played {
+            return read(&mut Answer::from_played(next(method)?)?, false);
         }
-    }
-}
-
-impl Way {
-    /// The credential; empty where there is none.
-    fn secret(&self) -> &str {
-        match self {
-            Way::Api(api) => api.credentials.secret(),
-            Way::Played(_) => "",
+        let credentials = self.credentials.as_ref();
+        let credentials = credentials.ok_or_else(ApiError::no_credential)?;
+        let mut url = credentials.address(model, method.name())?;
+        if method == ApiMethod::StreamGenerateContent {
+            url.set_query(Some("alt=sse"));
         }
-    }
-}
-
-impl Api {
-    /// Returns true if requests and responses are in the wrapper of Code Assist.
-    fn is_wrapped(&self) -> bool {
-        matches!(self.credentials, Credentials::CodeAssist { .. })
+        let is_wrapped = credentials.is_code_assist();
+        let body = match method {
+            ApiMethod::CountTokens if is_wrapped => {
+                let mut request = json!(request);
+                request["model"] = format!("models/{model}").into();
+                to_bytes(&json!({ "request": request }))?
+            }
+            _ if is_wrapped => to_bytes(&Envelope {
+                model,
+                project: &self.code_assist_project(model, cancel)?,
+                user_prompt_id: &self.prompt,
+                request: RequestWithSession {
+                    request,
+                    session_id: &self.session,
+                },
+            })?,
+            _ => to_bytes(request)?,
+        };
+        let response = self.post(&url, &body, cancel)?;
+        read(&mut Answer::from_response(response), is_wrapped)
     }
 
     /// Asks Code Assist which project it has for the user.
@@ -516,10 +411,11 @@ impl Api {
                 "pluginType": "GEMINI",
             }
         });
-        let url = self.credentials.address(model, "loadCodeAssist")?;
-        let body = Body::whole(to_bytes(&body));
-        let response = self.send(&Prepared { url, body }, cancel)?;
-        let answer = whole(&mut Answer::sent(response), model)?;
+        let credentials = self.credentials.as_ref();
+        let credentials = credentials.ok_or_else(ApiError::no_credential)?;
+        let url = credentials.address(model, "loadCodeAssist")?;
+        let response = self.post(&url, body.to_string().as_bytes(), cancel)?;
+        let answer = whole(&mut Answer::from_response(response), model)?;
         let value: Value =
             json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
         let tiers = value["ineligibleTiers"].as_array().into_iter().flatten();
@@ -543,23 +439,20 @@ impl Api {
         Ok(project.to_owned())
     }
 
-    fn send(
+    /// Sends a request with a body of JSON.
+    fn post(
         &mut self,
-        prepared: &Prepared<'_>,
+        url: &Url,
+        body: &[u8],
         cancel: &Cancellation,
     ) -> Result<net::Response<'_>, NetError> {
-        let headers = [
-            ("content-type", "application/json".to_owned()),
-            self.credentials.header(),
-        ];
+        let mut headers = vec![("content-type", "application/json".to_owned())];
+        headers.extend(self.credentials.iter().flat_map(Credentials::headers));
         let request = HttpRequest {
             method: Method::Post,
-            url: &prepared.url,
-            headers: headers
-                .into_iter()
-                .chain(self.credentials.quota_header())
-                .collect(),
-            body: &prepared.body.pieces(),
+            url,
+            headers,
+            body: &[body],
         };
         self.http.send(&request, cancel)
     }
@@ -616,6 +509,7 @@ fn read_stream(
     }
 }
 
+/// Makes an error of an answer that is not a success.
 fn refused(answer: &mut Answer<'_>, model: &str) -> ApiError {
     let body = match answer.read_up_to(MAX_ERROR_BYTES) {
         Ok((body, _)) => body,
@@ -645,8 +539,13 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     json::from_value(value).map_err(unreadable)
 }
 
-fn to_bytes(value: &Value) -> Vec<u8> {
-    value.to_string().into_bytes()
+fn to_bytes(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(request).map_err(|e| {
+        ApiError::new(
+            ApiErrorKind::BadRequest,
+            format!("The request can't be written as JSON: {e}."),
+        )
+    })
 }
 
 fn check(cancel: &Cancellation) -> Result<(), ApiError> {
@@ -657,7 +556,7 @@ fn check(cancel: &Cancellation) -> Result<(), ApiError> {
     }
 }
 
-/// Waits; false where the call's time does not last so long.
+/// Waits; returns false if the call's time does not last so long.
 fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
     let until = Instant::now() + wait;
     if cancel.deadline().is_some_and(|deadline| deadline <= until) {

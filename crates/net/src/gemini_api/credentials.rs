@@ -9,6 +9,7 @@ use super::tokens::AccessToken;
 use super::{ApiError, ApiErrorKind, default_credentials, login};
 use gemini_tools_settings::env_file;
 use gemini_tools_workspace::file_owner::FileOwner;
+use serde::Deserialize;
 use std::fmt;
 use std::path::Path;
 use url::Url;
@@ -26,66 +27,60 @@ const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// A secret. Its `Debug` form does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     /// Keeps a text secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for a header.
+    /// Returns the text itself, for a header.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        f.write_str("SecretText(…)")
     }
 }
 
-/// A way to be let in, and the address it is for.
+/// A credential, and the service that it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Credentials {
-    /// The Gemini API by an API key.
-    ApiKey {
-        /// The key.
-        key: Secret,
-        /// The base address.
-        base: Url,
-    },
+pub struct Credentials {
+    service: Service,
+    proof: Proof,
+    /// The base address.
+    base: Url,
+    /// The project that requests are counted for, where it is another one.
+    quota_project: Option<String>,
+}
+
+/// A service that models are asked through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Service {
+    GeminiApi,
     /// Vertex AI by an API key.
-    VertexKey {
-        /// The key.
-        key: Secret,
-        /// The base address.
-        base: Url,
-    },
-    /// Vertex AI by an access token.
-    VertexToken {
-        /// The token.
-        token: AccessToken,
-        /// The project that requests are counted for, where it is another one.
-        quota_project: Option<String>,
-        /// The cloud project.
+    VertexExpress,
+    Vertex {
         project: String,
-        /// The region.
         location: String,
-        /// The base address.
-        base: Url,
     },
-    /// Code Assist by an access token.
     CodeAssist {
-        /// The token.
-        token: AccessToken,
         /// The cloud project, where the user names one.
         project: Option<String>,
-        /// The base address.
-        base: Url,
     },
+}
+
+/// The secret that a request carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Proof {
+    Key(SecretText),
+    Token(Box<AccessToken>),
 }
 
 /// The process's environment, with the user's file as the fallback.
@@ -126,11 +121,12 @@ impl Variables<'_> {
 impl Credentials {
     /// Finds the credential in the environment and the files below `home`: by the method that the
     /// user's settings choose (`security.auth.selectedType`), else the first that is set, in the
-    /// order of Gemini CLI. `None` where there is none at all.
+    /// order of Gemini CLI. Returns `None` where there is none at all.
     ///
     /// # Errors
     ///
-    /// Where a way is chosen whose variables are missing, or a base address is none.
+    /// Returns an error if a method is chosen whose variables are missing, or if a base address is not
+    /// valid.
     pub fn find(
         env: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,
@@ -151,7 +147,7 @@ impl Credentials {
         };
         let selected = read("settings.json").and_then(|text| selected_type(&text));
         let token = || match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
-            Some(token) => Ok(Some(AccessToken::given(Secret::new(token)))),
+            Some(token) => Ok(Some(AccessToken::fixed(token))),
             None => logged_in(),
         };
         match selected.as_deref() {
@@ -188,100 +184,84 @@ impl Credentials {
         }
     }
 
-    /// The secret in it.
+    /// Returns the secret in it.
     pub(super) fn secret(&self) -> &str {
-        match self {
-            Credentials::ApiKey { key, .. } | Credentials::VertexKey { key, .. } => key.expose(),
-            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
-                token.current()
-            }
+        match &self.proof {
+            Proof::Key(key) => key.expose(),
+            Proof::Token(token) => token.expose(),
         }
     }
 
-    /// The token that lets in, where it is one.
+    /// Returns the access token, if it is one.
     pub(super) fn token(&mut self) -> Option<&mut AccessToken> {
-        match self {
-            Credentials::ApiKey { .. } | Credentials::VertexKey { .. } => None,
-            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
-                Some(token)
-            }
+        match &mut self.proof {
+            Proof::Key(_) => None,
+            Proof::Token(token) => Some(&mut **token),
         }
     }
 
-    /// The header that names the project that requests are counted for.
-    pub(super) fn quota_header(&self) -> Option<(&'static str, String)> {
-        let Credentials::VertexToken { quota_project, .. } = self else {
-            return None;
-        };
-        let project = quota_project.clone()?;
-        Some(("x-goog-user-project", project))
+    /// Returns true for Code Assist, which wraps requests and responses.
+    pub(super) fn is_code_assist(&self) -> bool {
+        matches!(self.service, Service::CodeAssist { .. })
     }
 
-    /// The header that lets in.
-    pub(super) fn header(&self) -> (&'static str, String) {
-        match self {
-            Credentials::ApiKey { key, .. } | Credentials::VertexKey { key, .. } => {
-                ("x-goog-api-key", key.expose().to_owned())
-            }
-            Credentials::VertexToken { token, .. } | Credentials::CodeAssist { token, .. } => {
-                ("authorization", format!("Bearer {}", token.current()))
-            }
+    /// Returns the cloud project that the user has named for Code Assist.
+    pub(super) fn code_assist_project(&self) -> Option<&str> {
+        match &self.service {
+            Service::CodeAssist { project } => project.as_deref(),
+            _ => None,
         }
     }
 
-    /// The address of a method of a model.
+    /// Returns the headers that authenticate a request.
+    pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![match &self.proof {
+            Proof::Key(key) => ("x-goog-api-key", key.expose().to_owned()),
+            Proof::Token(token) => ("authorization", format!("Bearer {}", token.expose())),
+        }];
+        let project = self.quota_project.iter();
+        headers.extend(project.map(|project| ("x-goog-user-project", project.clone())));
+        headers
+    }
+
+    /// Returns the address of a model's description, which only the Gemini API has.
+    pub(super) fn model_address(&self, model: &str) -> Option<Url> {
+        let name = model_name(model).ok()?;
+        (self.service == Service::GeminiApi).then(|| self.below(&["v1beta", "models", name]))
+    }
+
+    /// Returns the address of a method of a model.
     ///
     /// # Errors
     ///
-    /// `BadRequest` for what is not the name of a model: a name can't lead to another path.
-    /// Returns the address of a model's description, which only the Gemini API has.
-    pub(super) fn model_address(&self, model: &str) -> Option<Url> {
-        let Credentials::ApiKey { base, .. } = self else {
-            return None;
-        };
-        let mut url = base.clone();
-        push(&mut url, &["v1beta", "models", model_name(model).ok()?]);
-        Some(url)
-    }
-
+    /// Returns an error if `model` is not the name of a model: a name can't lead to another path.
     pub(super) fn address(&self, model: &str, method: &str) -> Result<Url, ApiError> {
         let called = format!("{}:{method}", model_name(model)?);
         let google = ["publishers", "google", "models", called.as_str()];
-        let (base, path) = match self {
-            Credentials::ApiKey { base, .. } => (base, vec!["v1beta", "models", called.as_str()]),
-            Credentials::VertexKey { base, .. } => (base, [&["v1beta1"][..], &google].concat()),
-            Credentials::VertexToken {
-                base,
-                project,
-                location,
-                ..
-            } => {
-                let (project, location) = (project.as_str(), location.as_str());
-                let of_project = ["v1beta1", "projects", project, "locations", location];
-                (base, [&of_project[..], &google].concat())
+        Ok(match &self.service {
+            Service::GeminiApi => self.below(&["v1beta", "models", &called]),
+            Service::VertexExpress => self.below(&[&["v1beta1"][..], &google].concat()),
+            Service::Vertex { project, location } => {
+                let project = ["v1beta1", "projects", project, "locations", location];
+                self.below(&[&project[..], &google].concat())
             }
-            Credentials::CodeAssist { base, .. } => {
-                let mut url = base.clone();
-                push(&mut url, &[&format!("v1internal:{method}")]);
-                return Ok(url);
-            }
-        };
-        let mut url = base.clone();
-        push(&mut url, &path);
-        Ok(url)
+            Service::CodeAssist { .. } => self.below(&[&format!("v1internal:{method}")]),
+        })
+    }
+
+    /// Returns the address below the base with these names in its path, each with what would part
+    /// or end it encoded. A gateway may be below a path of its own.
+    fn below(&self, names: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        // Addresses of HTTP have a path.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(names);
+        }
+        url
     }
 }
 
-/// Adds names to the path of an address, each with what would part or end it encoded. A gateway
-/// may be below a path of its own.
-fn push(url: &mut Url, names: &[&str]) {
-    // Addresses of HTTP have a path.
-    if let Ok(mut path) = url.path_segments_mut() {
-        path.pop_if_empty().extend(names);
-    }
-}
-
-/// The name of a model without what may be before it.
+/// Returns the name of a model without a prefix.
 fn model_name(model: &str) -> Result<&str, ApiError> {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let is_name = name.chars().any(|c| c != '.')
@@ -300,34 +280,37 @@ fn api_key(vars: &Variables<'_>) -> Result<Option<Credentials>, ApiError> {
     let Some(key) = vars.get("GEMINI_API_KEY") else {
         return Ok(None);
     };
-    Ok(Some(Credentials::ApiKey {
-        key: Secret::new(key),
+    Ok(Some(Credentials {
+        service: Service::GeminiApi,
+        proof: Proof::Key(SecretText::new(key)),
         base: vars.base("GOOGLE_GEMINI_BASE_URL", GEMINI)?,
+        quota_project: None,
     }))
 }
 
 fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiError> {
     if let Some(key) = vars.get("GOOGLE_API_KEY") {
-        return Ok(Credentials::VertexKey {
-            key: Secret::new(key),
+        return Ok(Credentials {
+            service: Service::VertexExpress,
+            proof: Proof::Key(SecretText::new(key)),
             base: vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?,
+            quota_project: None,
         });
     }
-    let given = vars.get("GOOGLE_CLOUD_ACCESS_TOKEN");
-    let (token, project_of_file, quota_project) = match given {
-        Some(token) => (Some(AccessToken::given(Secret::new(token))), None, None),
+    let (token, project_of_file, quota_project) = match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
+        Some(token) => (Some(AccessToken::fixed(token)), None, None),
         None => match default_credentials::find(vars, home)? {
-            Some(found) => (
-                Some(AccessToken::from_source(found.source)),
-                found.project,
-                found.quota_project,
-            ),
+            Some(found) => {
+                let token = AccessToken::from_source(found.source);
+                (Some(token), found.project, found.quota_project)
+            }
             None => (None, None, None),
         },
     };
-    let project = vars.get("GOOGLE_CLOUD_PROJECT").or(project_of_file);
-    let found = (token, project, vars.get("GOOGLE_CLOUD_LOCATION"));
-    let (Some(token), Some(project), Some(location)) = found else {
+    let project = named(vars, "GOOGLE_CLOUD_PROJECT", project_of_file)?;
+    let quota_project = named(vars, "GOOGLE_CLOUD_QUOTA_PROJECT", quota_project)?;
+    let location = named(vars, "GOOGLE_CLOUD_LOCATION", None)?;
+    let (Some(token), Some(project), Some(location)) = (token, project, location) else {
         return Err(ApiError::new(
             ApiErrorKind::NoCredential,
             "Vertex AI is chosen, but there is no credential for it.",
@@ -338,53 +321,51 @@ fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiE
              auth application-default login).",
         ));
     };
-    let quota_project = vars.get("GOOGLE_CLOUD_QUOTA_PROJECT").or(quota_project);
-    let is_name = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
-    };
-    for (name, value) in [
-        ("GOOGLE_CLOUD_PROJECT", &project),
-        ("GOOGLE_CLOUD_LOCATION", &location),
-        (
-            "GOOGLE_CLOUD_QUOTA_PROJECT",
-            quota_project.as_ref().unwrap_or(&project),
-        ),
-    ] {
-        if !is_name(value) {
-            return Err(ApiError::new(
-                ApiErrorKind::BadRequest,
-                format!("{name} has characters that no such name has."),
-            ));
-        }
-    }
     let regional = match location.as_str() {
         "global" => VERTEX.to_owned(),
         region => format!("https://{region}-aiplatform.googleapis.com"),
     };
-    Ok(Credentials::VertexToken {
-        token,
-        quota_project,
-        project,
-        location,
+    Ok(Credentials {
+        service: Service::Vertex { project, location },
+        proof: Proof::Token(Box::new(token)),
         base: vars.base("GOOGLE_VERTEX_BASE_URL", &regional)?,
+        quota_project,
     })
+}
+
+/// Returns the name of a project or a place that a variable has, or else `other`.
+fn named(
+    vars: &Variables<'_>,
+    variable: &str,
+    other: Option<String>,
+) -> Result<Option<String>, ApiError> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    match vars.get(variable).or(other) {
+        Some(name) if !name.chars().all(is_part) => Err(ApiError::new(
+            ApiErrorKind::BadRequest,
+            format!("{variable} has characters that no such name has."),
+        )),
+        name => Ok(name),
+    }
 }
 
 fn code_assist(vars: &Variables<'_>, token: AccessToken) -> Result<Credentials, ApiError> {
-    Ok(Credentials::CodeAssist {
-        token,
-        project: vars.get("GOOGLE_CLOUD_PROJECT"),
+    let project = vars.get("GOOGLE_CLOUD_PROJECT");
+    Ok(Credentials {
+        service: Service::CodeAssist { project },
+        proof: Proof::Token(Box::new(token)),
         base: vars.base("CODE_ASSIST_ENDPOINT", CODE_ASSIST)?,
+        quota_project: None,
     })
 }
 
-/// The text of one of the user's own files.
+/// Reads one of the user's own files; returns `None` if there is no such text.
 fn read(path: &Path) -> Option<String> {
     let bytes = FileOwner::Users.beginning(path, MAX_FILE_BYTES).ok()??;
     String::from_utf8(bytes).ok()
 }
 
+/// Returns the authentication method that settings choose.
 fn selected_type(text: &str) -> Option<String> {
     let value = gemini_tools_settings::settings::jsonc(text).ok()?;
     let new = &value["security"]["auth"]["selectedType"];

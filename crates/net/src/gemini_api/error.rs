@@ -117,7 +117,7 @@ impl From<super::SseError> for ApiError {
 }
 
 impl ApiError {
-    /// An error without status and hint.
+    /// Makes an error without status and hint.
     pub(super) fn new(kind: ApiErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -147,7 +147,7 @@ impl ApiError {
         own
     }
 
-    /// There is no credential.
+    /// Returns the error of a missing credential.
     pub fn no_credential() -> Self {
         Self::new(
             ApiErrorKind::NoCredential,
@@ -183,7 +183,7 @@ impl ApiError {
         )
     }
 
-    /// Question or answer was held back; `why` is [`super::GenerateContentResponse::refusal`].
+    /// Returns the error of a question or an answer that was held back; `why` is [`super::GenerateContentResponse::refusal`].
     pub fn blocked(why: &str) -> Self {
         Self::new(
             ApiErrorKind::Blocked,
@@ -192,18 +192,18 @@ impl ApiError {
         .with_hint("Rephrase the prompt.")
     }
 
-    /// JSON was asked for, and something else came.
+    /// Returns the error of a model that has answered with something else than JSON.
     pub fn invalid_json(error: &gemini_tools_core::json::JsonError, text: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,
             format!(
                 "The model's answer is not the JSON that was asked for ({error}): {}",
-                shown(text.as_bytes())
+                first_line(text.as_bytes())
             ),
         )
     }
 
-    /// An answer that is not a success. `body` is its content, or the error in a stream.
+    /// Makes an error of an answer that is not a success. `body` is its content, or the error in a stream.
     pub(super) fn from_answer(
         status: u16,
         retry_header: Option<&str>,
@@ -216,7 +216,7 @@ impl ApiError {
         let error = &value["error"];
         let words = match error["message"].as_str() {
             Some(words) => readable(words),
-            None => shown(body),
+            None => first_line(body),
         };
         let name = error["status"].as_str().unwrap_or_default();
         let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
@@ -264,13 +264,13 @@ impl ApiError {
         own
     }
 
-    /// An answer with status 200 whose content is none.
+    /// Makes an error of an answer with status 200 that is not JSON.
     pub(super) fn unreadable(what: &str, body: &[u8]) -> Self {
         let mut own = Self::new(
             ApiErrorKind::BadResponse,
             format!(
                 "The Gemini API's answer can't be understood: {what}: {}",
-                shown(body)
+                first_line(body)
             ),
         )
         .with_hint("Something between may have answered: check proxies and base addresses.");
@@ -287,7 +287,7 @@ impl ApiError {
         .with_hint("Try again; check the base address if one is set (GOOGLE_GEMINI_BASE_URL).")
     }
 
-    /// A stream that ended before its end.
+    /// Makes an error of a stream that ended before its end.
     pub(super) fn cut(why: &str) -> Self {
         let mut own = Self::new(
             ApiErrorKind::Network,
@@ -350,7 +350,7 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
     })
 }
 
-/// A message of the API, which may itself be JSON in a string.
+/// Returns a message of the API, which may itself be JSON in a string.
 fn readable(words: &str) -> String {
     let inner: Option<Value> = serde_json::from_str(words).ok();
     let inner = inner.and_then(|v| v["error"]["message"].as_str().map(str::to_owned));
@@ -358,8 +358,8 @@ fn readable(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning of an answer that is not JSON, as one line.
-fn shown(body: &[u8]) -> String {
+/// Returns the beginning of an answer that is not JSON, as one line.
+fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(SHOWN_CHARS).collect();

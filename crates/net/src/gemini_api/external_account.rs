@@ -1,301 +1,164 @@
 //! Workload identity: a token of another provider (a CI service, another cloud) is exchanged for
 //! one of Google's.
 //!
-//! The file that `gcloud iam workload-identity-pools create-cred-config` writes says where the
-//! other token is: in a file, behind an address, or what a program prints. Google documents the
-//! exchange and the program's answer at <https://google.aip.dev/auth/4117>.
+//! The file that `gcloud iam workload-identity-pools create-cred-config` writes names the place of
+//! the other token: a file or an address. Google documents the exchange at
+//! <https://google.aip.dev/auth/4117>.
 
-use super::credentials::Secret;
+use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
-use super::tokens::{Issued, SCOPE, exchange, impersonated, issued, refused_with};
-use crate::http_client::{HttpClient, HttpRequest, Method};
+use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token, refused_with};
+use crate::http_client::{HttpRequest, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
-use gemini_tools_core::tool::Cancellation;
-use gemini_tools_process::ending::ProcessEnd;
-use gemini_tools_process::piped::Program;
-use gemini_tools_process::program_run::{Input, RunOptions};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
-
-/// The user's consent to programs: `1`.
-pub(super) const ALLOW: &str = "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES";
 
 /// Maximum bytes of another provider's answer that are read.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// The content of an external account's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExternalAccount {
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct ExternalAccount {
     /// The provider, as the Security Token Service knows it.
-    pub audience: String,
-    /// The kind of the provider's tokens.
-    pub subject_token_type: String,
-    /// Address at which subject tokens are exchanged.
-    pub token_url: Url,
-    /// Source of the subject tokens.
-    pub source: SubjectSource,
-    /// The service account to act as: the address that gives its tokens.
-    pub impersonation_url: Option<Url>,
-    /// Lifetime that is requested for the impersonated account's tokens.
-    pub impersonation_lifetime: Duration,
-    /// An application's id and secret, where the exchange wants them.
-    pub client: Option<(String, Secret)>,
-    /// The project that a workforce pool's requests are counted for.
-    pub workforce_project: Option<String>,
+    audience: String,
+    subject_token_type: String,
+    token_url: Url,
+    credential_source: SubjectSource,
+    /// The address that gives the tokens of a service account to act as.
+    service_account_impersonation_url: Option<Url>,
+    service_account_impersonation: Option<Impersonation>,
+    client_id: Option<String>,
+    client_secret: Option<SecretText>,
+    workforce_pool_user_project: Option<String>,
 }
 
-/// The place of another provider's token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SubjectSource {
-    /// In a file.
-    File {
-        /// The path of the file.
-        path: PathBuf,
-        /// The key that has the token, where the file is JSON.
-        field: Option<String>,
-    },
-    /// Behind an address.
-    Address {
-        /// The address.
-        url: Url,
-        /// Headers of the request.
-        headers: Vec<(String, String)>,
-        /// The key that has the token, where the answer is JSON.
-        field: Option<String>,
-    },
-    /// The output of a program.
-    Program {
-        /// The program and its arguments, as a shell would part them.
-        command: String,
-        /// Time limit of the program.
-        limit: Duration,
-        /// A file with an earlier answer.
-        output_file: Option<PathBuf>,
-        /// True if the user has allowed the program to run.
-        is_allowed: bool,
-    },
+/// Settings of an impersonation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Impersonation {
+    token_lifetime_seconds: Option<u64>,
+}
+
+/// The place of another provider's token: a file, or else an address.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct SubjectSource {
+    file: Option<PathBuf>,
+    url: Option<Url>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    format: Option<SubjectFormat>,
+}
+
+/// The form in which the token stands at its place.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct SubjectFormat {
+    #[serde(rename = "type")]
+    kind: String,
+    subject_token_field_name: Option<String>,
 }
 
 impl ExternalAccount {
-    /// Asks for a token of Google's.
-    pub(super) fn fetch(
-        &self,
-        http: &mut HttpClient,
-        cancel: &Cancellation,
-    ) -> Result<(Issued, Value), ApiError> {
-        let subject = self.subject(http, cancel)?;
+    /// Requests a token of Google's.
+    pub(super) fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
+        let subject = self.credential_source.read(client)?;
+        let token_type = "urn:ietf:params:oauth:token-type:access_token";
+        let grant_type = "urn:ietf:params:oauth:grant-type:token-exchange";
         let mut form = vec![
-            (
-                "grant_type",
-                "urn:ietf:params:oauth:grant-type:token-exchange",
-            ),
+            ("grant_type", grant_type),
             ("audience", &self.audience),
             ("scope", SCOPE),
-            (
-                "requested_token_type",
-                "urn:ietf:params:oauth:token-type:access_token",
-            ),
+            ("requested_token_type", token_type),
             ("subject_token", subject.expose()),
             ("subject_token_type", &self.subject_token_type),
         ];
-        let options = self.workforce_project.as_ref();
-        let options = options.map(|project| json!({"userProject": project}).to_string());
-        if let Some(options) = &options {
-            form.push(("options", options));
-        }
-        let headers = self.client.iter().map(|(id, secret)| {
-            let pair = STANDARD.encode(format!("{id}:{}", secret.expose()));
+        let project = self.workforce_pool_user_project.as_ref();
+        let options = project.map(|project| json!({"userProject": project}).to_string());
+        form.extend(options.as_ref().map(|options| ("options", &**options)));
+        let headers = self.client_id.iter().map(|id| {
+            let secret = self.client_secret.as_ref().map_or("", SecretText::expose);
+            let pair = STANDARD.encode(format!("{id}:{secret}"));
             ("authorization", format!("Basic {pair}"))
         });
         let hint = "Check the provider of the workload identity pool, and its conditions.";
-        let answer = exchange(http, &self.token_url, &form, headers.collect(), cancel)
+        let answer = client
+            .exchange(&self.token_url, &form, headers.collect())
             .map_err(|e| refused_with(e.without(subject.expose()), hint))?;
-        let (token, answer) = issued(answer, &self.token_url)?;
-        match &self.impersonation_url {
-            None => Ok((token, answer)),
-            Some(url) => {
-                let lifetime = self.impersonation_lifetime;
-                impersonated(http, url, &[], lifetime, &token.token, cancel)
-            }
-        }
+        let Some(url) = &self.service_account_impersonation_url else {
+            return Ok(answer);
+        };
+        let settings = self.service_account_impersonation.as_ref();
+        let lifetime = settings.and_then(|settings| settings.token_lifetime_seconds);
+        let lifetime = lifetime.unwrap_or(LIFETIME_SECS);
+        client.impersonate(url, &[], lifetime, access_token(&answer))
     }
+}
 
-    /// The other provider's token.
-    fn subject(&self, http: &mut HttpClient, cancel: &Cancellation) -> Result<Secret, ApiError> {
-        match &self.source {
-            SubjectSource::File { path, field } => {
+impl SubjectSource {
+    /// Reads the other provider's token.
+    fn read(&self, client: &mut TokenClient<'_>) -> Result<SecretText, ApiError> {
+        let (text, place) = match (&self.file, &self.url) {
+            (Some(path), _) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|e| unusable(format!("{} can't be read: {e}", path.display())))?;
-                token_in(&text, field.as_deref(), &path.display().to_string())
+                (text, path.display().to_string())
             }
-            SubjectSource::Address {
-                url,
-                headers,
-                field,
-            } => {
-                let text = text_behind(url, headers, http, cancel)?;
-                let place = url.host_str().unwrap_or_default();
-                token_in(&text, field.as_deref(), place)
+            (None, Some(url)) => {
+                let host = url.host_str().unwrap_or_default().to_owned();
+                (self.fetch_text(url, client)?, host)
             }
-            SubjectSource::Program {
-                command,
-                limit,
-                output_file,
-                is_allowed,
-            } => {
-                let earlier = output_file.as_ref().and_then(|file| {
-                    let text = std::fs::read(file).ok()?;
-                    token_of_answer(&text, true).ok()
-                });
-                match earlier {
-                    Some(token) => Ok(token),
-                    None if *is_allowed => self.run(command, *limit, output_file.as_ref(), cancel),
-                    None => {
-                        let message = "it runs a program, which is not allowed";
-                        let hint = format!("Set {ALLOW}=1 if you trust the file that names it.");
-                        Err(unusable(message).with_hint(hint))
-                    }
-                }
+            (None, None) => return Err(unusable("credential_source has no file or url")),
+        };
+        let format = self.format.as_ref().filter(|format| format.kind == "json");
+        let token = match format.map(|format| format.subject_token_field_name.as_deref()) {
+            None => text.trim().to_owned(),
+            Some(None) => {
+                return Err(unusable(
+                    "credential_source.format has no subject_token_field_name",
+                ));
             }
+            Some(Some(field)) => {
+                let value: Value = json::read(text.as_bytes())
+                    .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
+                value[field].as_str().unwrap_or_default().to_owned()
+            }
+        };
+        if token.is_empty() {
+            return Err(unusable(format!("{place} has no token")));
         }
+        Ok(SecretText::new(token))
     }
 
-    /// Runs the program that prints the token.
-    fn run(
-        &self,
-        command: &str,
-        limit: Duration,
-        output_file: Option<&PathBuf>,
-        cancel: &Cancellation,
-    ) -> Result<Secret, ApiError> {
-        let words = shlex::split(command).unwrap_or_default();
-        let Some((program, arguments)) = words.split_first() else {
-            return Err(unusable(format!("{command:?} is not a valid command")));
+    /// Fetches the text at an address.
+    fn fetch_text(&self, url: &Url, client: &mut TokenClient<'_>) -> Result<String, ApiError> {
+        let headers = self.headers.iter();
+        let request = HttpRequest {
+            method: Method::Get,
+            url,
+            headers: headers.map(|(n, v)| (&**n, v.clone())).collect(),
+            body: &[],
         };
-        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let email = self.impersonation_url.as_ref().and_then(|url| {
-            let name = url.path_segments()?.next_back()?;
-            name.strip_suffix(":generateAccessToken").map(str::to_owned)
-        });
-        for (name, value) in [
-            ("AUDIENCE", Some(self.audience.clone().into())),
-            ("TOKEN_TYPE", Some(self.subject_token_type.clone().into())),
-            ("INTERACTIVE", Some(OsString::from("0"))),
-            ("IMPERSONATED_EMAIL", email.map(OsString::from)),
-            ("OUTPUT_FILE", output_file.map(|f| f.clone().into())),
-        ] {
-            if let Some(value) = value {
-                environment.insert(format!("GOOGLE_EXTERNAL_ACCOUNT_{name}").into(), value);
-            }
-        }
-        let directory = std::env::current_dir().unwrap_or_default();
-        let program = Program {
-            name: OsStr::new(program),
-            arguments,
-            environment: &environment,
-            directory: &directory,
-        };
-        let options = RunOptions {
-            input: Input::Bytes(b""),
-            limit,
-            hold: Duration::ZERO,
-            leaves: false,
-        };
-        let run = program
-            .run(options, cancel)
-            .map_err(|e| unusable(format!("{command} can't be started: {e}")))?;
-        match run.ending {
-            Ok(ProcessEnd::Code(0)) => token_of_answer(&run.stdout, false),
-            Ok(ending) => Err(unusable(format!("{command} ended with {ending}"))),
-            Err(_) => Err(unusable(format!("{command} was ended after {limit:?}"))),
-        }
-    }
-}
-
-/// Fetches a text from an address.
-fn text_behind(
-    url: &Url,
-    headers: &[(String, String)],
-    http: &mut HttpClient,
-    cancel: &Cancellation,
-) -> Result<String, ApiError> {
-    let request = HttpRequest {
-        method: Method::Get,
-        url,
-        headers: headers.iter().map(|(n, v)| (&**n, v.clone())).collect(),
-        body: &[],
-    };
-    let host = url.host_str().unwrap_or_default();
-    let mut response = http.send(&request, cancel).map_err(|e| {
-        let message = format!("The provider {host} was not reached: {e}.");
-        ApiError {
-            message,
+        let host = url.host_str().unwrap_or_default();
+        let sent = client.http.send(&request, client.cancel);
+        let mut response = sent.map_err(|e| ApiError {
+            message: format!("The provider {host} was not reached: {e}."),
             ..ApiError::from(e)
+        })?;
+        let (bytes, _) = response.body.read_up_to(MAX_BYTES)?;
+        if response.status != 200 {
+            return Err(unusable(format!("{host} answered {}", response.status)));
         }
-    })?;
-    let (bytes, _) = response.body.read_up_to(MAX_BYTES)?;
-    if response.status != 200 {
-        return Err(unusable(format!("{host} answered {}", response.status)));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The token in a program's answer; an earlier answer must still be good.
-fn token_of_answer(answer: &[u8], is_earlier: bool) -> Result<Secret, ApiError> {
-    let answer: Value = json::read(answer)
-        .map_err(|e| unusable(format!("the program's answer is not valid JSON: {e}")))?;
-    if answer["success"] != true {
-        let words = [&answer["code"], &answer["message"]].map(|w| w.as_str().unwrap_or("?"));
-        return Err(unusable(format!(
-            "the program failed: {}",
-            words.join(": ")
-        )));
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_secs();
-    match answer["expiration_time"].as_u64() {
-        Some(end) if end <= now => {
-            return Err(unusable("the program's token has ended"));
-        }
-        None if is_earlier => return Err(unusable("it does not say its end")),
-        _ => {}
-    }
-    let key = match answer["token_type"].as_str() {
-        Some("urn:ietf:params:oauth:token-type:saml2") => "saml_response",
-        _ => "id_token",
-    };
-    match answer[key].as_str() {
-        Some(token) if !token.is_empty() => Ok(Secret::new(token)),
-        _ => Err(unusable(format!("the program's answer has no {key}"))),
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
-/// The token in a text, which is that itself or JSON with a key for it.
-fn token_in(text: &str, field: Option<&str>, place: &str) -> Result<Secret, ApiError> {
-    let token = match field {
-        None => text.trim().to_owned(),
-        Some(field) => {
-            let value: Value = json::read(text.as_bytes())
-                .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
-            value[field].as_str().unwrap_or_default().to_owned()
-        }
-    };
-    if token.is_empty() {
-        return Err(unusable(format!("{place} has no token")));
-    }
-    Ok(Secret::new(token))
-}
-
-fn unusable(what: impl fmt::Display) -> ApiError {
+fn unusable(reason: impl fmt::Display) -> ApiError {
     ApiError::new(
         ApiErrorKind::BadCredential,
-        format!("The external account can't be used: {what}."),
+        format!("The external account can't be used: {reason}."),
     )
 }

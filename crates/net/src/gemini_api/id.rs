@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::SystemTime;
 
-/// A UUID of version 4 that is unlikely to come again. Not a secret: the standard library's
+/// Returns a UUID of version 4 that is unlikely to come again. Not a secret: the standard library's
 /// hash keys, which the kernel has given by chance, are stretched to make it.
 pub fn unique_id() -> String {
     let number = || RandomState::new().hash_one(SystemTime::now());

@@ -3,17 +3,18 @@
 //! Its access token lasts for an hour; the next one is asked for with its refresh token, as Gemini
 //! CLI does, and written back to the same file, so that neither of the two has to log in again.
 
-use super::credentials::{Secret, Variables};
+use super::credentials::{SecretText, Variables};
 use super::default_credentials::token_url;
 use super::error::ApiError;
-use super::tokens::{AccessToken, Issued, TokenSource};
+use super::tokens::{AccessToken, AuthorizedUser, IssuedToken, TokenSource};
 use gemini_tools_workspace::atomic_file::write_record;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Gemini CLI, as Google knows it.
-const CLIENT_ID: &str = "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com";
+pub(super) const CLIENT_ID: &str =
+    "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com";
 
 /// The client secret that Gemini CLI publishes in its source with its id. It is not a secret: an
 /// application that users install can't keep one (RFC 8252, section 8.5). It is in two parts
@@ -23,7 +24,7 @@ const CLIENT_SECRET: &str = concat!("GOCSPX", "-4uHgMPm-1o7Sk-geV6Cu5clXFsxl");
 /// Variable that makes Gemini CLI keep its log-in in the system's keyring instead of the file.
 const IN_KEYRING: &str = "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE";
 
-/// The log-in in a file of this text; `None` where it has ended and can't be renewed.
+/// Reads the log-in in a file of this text; returns `None` if it has ended and can't be renewed.
 pub(super) fn read(
     text: &str,
     file: &Path,
@@ -40,32 +41,34 @@ pub(super) fn read(
         let since = Duration::try_from_secs_f64(ms / 1000.0).ok()?;
         UNIX_EPOCH.checked_add(since)
     });
-    let issued = match (word("access_token"), end) {
-        (Some(token), Some(end)) if end > SystemTime::now() => Some(Issued {
-            token: Secret::new(token),
+    let current = match (word("access_token"), end) {
+        (Some(token), Some(end)) if end > SystemTime::now() => Some(IssuedToken {
+            token: SecretText::new(token),
             end: Some(end),
         }),
         _ => None,
     };
     let source = match word("refresh_token") {
-        Some(refresh_token) => Some(TokenSource::AuthorizedUser {
+        Some(refresh_token) => Some(TokenSource::AuthorizedUser(AuthorizedUser {
             client_id: CLIENT_ID.to_owned(),
-            client_secret: Secret::new(CLIENT_SECRET),
-            refresh_token: Secret::new(refresh_token),
-            token_url: token_url(vars)?,
-            hint: "Log in again with Gemini CLI.",
-        }),
+            client_secret: SecretText::new(CLIENT_SECRET),
+            refresh_token: SecretText::new(refresh_token),
+            token_uri: token_url(vars)?,
+        })),
         None => None,
     };
-    if issued.is_none() && source.is_none() {
+    if current.is_none() && source.is_none() {
         return Ok(None);
     }
-    let kept_in = (!vars.is_set(IN_KEYRING)).then(|| file.to_owned());
-    Ok(Some(AccessToken::of_login(issued, source, kept_in)))
+    Ok(Some(AccessToken {
+        source,
+        current,
+        login_file: (!vars.is_set(IN_KEYRING)).then(|| file.to_owned()),
+    }))
 }
 
 /// Writes a renewed token where the old one is. What can't be written is renewed again next time.
-pub(super) fn keep(file: &Path, issued: &Issued, answer: &Value) {
+pub(super) fn keep(file: &Path, issued: &IssuedToken, answer: &Value) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     // Gemini CLI may have logged out meanwhile.
     let Ok(mut kept) = serde_json::from_str::<Value>(&text) else {

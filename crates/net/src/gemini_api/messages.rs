@@ -2,12 +2,11 @@
 
 use gemini_tools_core::message::{Content, Part, null_is_default};
 use gemini_tools_core::tool::TokenCounts;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 /// A tool that the model may use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestTool {
     /// Functions of the caller, as they were declared.
@@ -18,60 +17,13 @@ pub enum RequestTool {
     UrlContext {},
 }
 
-/// The amount of thinking.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ThinkingConfig {
-    /// In tokens; -1 leaves it to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thinking_budget: Option<i64>,
-    /// For later models, in words: `HIGH`, for example.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thinking_level: Option<String>,
-    /// True if the answer includes thoughts.
-    pub include_thoughts: bool,
-}
-
-/// Settings for generating an answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GenerationConfig {
-    /// From 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// From 0 to 1.
-    #[serde(rename = "topP", skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
-    /// The longest answer, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_output_tokens: Option<u64>,
-    /// `application/json` for an answer that is JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_mime_type: Option<String>,
-    /// The JSON Schema of such an answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_json_schema: Option<Value>,
-    /// For models that think.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking_config: Option<ThinkingConfig>,
-    /// Everything else, as the API has it.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-impl GenerationConfig {
-    /// Returns Gemini CLI's settings, which always take the likeliest answer.
-    pub fn deterministic() -> Self {
-        Self {
-            temperature: Some(0.0),
-            top_p: Some(1.0),
-            ..Self::default()
-        }
-    }
+/// Returns Gemini CLI's settings for an answer: the likeliest one.
+pub fn deterministic() -> Value {
+    json!({ "temperature": 0, "topP": 1 })
 }
 
 /// A request to a model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GenerateContentRequest {
     /// The conversation so far.
@@ -80,132 +32,39 @@ pub struct GenerateContentRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<Content>,
     /// Tools that the model may use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RequestTool>,
-    /// Rules for the use of tools, in the API's form.
+    /// Settings for generating the answer, in the API's form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_config: Option<Value>,
-    /// Settings for generating the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation_config: Option<GenerationConfig>,
-    /// Everything else, `safetySettings` for example, as the API has it.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
+    pub generation_config: Option<Value>,
 }
 
 /// A request by reference, for a conversation that is sent again as it grows.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BorrowedRequest<'a> {
-    /// The conversation so far: each a [`Content`] as JSON, which is sent as it is.
-    pub contents: Vec<&'a RawValue>,
+    /// The conversation so far.
+    pub contents: Vec<&'a Content>,
     /// System instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<&'a Content>,
     /// Tools that the model may use.
     #[serde(skip_serializing_if = "<[RequestTool]>::is_empty")]
     pub tools: &'a [RequestTool],
-    /// Settings for generating the answer.
+    /// Settings for generating the answer, in the API's form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation_config: Option<&'a GenerationConfig>,
+    pub generation_config: Option<&'a Value>,
 }
 
-/// A request that can be sent to a model.
-pub trait ModelRequest: Serialize {
-    /// Returns the fields that are JSON already, in the order in which they are serialized.
-    fn written(&self) -> &[&RawValue] {
-        &[]
-    }
-}
-
-impl ModelRequest for GenerateContentRequest {}
-
-impl ModelRequest for BorrowedRequest<'_> {
-    fn written(&self) -> &[&RawValue] {
-        &self.contents
-    }
-}
-
-/// The reason why the model stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the names are the API's and say what they mean"
-)]
-pub enum FinishReason {
-    Stop,
-    MaxTokens,
-    Safety,
-    Recitation,
-    Language,
-    Blocklist,
-    ProhibitedContent,
-    Spii,
-    MalformedFunctionCall,
-    UnexpectedToolCall,
-    /// Any other.
-    Other(String),
-}
-
-impl FinishReason {
-    /// The API's name.
-    pub fn as_str(&self) -> &str {
-        match self {
-            FinishReason::Stop => "STOP",
-            FinishReason::MaxTokens => "MAX_TOKENS",
-            FinishReason::Safety => "SAFETY",
-            FinishReason::Recitation => "RECITATION",
-            FinishReason::Language => "LANGUAGE",
-            FinishReason::Blocklist => "BLOCKLIST",
-            FinishReason::ProhibitedContent => "PROHIBITED_CONTENT",
-            FinishReason::Spii => "SPII",
-            FinishReason::MalformedFunctionCall => "MALFORMED_FUNCTION_CALL",
-            FinishReason::UnexpectedToolCall => "UNEXPECTED_TOOL_CALL",
-            FinishReason::Other(name) => name,
-        }
-    }
-
-    /// Returns true if the answer was held back because of its content.
-    pub fn is_blocked(&self) -> bool {
-        matches!(
-            self,
-            FinishReason::Safety
-                | FinishReason::Recitation
-                | FinishReason::Language
-                | FinishReason::Blocklist
-                | FinishReason::ProhibitedContent
-                | FinishReason::Spii
-        )
-    }
-}
-
-impl<'de> Deserialize<'de> for FinishReason {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let known = [
-            FinishReason::Stop,
-            FinishReason::MaxTokens,
-            FinishReason::Safety,
-            FinishReason::Recitation,
-            FinishReason::Language,
-            FinishReason::Blocklist,
-            FinishReason::ProhibitedContent,
-            FinishReason::Spii,
-            FinishReason::MalformedFunctionCall,
-            FinishReason::UnexpectedToolCall,
-        ];
-        Ok(known
-            .into_iter()
-            .find(|reason| reason.as_str() == name)
-            .unwrap_or(FinishReason::Other(name)))
-    }
-}
-
-impl Serialize for FinishReason {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
+/// Reasons to stop by which an answer is held back because of its content.
+const BLOCK_REASONS: [&str; 6] = [
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+];
 
 /// A page that an answer rests on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,7 +89,7 @@ pub struct GroundingChunk {
 }
 
 /// A stretch of an answer's text, in bytes of its UTF-8 form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Segment {
     /// Index of the answer's part.
@@ -244,104 +103,78 @@ pub struct Segment {
 }
 
 /// The sources of a stretch of the answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct GroundingSupport {
     /// The stretch.
-    #[serde(default)]
     pub segment: Option<Segment>,
     /// Positions in [`GroundingMetadata::grounding_chunks`].
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub grounding_chunk_indices: Vec<usize>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 /// The sources of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct GroundingMetadata {
-    /// Queries of the search.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub web_search_queries: Vec<String>,
     /// The sources.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub grounding_chunks: Vec<GroundingChunk>,
     /// Stretches of the answer with their sources.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub grounding_supports: Vec<GroundingSupport>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 /// The outcome of reading a page.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct UrlMetadata {
     /// The address.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub retrieved_url: String,
     /// `URL_RETRIEVAL_STATUS_SUCCESS`, or why not.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub url_retrieval_status: String,
 }
 
 /// The outcomes of reading pages.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct UrlContextMetadata {
     /// Outcome for each page.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub url_metadata: Vec<UrlMetadata>,
 }
 
 /// An answer of the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Candidate {
     /// Content of the answer; missing if it was held back.
-    #[serde(default)]
     pub content: Option<Content>,
     /// The reason why the model stopped; missing until it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish_reason: Option<FinishReason>,
+    pub finish_reason: Option<String>,
     /// The API's words for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_message: Option<String>,
     /// Sources of the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounding_metadata: Option<GroundingMetadata>,
     /// Outcomes of reading pages.
-    #[serde(
-        default,
-        alias = "url_context_metadata",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(alias = "url_context_metadata")]
     pub url_context_metadata: Option<UrlContextMetadata>,
-    /// Everything else, safety ratings among it, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 /// The API's judgement of the prompt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct PromptFeedback {
     /// The reason why there is no answer at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason: Option<String>,
     /// The API's words for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_reason_message: Option<String>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 /// The cost of an answer, in tokens.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageMetadata {
     /// Tokens of the question.
@@ -356,9 +189,6 @@ pub struct UsageMetadata {
     pub tool_use_prompt_token_count: u64,
     /// Sum of all counts.
     pub total_token_count: u64,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 impl From<&UsageMetadata> for TokenCounts {
@@ -375,28 +205,22 @@ impl From<&UsageMetadata> for TokenCounts {
 }
 
 /// An answer, or one piece of a streamed one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct GenerateContentResponse {
     /// The model's answers; one, unless more were asked for.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "null_is_default")]
     pub candidates: Vec<Candidate>,
     /// The API's judgement of the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_feedback: Option<PromptFeedback>,
     /// Cost of the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_metadata: Option<UsageMetadata>,
     /// Name of the model that answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_version: Option<String>,
-    /// Everything else, as it came.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 impl GenerateContentResponse {
-    /// The parts of the first answer.
+    /// Returns the parts of the first answer.
     pub fn parts(&self) -> &[Part] {
         self.candidates
             .first()
@@ -404,7 +228,7 @@ impl GenerateContentResponse {
             .map_or(&[], |content| &content.parts)
     }
 
-    /// The text of the first answer, without thoughts.
+    /// Returns the text of the first answer, without thoughts.
     pub fn text(&self) -> String {
         self.parts()
             .iter()
@@ -414,8 +238,8 @@ impl GenerateContentResponse {
     }
 
     /// Returns the reason why the model stopped.
-    pub fn finish_reason(&self) -> Option<&FinishReason> {
-        self.candidates.first()?.finish_reason.as_ref()
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.candidates.first()?.finish_reason.as_deref()
     }
 
     /// Returns the reason why the prompt or the answer was held back.
@@ -429,13 +253,11 @@ impl GenerateContentResponse {
             });
         }
         let candidate = self.candidates.first()?;
-        let reason = candidate
-            .finish_reason
-            .as_ref()
-            .filter(|r| r.is_blocked())?;
+        let reason = candidate.finish_reason.as_deref();
+        let reason = reason.filter(|reason| BLOCK_REASONS.contains(reason))?;
         Some(match &candidate.finish_message {
-            Some(words) => format!("the answer was blocked: {}: {words}", reason.as_str()),
-            None => format!("the answer was blocked: {}", reason.as_str()),
+            Some(words) => format!("the answer was blocked: {reason}: {words}"),
+            None => format!("the answer was blocked: {reason}"),
         })
     }
 }

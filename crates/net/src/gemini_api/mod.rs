@@ -10,7 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_net::gemini_api::{GenerateContentResponse, Secret};
+//! use gemini_tools_net::gemini_api::{GenerateContentResponse, SecretText};
 //!
 //! let response: GenerateContentResponse = serde_json::from_str(
 //!     r#"{"candidates": [{
@@ -26,11 +26,10 @@
 //! assert_eq!(call.name, "read_file");
 //!
 //! // A key can't get into a log by mistake.
-//! assert!(!format!("{:?}", Secret::new("key-1")).contains("key-1"));
+//! assert!(!format!("{:?}", SecretText::new("key-1")).contains("key-1"));
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod body;
 mod citations;
 mod client;
 mod credentials;
@@ -48,19 +47,16 @@ mod tokens;
 
 pub use citations::cited;
 pub use client::{Attempt, GeminiClient};
-pub use credentials::{Credentials, Secret};
+pub use credentials::{Credentials, SecretText};
 pub use error::{ApiError, ApiErrorKind};
-pub use external_account::{ExternalAccount, SubjectSource};
 pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionResponse, Part};
 pub use id::unique_id;
 pub use messages::{
-    BorrowedRequest, Candidate, FinishReason, GenerateContentRequest, GenerateContentResponse,
-    GenerationConfig, GroundingChunk, GroundingMetadata, GroundingSupport, ModelRequest,
-    PromptFeedback, RequestTool, Segment, ThinkingConfig, UrlContextMetadata, UrlMetadata,
-    UsageMetadata, WebSource,
+    BorrowedRequest, Candidate, GenerateContentRequest, GenerateContentResponse, GroundingChunk,
+    GroundingMetadata, GroundingSupport, PromptFeedback, RequestTool, Segment, UrlContextMetadata,
+    UrlMetadata, UsageMetadata, WebSource, deterministic,
 };
-pub use played::{ApiMethod, PlayedAnswer, Player};
+pub use played::{AnswerSource, ApiMethod, PlayedAnswer};
 pub use retry::RetryPolicy;
 pub use sse::{Events, SseError};
 pub use stream::ResponseStream;
-pub use tokens::{AccessToken, TokenSource};

@@ -1,10 +1,11 @@
-//! An answer that is being read: the API's, or one that a player gives in its place.
+//! An answer that is being read: the API's, or one that a script gives in its place.
 //!
-//! A player stands where bytes come in: retries, streams that are cut and text that is not JSON are
+//! A script stands where bytes come in: retries, streams that are cut and text that is not JSON are
 //! dealt with by the same code either way.
 
 use super::error::ApiError;
 use crate::http_client as net;
+use std::io::{Cursor, Read as _};
 
 /// Text in the place of a credential.
 const HIDDEN: &str = "***";
@@ -34,7 +35,7 @@ impl ApiMethod {
     }
 }
 
-/// An answer that a player gives.
+/// An answer that a script gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayedAnswer {
     /// The HTTP status.
@@ -58,8 +59,8 @@ impl Default for PlayedAnswer {
     }
 }
 
-/// Gives the next answer in the API's place; an error where there is none.
-pub type Player = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
+/// A function that gives the next answer in the API's place, or an error where there is none.
+pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
 /// An answer that is being read.
 pub(super) struct Answer<'a> {
@@ -70,27 +71,28 @@ pub(super) struct Answer<'a> {
 }
 
 enum Body<'a> {
-    Sent(net::Body<'a>),
-    Played { bytes: Vec<u8>, at: usize },
+    Received(net::Body<'a>),
+    Played(Cursor<Vec<u8>>),
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn sent(response: net::Response<'a>) -> Self {
+    /// Begins to read an answer of the API.
+    pub(super) fn from_response(response: net::Response<'a>) -> Self {
         let header = |name| response.header(name).map(str::to_owned);
         Self {
             status: response.status,
             retry_after: header("retry-after"),
             content_type: header("content-type"),
-            body: Body::Sent(response.body),
+            body: Body::Received(response.body),
         }
     }
 
-    /// Begins to read an answer of a player.
+    /// Begins to read an answer of a script.
     ///
     /// # Errors
     ///
     /// Returns an error if no answer comes.
-    pub(super) fn played(answer: PlayedAnswer) -> Result<Self, ApiError> {
+    pub(super) fn from_played(answer: PlayedAnswer) -> Result<Self, ApiError> {
         if let Some(why) = &answer.failure {
             return Err(ApiError::unreached(why));
         }
@@ -98,23 +100,16 @@ impl<'a> Answer<'a> {
             status: answer.status,
             retry_after: answer.retry_after,
             content_type: None,
-            body: Body::Played {
-                bytes: answer.body.into_bytes(),
-                at: 0,
-            },
+            body: Body::Played(Cursor::new(answer.body.into_bytes())),
         })
     }
 
-    /// Reads what is there; zero is the end.
+    /// Reads the next bytes; zero is the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ApiError> {
         match &mut self.body {
-            Body::Sent(body) => body.read(buffer).map_err(ApiError::from),
-            Body::Played { bytes, at } => {
-                let n = buffer.len().min(bytes.len() - *at);
-                buffer[..n].copy_from_slice(&bytes[*at..*at + n]);
-                *at += n;
-                Ok(n)
-            }
+            Body::Received(body) => body.read(buffer).map_err(ApiError::from),
+            // Reading from memory does not fail.
+            Body::Played(bytes) => Ok(bytes.read(buffer).unwrap_or(0)),
         }
     }
 

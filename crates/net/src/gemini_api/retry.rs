@@ -44,7 +44,7 @@ impl RetryPolicy {
     }
 }
 
-/// A number from 0 to 1. The standard library's hasher is seeded by chance.
+/// Returns a random number from 0 to 1. The standard library's hasher is seeded by chance.
 fn chance() -> f64 {
     let bits = RandomState::new().hash_one(SystemTime::now());
     (bits >> 11) as f64 / (1_u64 << 53) as f64
@@ -60,7 +60,7 @@ pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(at.duration_since(now).unwrap_or_default())
 }
 
-/// A duration as the API writes it in JSON: `1.5s`.
+/// Parses a duration as the API writes it in JSON: `1.5s`.
 pub(super) fn json_duration(text: &str) -> Option<Duration> {
     let secs = text.strip_suffix('s')?.parse::<f64>().ok()?;
     Duration::try_from_secs_f64(secs).ok()

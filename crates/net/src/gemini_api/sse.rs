@@ -33,7 +33,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// A parser at the beginning of a stream.
+    /// Makes a parser at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
@@ -123,7 +123,7 @@ impl Events {
         None
     }
 
-    /// The event's name and data; one without data is none.
+    /// Returns the event's name and data; one without data is none.
     fn end_event(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         let name = std::mem::take(&mut self.name);
         std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))

@@ -48,7 +48,7 @@ pub struct ResponseStream {
 }
 
 impl ResponseStream {
-    /// A reader at the beginning of a stream; `is_wrapped` for Code Assist, whose responses
+    /// Makes a reader at the beginning of a stream; `is_wrapped` for Code Assist, whose responses
     /// are in a `response` of their own.
     pub fn new(is_wrapped: bool) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl ResponseStream {
         Ok(self.flow())
     }
 
-    /// The end of the stream.
+    /// Takes the end of the stream.
     ///
     /// # Errors
     ///

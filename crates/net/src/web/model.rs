@@ -2,7 +2,7 @@
 
 use crate::gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
-    GenerationConfig, RequestTool,
+    RequestTool, deterministic,
 };
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Finds the model, if there is a credential.
+    /// The model, where there is a credential.
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
         let name = name.and_then(|name| name.into_string().ok());
@@ -44,8 +44,7 @@ impl Model {
             contents: vec![Content::user(prompt)],
             system_instruction: Some(Content::user(instruction)),
             tools,
-            generation_config: Some(GenerationConfig::deterministic()),
-            ..GenerateContentRequest::default()
+            generation_config: Some(deterministic()),
         };
         self.send(&request, cx)
     }
@@ -58,14 +57,13 @@ impl Model {
         schema: serde_json::Value,
         cx: &Context,
     ) -> Result<serde_json::Value, ApiError> {
+        let mut config = deterministic();
+        config["responseMimeType"] = "application/json".into();
+        config["responseJsonSchema"] = schema;
         let request = GenerateContentRequest {
             contents: vec![Content::user(prompt)],
             system_instruction: Some(Content::user(instruction)),
-            generation_config: Some(GenerationConfig {
-                response_mime_type: Some("application/json".to_owned()),
-                response_json_schema: Some(schema),
-                ..GenerationConfig::deterministic()
-            }),
+            generation_config: Some(config),
             ..GenerateContentRequest::default()
         };
         let text = self.send(&request, cx)?.text();
@@ -78,11 +76,11 @@ impl Model {
         request: &GenerateContentRequest,
         cx: &Context,
     ) -> Result<GenerateContentResponse, ApiError> {
-        let response =
-            self.client
-                .generate_telling(&self.name, request, &cx.cancel, &mut |attempt| {
-                    cx.update_output(OutputUpdate::ModelCall(attempt.call.clone()));
-                })?;
+        let response = self
+            .client
+            .generate(&self.name, request, &cx.cancel, &mut |attempt| {
+                cx.update_output(OutputUpdate::ModelCall(attempt.call.clone()));
+            })?;
         match response.refusal() {
             None => Ok(response),
             Some(why) => Err(ApiError::blocked(&why)),
@@ -90,8 +88,7 @@ impl Model {
     }
 }
 
-/// Returns an error of the API as a tool's: interruptions stay what they are, everything else is
-/// `kind`.
+/// The API's no as a tool's: interruptions stay what they are, everything else is `kind`.
 pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
     if let Err(interrupted) = cancel.check() {
         return interrupted;

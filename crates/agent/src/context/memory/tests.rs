@@ -56,11 +56,9 @@ fn files_come_from_the_general_to_the_particular() {
             "../../GEMINI.md",
             "../GEMINI.md",
             "GEMINI.md",
-            "z/GEMINI.md",
-            "c/d/GEMINI.md"
         ]
     );
-    assert_eq!((memory.files, memory.problems.len()), (6, 0));
+    assert_eq!(memory.problems.len(), 0);
     let first = "--- Context from: ../../../.gemini/GEMINI.md ---\n.gemini/GEMINI.md\n\
         --- End of Context from: ../../../.gemini/GEMINI.md ---\n\n--- Context from:";
     assert!(memory.text.starts_with(first), "{}", memory.text);
@@ -98,51 +96,21 @@ fn all_names_of_the_settings_count_but_those_of_other_directories() {
 }
 
 #[test]
-fn ignored_files_and_dependencies_are_not_read() {
+fn files_that_geminiignore_closes_are_not_read_but_those_that_git_ignores_are() {
     let place = Place::new();
-    place.write("project/.gitignore", "GEMINI.md\nbuild/\n");
-    place.write("project/.geminiignore", "closed/\n/x/GEMINI.md\n");
-    for dir in [
-        "",
-        "a/",
-        "build/",
-        "closed/",
-        "x/",
-        "node_modules/m/",
-        ".git/",
-    ] {
-        place.write(&format!("project/{dir}GEMINI.md"), dir.to_owned() + "text");
-    }
-    assert_eq!(
-        files(&read(&place, "")),
-        ["GEMINI.md"],
-        "git's rules hold below only"
-    );
+    place.write("project/.gitignore", "GEMINI.md\n");
+    place.write("project/.geminiignore", "/x/GEMINI.md\n");
+    place.write("project/GEMINI.md", "text");
+    place.write("project/x/GEMINI.md", "text");
     assert_eq!(files(&read(&place, "x")), ["../GEMINI.md"]);
 }
 
 #[test]
-fn no_more_than_so_many_directories_are_searched() {
-    let place = Place::new();
-    for n in 0..250 {
-        place.write(&format!("project/{n:03}/GEMINI.md"), format!("{n}"));
-    }
-    assert_eq!(
-        read(&place, "").files,
-        199,
-        "the first is the project's own"
-    );
-}
-
-#[test]
-fn a_file_by_several_names_is_read_once_and_loops_of_links_end() {
+fn a_file_by_several_names_is_read_once() {
     let mut place = Place::new();
     place.names = vec!["GEMINI.md".into(), "AGENTS.md".into()];
     place.write("project/GEMINI.md", "once");
-    place.write("project/a/x", "");
     symlink("GEMINI.md", place.root.join("AGENTS.md")).expect("made");
-    symlink("../GEMINI.md", place.root.join("a/GEMINI.md")).expect("made");
-    symlink("..", place.root.join("a/up")).expect("made");
     assert_eq!(files(&read(&place, "")), ["GEMINI.md"]);
 }
 
@@ -161,13 +129,8 @@ fn the_users_file_may_be_a_link_but_a_projects_must_not_lead_out() {
             .contains("user's <!-- Imported from: ./more.md -->\nmore\n")
     );
     assert!(!memory.text.contains("secret"), "{}", memory.text);
-    assert!(
-        memory.text.contains("\n<!-- Not read: it lies outside"),
-        "{}",
-        memory.text
-    );
+    assert!(memory.text.contains("\n<!-- Not read: "), "{}", memory.text);
     assert_eq!(memory.problems.len(), 1);
-    assert_eq!(memory.files, 1);
 }
 
 #[test]
@@ -181,23 +144,30 @@ fn pipes_directories_and_binaries_are_not_read_and_nothing_waits_for_them() {
     fifo(".gemini/GEMINI.md");
     fifo("project/GEMINI.md");
     place.write("project/a/GEMINI.md/x", "");
-    place.write("project/b/GEMINI.md", b"\x7fELF\0\0");
-    let memory = read(&place, "");
+    place.write("project/a/b/GEMINI.md", b"\x7fELF\0\0");
+    let memory = read(&place, "a/b");
     assert_eq!(
         files(&memory),
-        ["../.gemini/GEMINI.md", "GEMINI.md", "b/GEMINI.md"]
+        [
+            "../../../.gemini/GEMINI.md",
+            "../../GEMINI.md",
+            "../GEMINI.md",
+            "GEMINI.md"
+        ]
     );
-    assert_eq!((memory.files, memory.problems.len()), (0, 3));
-    assert_eq!(memory.text.matches("it is not a regular file").count(), 2);
+    assert_eq!(memory.problems.len(), 4);
+    assert_eq!(
+        memory.text.matches("named pipe").count(),
+        2,
+        "{}",
+        memory.text
+    );
     assert_eq!(memory.text.matches("it is not text").count(), 1);
     std::fs::remove_file(place.root.join("GEMINI.md")).expect("removed");
     fifo("project/pipe.md");
     place.write("project/GEMINI.md", "@pipe.md");
-    assert!(
-        read(&place, "")
-            .text
-            .contains(&failed("pipe.md", "it is not a regular file"))
-    );
+    let text = read(&place, "").text;
+    assert!(text.contains("<!-- Import failed: pipe.md - "), "{text}");
 }
 
 #[test]
@@ -211,11 +181,7 @@ fn a_file_that_may_not_be_read_is_told() {
     // Root may read it all the same.
     if std::fs::read(&path).is_err() {
         let memory = read(&place, "");
-        assert!(
-            memory.text.contains("the system does not permit it"),
-            "{}",
-            memory.text
-        );
+        assert!(memory.text.contains("<!-- Not read: "), "{}", memory.text);
     }
 }
 
@@ -259,22 +225,23 @@ fn an_import_that_fails_leaves_a_comment() {
     place.write("outside.md", "secret");
     symlink("../outside.md", place.root.join("link.md")).expect("made");
     symlink("/etc", place.root.join("etc")).expect("made");
-    let outside = "it lies outside of the directory that files may come from";
     for (path, why) in [
-        ("none.md", "there is no such file"),
-        ("./", "it is a directory"),
-        ("dir.d", "it is a directory"),
+        ("none.md", "none.md"),
+        ("./", "directory"),
+        ("dir.d", "directory"),
         ("closed.md", ".geminiignore closes it"),
         ("binary.o", "it is not text"),
-        ("../outside.md", outside),
-        ("link.md", outside),
-        ("etc/passwd", outside),
-        ("/etc/passwd", outside),
-        ("d/../../outside.md", outside),
-        ("https://example.org/x.md", "there is no such file"),
+        ("../outside.md", "it lies outside"),
+        ("link.md", "link.md"),
+        ("etc/passwd", "etc/passwd"),
+        ("/etc/passwd", "it lies outside"),
+        ("d/../../outside.md", "it lies outside"),
+        ("https://example.org/x.md", "x.md"),
     ] {
         let text = text(&place, &format!("a @{path} b"));
-        assert_eq!(text, format!("a {} b", failed(path, why)));
+        let reason = text.strip_prefix(&format!("a <!-- Import failed: {path} - "));
+        let reason = reason.and_then(|rest| rest.strip_suffix(" --> b"));
+        assert!(reason.is_some_and(|reason| reason.contains(why)), "{text}");
     }
 }
 
@@ -354,14 +321,16 @@ fn of_a_large_file_the_beginning_is_taken_and_the_cut_is_told() {
 #[test]
 fn what_finds_no_room_is_counted() {
     let place = Place::new();
+    let mut directory = "project".to_owned();
     for n in 0..6 {
+        directory.push_str("/d");
         place.write(
-            &format!("project/{n}/GEMINI.md"),
+            &format!("{directory}/GEMINI.md"),
             format!("{n}").repeat(250_000),
         );
     }
-    let memory = read(&place, "");
-    assert_eq!((memory.files, memory.problems.len()), (5, 1));
+    let memory = read(&place, "d/d/d/d/d/d");
+    assert_eq!((files(&memory).len(), memory.problems.len()), (5, 1));
     assert!(memory.text.len() < 1100 * 1024);
     assert!(
         memory
@@ -395,4 +364,33 @@ fn a_way_leads_up_and_down_again() {
     assert_eq!(way("/a/b", "/a/b/c"), Path::new("c"));
     assert_eq!(way("/a/b", "/a/c/d"), Path::new("../c/d"));
     assert_eq!(way("/", "/a"), Path::new("a"));
+}
+
+#[test]
+fn blocks_and_spans_are_code() {
+    let code = |text: &str| -> Vec<String> {
+        let parts = super::code_ranges(text)
+            .into_iter()
+            .map(|range| text[range].trim().to_owned());
+        parts.collect()
+    };
+    for (text, expected) in [
+        ("a `b` c ``d ` e`` f", vec!["`b`", "``d ` e``"]),
+        ("a `b\n\nc` d", vec![]),
+        ("a\n```sh\nb\n```\nc `d`", vec!["```sh\nb\n```", "`d`"]),
+        ("a\n\n    b\nd", vec!["b"]),
+        ("a\n    b", vec![]),
+    ] {
+        assert_eq!(code(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn imports_stand_apart_and_in_no_code() {
+    let text = "@a.md @./b, x@c.d (@e.f) `@g.h` @/i/j.md.\n\n```\n@k.l\n```\n@_m @ @@ @(n) @~/o";
+    let found: Vec<&str> = super::imports(text)
+        .into_iter()
+        .map(|at| &text[at])
+        .collect();
+    assert_eq!(found, ["@a.md", "@./b", "@/i/j.md", "@_m"]);
 }

@@ -1,78 +1,53 @@
-//! The history of a conversation, and the part of it that goes to a model.
+//! The conversation of a session, and the part of it that goes to a model.
 
 use gemini_tools_core::message::{Content, Part};
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 
-/// A conversation. It is kept as the JSON that goes to the API with every turn, and only so: as
-/// values it would take twice the memory.
+/// The messages of a session.
 #[derive(Debug, Clone, Default)]
-pub struct History {
-    messages: Vec<Message>,
+pub(super) struct Conversation {
+    messages: Vec<Content>,
 }
 
-#[derive(Debug, Clone)]
-struct Message {
-    is_models: bool,
-    is_valid: bool,
-    json: Box<RawValue>,
-}
-
-impl History {
+impl Conversation {
     /// Makes a conversation that goes on from these messages.
-    pub fn new(contents: &[Content]) -> Self {
-        let mut own = Self::default();
-        for content in contents {
-            own.push(content);
-        }
-        own
+    pub(super) fn new(messages: Vec<Content>) -> Self {
+        Self { messages }
     }
 
     /// Adds a message.
-    pub fn push(&mut self, content: &Content) {
-        self.messages.push(Message {
-            is_models: content.role == "model",
-            is_valid: is_valid(content),
-            json: written(content),
-        });
+    pub(super) fn push(&mut self, message: Content) {
+        self.messages.push(message);
     }
 
     /// Returns true if the model has to speak next.
-    pub fn is_unanswered(&self) -> bool {
-        self.messages.last().is_some_and(|last| !last.is_models)
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.messages
+            .last()
+            .is_some_and(|last| last.role != "model")
     }
 
     /// Returns all messages.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if one is nested too deeply to be read again.
-    pub fn read(&self) -> Result<Vec<Content>, serde_json::Error> {
-        let messages = self.messages.iter();
-        messages
-            .map(|said| serde_json::from_str(said.json.get()))
-            .collect()
+    pub(super) fn messages(&self) -> &[Content] {
+        &self.messages
     }
 
     /// Returns the messages that the API takes: turns of the model without content are left out, with
     /// all that the model said in the same turn, as by Gemini CLI.
-    pub fn curated(&self) -> impl Iterator<Item = &RawValue> {
-        let turns = self.messages.chunk_by(|a, b| a.is_models && b.is_models);
-        let kept = turns.filter(|turn| turn.iter().all(|said| !said.is_models || said.is_valid));
-        kept.flatten().map(|said| &*said.json)
+    pub(super) fn curated(&self) -> impl Iterator<Item = &Content> {
+        let is_models = |message: &Content| message.role == "model";
+        let turns = self
+            .messages
+            .chunk_by(move |a, b| is_models(a) && is_models(b));
+        let kept = turns.filter(move |turn| turn.iter().all(|m| !is_models(m) || is_valid(m)));
+        kept.flatten()
     }
 }
 
-/// Returns a message as JSON, as requests take it.
-pub fn written(content: &Content) -> Box<RawValue> {
-    // All names in it are texts, so that it can be written. The API would refuse `null`.
-    to_raw_value(content).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
 /// Returns the place to cut a conversation so that about `share` of its characters stay: before a question
-/// of the user, or before a turn of the model, so that no call loses its answer. `None` where only the
-/// beginning is such a place.
-pub fn split(contents: &[Content], share: f64) -> Option<usize> {
+/// of the user, or before a turn of the model, so that no call loses its answer. Returns `None` if only
+/// the beginning is such a place.
+pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
+    let size = |content| serde_json::to_string(content).map_or(0, |json| json.len());
     let sizes: Vec<usize> = contents.iter().map(size).collect();
     let all: usize = sizes.iter().sum();
     let may_stay = (all as f64 * share) as usize;
@@ -102,36 +77,17 @@ pub fn split(contents: &[Content], share: f64) -> Option<usize> {
 }
 
 fn is_valid(content: &Content) -> bool {
-    !content.parts.is_empty()
-        && content.parts.iter().all(|part| {
-            *part != Part::default()
-                && (part.thought == Some(true) || part.text.as_deref() != Some(""))
-        })
-}
-
-fn size(content: &Content) -> usize {
-    serde_json::to_value(content).map_or(0, |value| characters(&value))
-}
-
-fn characters(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(characters).sum(),
-        Value::Object(fields) => fields.values().map(characters).sum(),
-        _ => 4,
-    }
+    let is_empty = |part: &Part| {
+        *part == Part::default() || part.thought != Some(true) && part.text.as_deref() == Some("")
+    };
+    !content.parts.is_empty() && !content.parts.iter().any(is_empty)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{History, split};
+    use super::{Conversation, split};
     use gemini_tools_core::message::{Content, Part};
     use serde_json::json;
-    use serde_json::value::RawValue;
-
-    fn read(said: &RawValue) -> Content {
-        serde_json::from_str(said.get()).expect("a message")
-    }
 
     fn contents(value: serde_json::Value) -> Vec<Content> {
         serde_json::from_value(value).expect("messages")
@@ -139,7 +95,7 @@ mod tests {
 
     #[test]
     fn empty_turns_of_the_model_are_left_out() {
-        let history = History::new(&contents(json!([
+        let conversation = Conversation::new(contents(json!([
             {"role": "user", "parts": [{"text": "a"}]},
             {"role": "model", "parts": []},
             {"role": "user", "parts": [{"text": "b"}]},
@@ -148,12 +104,12 @@ mod tests {
             {"role": "user", "parts": [{"text": ""}]},
             {"role": "model", "parts": [{"text": "d"}]},
         ])));
-        let kept = history.curated();
-        let kept: Vec<_> = kept.map(|said| read(said).parts[0].text.take()).collect();
+        let kept = conversation.curated();
+        let kept: Vec<_> = kept.map(|said| said.parts[0].text.clone()).collect();
         let want = ["a", "b", "", "d"].map(|text| Some(text.to_owned()));
         assert_eq!(kept, want);
         let last = contents(json!([{"role": "model", "parts": [{"text": "d"}]}]));
-        assert_eq!(history.read().expect("messages")[6..], last);
+        assert_eq!(conversation.messages()[6..], last);
     }
 
     #[test]
