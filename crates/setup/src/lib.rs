@@ -13,7 +13,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_setup::init::{Allow, SetupScope, InitOptions, plan};
+//! use gemini_tools_setup::init::{Allow, InitOptions, SetupScope, plan};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (home, root) = (dir.path().join("home"), dir.path().join("project"));

@@ -61,8 +61,8 @@ fn chosen(setup: &Setup<'_>) -> Option<(String, String)> {
 fn by_host(setup: &Setup<'_>) -> Option<(String, String)> {
     let file = env_file::in_force(setup.home, setup.root)
         .filter(|file| setup.home.map(env_file::of_user).as_ref() != Some(file))?;
-    let whose = FileOwner::by_location(&file, setup.home, setup.root);
-    let text = whose.read(&file).ok()??;
+    let owner = FileOwner::by_location(&file, setup.home, setup.root);
+    let text = owner.read(&file).ok()??;
     let mut lines = env_file::variables(&text).into_iter();
     let (name, value) = lines.rfind(|(name, _)| *name == OUTPUT || *name == host_name(OUTPUT))?;
     let variable = Variable {

@@ -122,12 +122,12 @@ pub(super) fn check(
             return report.error("call-not-started", about, explanation);
         }
     };
-    unknown_tool(&seen, about, report);
+    check_unknown_tool(&seen, about, report);
     if tries.is_empty() && seen.ending.is_ok() && has_our_tools {
-        return own_call(setup, &path, declared, &seen, report);
+        return check_own_call(setup, &path, declared, &seen, report);
     }
     if tries.is_empty() {
-        noise(&seen, about, &declared.names, report);
+        warn_of_noise(&seen, about, &declared.names, report);
     }
     for Try { name, args } in tries {
         let input = Value::Object(args.clone()).to_string();
@@ -139,8 +139,8 @@ pub(super) fn check(
         } else {
             State::Known
         };
-        report.note("tried", format!("{name}: {}", in_short(&seen)), state);
-        real_call(&seen, name, TRY_LIMIT, report);
+        report.note("tried", format!("{name}: {}", summary(&seen)), state);
+        check_real_call(&seen, name, TRY_LIMIT, report);
     }
 }
 
@@ -161,7 +161,7 @@ const PADDING_BYTES: usize = 128 * 1024;
 
 /// Calls a tool of ours that has no effect, where one is declared and may run, by whatever call
 /// command the settings name; `probe` is the call of a tool that is not there.
-fn own_call(
+fn check_own_call(
     setup: &Setup<'_>,
     path: &Path,
     declared: &DeclaredNames,
@@ -193,18 +193,18 @@ fn own_call(
     if succeeds(&seen) {
         report.time("call time", seen.took);
     }
-    real_call(&seen, name, LIMIT, report);
+    check_real_call(&seen, name, LIMIT, report);
     // What the probe has told already is true of every call.
     if seen.left_input && !probe.left_input {
-        leaves_input(name, report);
+        report_left_input(name, report);
     }
     if seen.took > SLOW && probe.took <= SLOW {
-        slow(&seen, name, report);
+        warn_of_slow_call(&seen, name, report);
     }
 }
 
 /// Warns of a program that succeeds and still writes to standard error: it may do so in each call.
-fn noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
+fn warn_of_noise(seen: &ProgramRun, about: &str, declared: &[String], report: &mut DoctorReport) {
     if seen.ending != Ok(ProcessEnd::Code(0)) || seen.stderr.is_empty() {
         return;
     }
@@ -231,7 +231,7 @@ fn how_it_ended(seen: &ProgramRun) -> String {
     }
 }
 
-fn in_short(seen: &ProgramRun) -> String {
+fn summary(seen: &ProgramRun) -> String {
     format!(
         "{}, {} bytes in {:.1} ms",
         how_it_ended(seen),
@@ -241,7 +241,12 @@ fn in_short(seen: &ProgramRun) -> String {
 }
 
 /// Checks what is true of any call.
-fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut DoctorReport) -> bool {
+fn check_any_call(
+    seen: &ProgramRun,
+    about: &str,
+    limit: Duration,
+    report: &mut DoctorReport,
+) -> bool {
     if seen.ending == Err(StopReason::Unwatched) {
         report.error(
             "call-fails",
@@ -280,12 +285,12 @@ fn any_call(seen: &ProgramRun, about: &str, limit: Duration, report: &mut Doctor
     true
 }
 
-fn unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
-    if !any_call(seen, about, LIMIT, report) {
+fn check_unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
+    if !check_any_call(seen, about, LIMIT, report) {
         return;
     }
     if seen.left_input {
-        leaves_input(about, report);
+        report_left_input(about, report);
     }
     if seen.ending == Ok(ProcessEnd::Code(0))
         && seen.stderr.is_empty()
@@ -305,11 +310,11 @@ fn unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
         );
     }
     if seen.took > SLOW {
-        slow(seen, about, report);
+        warn_of_slow_call(seen, about, report);
     }
 }
 
-fn leaves_input(about: &str, report: &mut DoctorReport) {
+fn report_left_input(about: &str, report: &mut DoctorReport) {
     report.error(
         "call-leaves-input",
         about,
@@ -321,7 +326,7 @@ fn leaves_input(about: &str, report: &mut DoctorReport) {
     );
 }
 
-fn slow(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
+fn warn_of_slow_call(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
     report.warn(
         "call-slow",
         about,
@@ -341,8 +346,8 @@ fn tells_an_error(stdout: &[u8]) -> bool {
     !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
 }
 
-fn real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut DoctorReport) {
-    if !any_call(seen, name, limit, report) {
+fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut DoctorReport) {
+    if !check_any_call(seen, name, limit, report) {
         return;
     }
     let stderr = excerpt(&seen.stderr);

@@ -134,7 +134,7 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
 /// CLI does not.
 fn shell_syntax(line: &str) -> Option<Explanation> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
-    if let Some(word) = syntax(line) {
+    if let Some(word) = find_syntax(line) {
         return Some(explain(
             format!(
                 "{word:?} is not a word for Gemini CLI, but an operator, a pattern or a comment."
@@ -160,7 +160,7 @@ fn shell_syntax(line: &str) -> Option<Explanation> {
 
 /// Finds the first word in which something is an operator, a pattern or a comment to npm's
 /// shell-quote.
-fn syntax(line: &str) -> Option<&str> {
+fn find_syntax(line: &str) -> Option<&str> {
     let mut quotes = QuoteState::default();
     for (at, c) in line.char_indices() {
         // A pattern stays one after a backslash there (seen in 0.61.0).

@@ -29,11 +29,11 @@ pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorRe
         State::Missing
     };
     report.note("project", project, state);
-    host(setup, report);
+    note_host(setup, report);
     check_siblings(report);
-    kernel(setup, report);
-    let missing = servers(setup, report);
-    own_tools(setup, asks_servers, &missing, report);
+    check_kernel(setup, report);
+    let missing = check_servers(setup, report);
+    check_own_tools(setup, asks_servers, &missing, report);
 }
 
 /// The Gemini CLI that is on the `PATH`.
@@ -61,7 +61,7 @@ pub(super) fn installed_host() -> Option<InstalledHost> {
 }
 
 /// Notes the installed Gemini CLI.
-fn host(setup: &Setup<'_>, report: &mut DoctorReport) {
+fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Some(host) = &setup.host else {
         let what = "not on the PATH, so only the two commands are tried";
         report.note("Gemini CLI", what, State::Missing);
@@ -107,7 +107,7 @@ fn check_siblings(report: &mut DoctorReport) {
 }
 
 /// Notes what the kernel can do to restrict commands, and reports that it can't where that is wanted.
-fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
+fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
         mode: Mode::ReadOnly,
         writable: Vec::new(),
@@ -147,7 +147,7 @@ fn kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
 /// Reports the findings of `get_tools lint` about the tools of files and pairs, and about MCP
 /// servers: those that have to be asked only if `asks`. `missing` are servers that were reported
 /// already.
-fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
+fn check_own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
     let settings = &setup.settings;
     let asks = if asks { Asks::Unknown } else { Asks::None };
     let mut lint = match lint_tools(settings, setup.home, setup.root) {
@@ -203,7 +203,7 @@ fn own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut Docto
 }
 
 /// Reports MCP servers whose program is not there, and returns their names.
-fn servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a str> {
+fn check_servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a str> {
     let mut missing = Vec::new();
     let mcp = &setup.settings.mcp;
     for (name, server) in mcp.servers.iter().filter(|(name, _)| mcp.lets(name)) {

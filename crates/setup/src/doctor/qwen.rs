@@ -15,8 +15,8 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let mut has_found = false;
     for base in [Some(setup.root), setup.home].into_iter().flatten() {
         let path = base.join(".qwen/settings.json");
-        let whose = FileOwner::by_location(&path, setup.home, setup.root);
-        let text = whose.read(&path).ok().flatten();
+        let owner = FileOwner::by_location(&path, setup.home, setup.root);
+        let text = owner.read(&path).ok().flatten();
         let Some(value) = text.and_then(|text| jsonc(&text).ok()) else {
             continue;
         };

@@ -52,9 +52,9 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     }
     let mut allowed: Vec<String> = setup.settings.allowed.users.clone();
     allowed.extend(setup.settings.allowed.projects.iter().cloned());
-    let changing = changing(setup, names);
+    let changing = find_changing(setup, names);
     // They count in every mode, and can't be told otherwise.
-    unasked("tools.allowed", &allowed, &changing, true, report);
+    warn_unasked("tools.allowed", &allowed, &changing, true, report);
     let users = setup.policy.files.iter();
     for PolicyFile { path, .. } in users.filter(|file| file.tier == Tier::User) {
         let in_mode = |mode| {
@@ -62,11 +62,11 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             names.map(str::to_owned).collect::<Vec<_>>()
         };
         let (in_plan, mut in_others) = (in_mode(Mode::Plan), in_mode(Mode::Default));
-        patterns(path, &in_others, report);
+        warn_of_patterns(path, &in_others, report);
         allowed.extend(in_others.iter().cloned());
         in_others.retain(|name| !in_plan.contains(name));
-        unasked(path.as_path(), &in_plan, &changing, true, report);
-        unasked(path.as_path(), &in_others, &changing, false, report);
+        warn_unasked(path.as_path(), &in_plan, &changing, true, report);
+        warn_unasked(path.as_path(), &in_others, &changing, false, report);
     }
     let is_allowed = |name: &String| allows(&allowed, name);
     for name in names.iter().filter(|name| !is_allowed(name)) {
@@ -93,11 +93,11 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             ),
         );
     }
-    projects_rules(setup, report);
+    warn_of_project_rules(setup, report);
 }
 
 /// Warns of names in rules that are patterns for discovered tools.
-fn patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
+fn warn_of_patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
     for name in names {
         if name.contains('*') && name.starts_with("discovered") {
             report.warn(
@@ -114,7 +114,7 @@ fn patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
 }
 
 /// Warns of a project's own rules, which Gemini CLI does not look at.
-fn projects_rules(setup: &Setup<'_>, report: &mut DoctorReport) {
+fn warn_of_project_rules(setup: &Setup<'_>, report: &mut DoctorReport) {
     let projects = setup.root.join(".gemini/policies");
     let entries = FileOwner::Users.names(&projects).unwrap_or_default();
     let has_rules = entries
@@ -140,7 +140,7 @@ fn allows(rules: &[String], name: &str) -> bool {
 }
 
 /// Returns those of the tools that are known to change something.
-fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
+fn find_changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
     let mut kinds: Vec<(String, Kind)> = Vec::new();
     let nowhere = || {
         let message = "No command is run to look at rules.";
@@ -163,7 +163,7 @@ fn changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
 
 /// Warns of tools that change something if these names of rules allow them: in Plan mode too, or in
 /// all other modes and in all projects.
-fn unasked(
+fn warn_unasked(
     about: impl Into<Origin>,
     rules: &[String],
     changing: &[String],

@@ -15,7 +15,7 @@ pub(super) const UNTRUSTED_IS_NOT_RUN: &str =
 /// Reads the commands in force, and reports what is wrong with them. Returns `None` where they can't
 /// be run.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
-    let is_all_read = unreadable(setup, report);
+    let is_all_read = report_unreadable(setup, report);
     let is_trusted = setup.settings.trust.is_trusted();
     let mut in_force = CommandPair::default();
     let mut projects = CommandPair::default();
@@ -73,16 +73,16 @@ fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
 
 /// Reports what we or Gemini CLI can't read, and what of the rest is not in effect. Returns true if
 /// every file could be read.
-fn unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
+fn report_unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
     let problems = &setup.settings.problems;
     let mut is_all_read = true;
     for (scope, path) in settings_files(setup) {
-        let whose = scope.owner(setup.home, setup.root);
+        let owner = scope.owner(setup.home, setup.root);
         let of_it = problems
             .iter()
             .filter(|one| one.place.file() == Some(&path));
         let mut of_it = of_it.peekable();
-        let text = whose.read(&path).ok().flatten();
+        let text = owner.read(&path).ok().flatten();
         let is_sound = |text: &String| jsonc(text).is_ok_and(|value| value.is_object());
         if text.as_ref().is_some_and(is_sound) && of_it.peek().is_some() {
             let why = "It is not in effect here.";
@@ -344,7 +344,7 @@ fn take_command(
 }
 
 /// Reads a settings file; `None` if it can't be read.
-fn read(path: &Path, whose: FileOwner<'_>) -> Option<Value> {
-    let text = whose.read(path).ok()??;
+fn read(path: &Path, owner: FileOwner<'_>) -> Option<Value> {
+    let text = owner.read(path).ok()??;
     jsonc(text.trim_start_matches('\u{feff}')).ok()
 }
