@@ -15,7 +15,6 @@ mod fact;
 mod memory;
 mod memory_hosts;
 mod nearest;
-mod needle;
 #[cfg(all(test, feature = "full"))]
 mod pages_tests;
 mod placeholder;

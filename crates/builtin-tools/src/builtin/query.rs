@@ -4,14 +4,14 @@
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `grep-regex`, whose time is linear in
 //! the text, or, for look-around and back-references only, `fancy_regex`, which backtracks.
-//! The syntax tree tells beforehand if a pattern can match a carriage return, and how many characters it has with its repetitions written out.
+//! The syntax tree tells beforehand if a pattern can match a carriage return, and how many
+//! characters it has with its repetitions written out.
 //!
-//! [`LineMatcher`] finds candidate lines in a block of text, by the text that all matches hold
-//! (`needle`) or by the engine, and decides about each line alone where that is not enough: a line
-//! may end in `\r\n`, whose carriage return does not belong to it. The engines look at no clock, so for an expression that may take long (`is_heavy`) each
-//! line is a candidate, and the call's clock is looked at before it.
+//! [`LineMatcher`] has the engine find candidate lines in a block of text, and decides about each
+//! line alone where that is not enough: a line may end in `\r\n`, whose carriage return does not
+//! belong to it. The engines look at no clock, so for an expression that may take long (`is_heavy`)
+//! each line is a candidate, and the call's clock is looked at before it.
 
-use super::needle::Needle;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -57,8 +57,6 @@ pub(super) struct Query {
     /// Finds candidates where `$` must also match before `\r\n`. It takes a lone carriage return
     /// for the end of a line as well, so `engine` decides.
     crlf: Option<Box<RegexMatcher>>,
-    /// Text that each match holds.
-    needle: Option<Needle>,
     line_end: LineEnd,
     /// The expression may take long on a line.
     is_heavy: bool,
@@ -156,7 +154,6 @@ impl Query {
         Ok(Self {
             engine: Engine::Linear(Box::new(engine)),
             crlf: crlf.map(Box::new),
-            needle: hir.as_ref().and_then(Needle::new),
             line_end,
             is_heavy: characters > LIGHT_CHARS,
             note: None,
@@ -178,7 +175,6 @@ impl Query {
                 long_line: Mutex::default(),
             },
             crlf: None,
-            needle: None,
             line_end: LineEnd::Removed,
             is_heavy: true,
             note: None,
@@ -279,9 +275,8 @@ impl Matcher for LineMatcher<'_> {
 
     fn find_candidate_line(&self, text: &[u8]) -> Result<Option<LineMatchKind>, String> {
         let query = self.query;
-        let found = match (&query.needle, &query.engine) {
-            (Some(needle), _) => needle.find(text).map(|at| (at, needle.is_whole)),
-            (None, Engine::Linear(matcher)) if !query.is_heavy => {
+        let found = match &query.engine {
+            Engine::Linear(matcher) if !query.is_heavy => {
                 let matcher = query.crlf.as_ref().unwrap_or(matcher);
                 match matcher.find_candidate_line(text).unwrap_or_default() {
                     Some(LineMatchKind::Confirmed(at)) => Some((at, true)),
