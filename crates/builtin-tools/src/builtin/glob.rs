@@ -4,8 +4,8 @@ use super::{BuiltinTool, ToolEnv, ignored_note, node_modules_note};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces,
+    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
@@ -89,19 +89,10 @@ pub(super) fn node_modules<'a>(
     path: Option<&str>,
     respect: Respect,
 ) -> NodeModules {
-    let is_modules = |name: &str| name.eq_ignore_ascii_case("node_modules");
-    // A group such as `@(a|b)` may name it too.
-    let names = |component: &str| {
-        let group = component.strip_prefix(['@', '+', '*', '?']);
-        let choices = group.and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
-        choices.unwrap_or(component).split('|').any(is_modules)
-    };
-    let is_named = |pattern: &str| {
-        let alternatives = expand_braces(pattern).unwrap_or_default();
-        alternatives.iter().any(|one| one.split('/').any(names))
-    };
-    let mut components = path.unwrap_or_default().split('/');
-    if components.any(is_modules) || patterns.into_iter().any(is_named) {
+    let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
+    // `!(node_modules)` does not ask for it.
+    let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
+    if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
         NodeModules::Named
     } else if respect.git {
         NodeModules::LeftOut
