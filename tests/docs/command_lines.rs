@@ -7,7 +7,6 @@
 #[expect(dead_code, reason = "the command line alone is looked at")]
 mod call_tool;
 #[path = "../../src/bin/get_tools/command.rs"]
-#[expect(dead_code, reason = "the command line alone is looked at")]
 mod get_tools;
 #[path = "../../src/bin/run_agent/command.rs"]
 mod run_agent;

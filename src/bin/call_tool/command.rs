@@ -6,7 +6,7 @@
 )]
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
+use clap::{ArgAction, ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::diagnostic::Severity;
@@ -223,7 +223,7 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     pub(crate) history: Option<Option<String>>,
     /// Undo the latest change (of PATH), or those with these IDs; --explain previews
-    #[arg(long, value_name = "PATH|ID", num_args = 0..)]
+    #[arg(long, value_name = "PATH|ID", num_args = 0.., action = ArgAction::Set)]
     pub(crate) undo: Option<Vec<String>>,
     /// With --history or --undo: only changes of the last 10m, 2h, 3d, ...
     #[arg(long, value_name = "SPAN", value_parser = span, requires = "changes")]
