@@ -72,11 +72,7 @@ impl Trust {
             return Self::Untrusted(why);
         }
         // The kernel's own answer, without the links of the way here.
-        let root = match if root.is_absolute() {
-            std::fs::canonicalize(root)
-        } else {
-            std::env::current_dir().and_then(|dir| std::fs::canonicalize(dir.join(root)))
-        } {
+        let root = match std::fs::canonicalize(root) {
             Ok(root) => root,
             Err(e) => {
                 let reason = format!("{}: {e}", root.display());

@@ -9,9 +9,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-/// Names that are tried for the directory.
-const TRIES: usize = 16;
-
 /// Maximum characters of a name, whose end is kept; no file system's limit is reached.
 const MAX_NAME_CHARS: usize = 60;
 
@@ -86,18 +83,11 @@ fn is_fit(c: char) -> bool {
     c != '/' && !c.is_control()
 }
 
+/// Makes a directory that only the user can look into.
 fn private_directory() -> io::Result<PathBuf> {
-    let base = std::env::temp_dir();
-    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
-    for _ in 0..TRIES {
-        // Each state of the standard library's hash is random.
-        let random = RandomState::new().build_hasher().finish();
-        let path = base.join(format!("gemini-tools-{random:016x}"));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => last = e,
-            Err(e) => return Err(e),
-        }
-    }
-    Err(last)
+    // Each state of the standard library's hash is random.
+    let random = RandomState::new().build_hasher().finish();
+    let path = std::env::temp_dir().join(format!("gemini-tools-{random:016x}"));
+    DirBuilder::new().mode(0o700).create(&path)?;
+    Ok(path)
 }
