@@ -1,6 +1,6 @@
 //! The tiers on which every character of the old text counts, but for blanks and look-alikes.
 
-use super::form::{Blanks, FormChar, form, form_text};
+use super::form::{Blanks, FormChar, form, form_text, plain};
 use super::lines::{FileLines, ModelLines, indentation};
 use super::merge::{LinePlace, Merge};
 use super::{Outcome, depth};
@@ -90,7 +90,7 @@ impl<'a> Haystack<'a> {
         }
         let (head, tail) = self.around(&range);
         let has_same_blanks = self.has_same_blanks(old, &range);
-        let is_whole_lines = head.trim().is_empty() && tail.trim().is_empty();
+        let is_whole_lines = is_blank(head) && is_blank(tail);
         let is_enough = if is_whole_lines {
             has_same_blanks || chars.len() >= MIN_CHARS
         } else {
@@ -99,7 +99,7 @@ impl<'a> Haystack<'a> {
                 .trim_start_matches([' ', '\t'])
                 .starts_with(['\r', '\n']);
             let ends_line = old.trim_end_matches([' ', '\t']).ends_with('\n');
-            has_same_blanks && starts_line && (!ends_line || tail.trim().is_empty())
+            has_same_blanks && starts_line && (!ends_line || is_blank(tail))
         };
         is_enough.then_some(Candidate {
             range,
@@ -131,7 +131,7 @@ impl<'a> Haystack<'a> {
         let last = self.file.line_of(place.range.end - 1);
         let places: Vec<LinePlace> = (first..=last).map(LinePlace::Same).collect();
         let (head, tail) = self.around(&place.range);
-        if head.trim().is_empty() && tail.trim().is_empty() {
+        if is_blank(head) && is_blank(tail) {
             let (old, new) = ModelLines::pair(old, new, !place.has_same_blanks);
             return Merge::new(self.file, &places, &old, &new).outcome();
         }
@@ -143,7 +143,7 @@ impl<'a> Haystack<'a> {
         if !depth::stays_in_block(head, old, new) {
             return Outcome::Unclear(place.range.start, depth::UNCLEAR);
         }
-        let head = if head.trim().is_empty() {
+        let head = if is_blank(head) {
             ""
         } else {
             &head[..head.len() - indentation(old).len()]
@@ -152,4 +152,10 @@ impl<'a> Haystack<'a> {
         let (old, new) = ModelLines::pair(&old, &new, false);
         Merge::new(self.file, &places, &old, &new).outcome()
     }
+}
+
+/// Returns true if nothing of a text can be seen.
+fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|c| plain(c).is_none_or(char::is_whitespace))
 }

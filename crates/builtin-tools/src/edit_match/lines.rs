@@ -103,7 +103,7 @@ impl<'a> ModelLines<'a> {
         if text.is_empty() {
             lines.clear();
         }
-        let is_blank = |line: &&&str| trim_end(line).is_empty();
+        let is_blank = |line: &&&str| line.trim().is_empty();
         let blank_after = lines.iter().rev().take_while(is_blank).count();
         lines.truncate(lines.len() - blank_after);
         let blank_before = lines.iter().take_while(is_blank).count();

@@ -75,7 +75,9 @@ impl<'a> Merge<'a> {
     /// Returns the place with its new content.
     pub(super) fn outcome(mut self) -> Outcome {
         let mut lines = self.places.iter().filter_map(|place| place.line());
-        let Some(first) = lines.next() else {
+        // A line of invisible characters may be none in the file.
+        let first = lines.next();
+        let Some(first) = first.filter(|_| self.places.len() == self.old_lines.len()) else {
             return Outcome::Nothing;
         };
         let last = lines.next_back().unwrap_or(first);

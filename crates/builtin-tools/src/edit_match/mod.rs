@@ -337,6 +337,23 @@ mod tests {
         "(a|bb|\\.\\.\\.|1: |\\\\n|\\\\|'|’|\u{e9}|e\u{301}|…| |\t|    |\n|\r\n|\r|\\{|// x){0,24}";
 
     #[test]
+    fn lines_of_invisible_characters_are_dealt_with() {
+        for blank in ["\u{a0}", "\u{200b}", "\u{c}"] {
+            for old in [format!("foo(a) \n{blank}"), format!("{blank}\nfoo(a) ")] {
+                let edited = edit("foo(a)\nb\n", &old, "foo(c)\n");
+                let edited = edited.map(|(text, _)| text);
+                assert!(
+                    edited.is_err() || edited.as_deref() == Ok("foo(c)\nb\n"),
+                    "{old:?} {edited:?}"
+                );
+            }
+        }
+        let text = "foo(a): \u{200b}";
+        let more = format!("{text}\nNEW");
+        gives(MatchTier::LookAlikes, text, text, &more, &more);
+    }
+
+    #[test]
     fn two_places_are_one_too_many() {
         let twice = "a  \nb\n\na \nb\n";
         assert_eq!(
