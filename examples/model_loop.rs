@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let cx = Context::default();
     loop {
-        let answer = client.generate("gemini-2.5-flash", &request, &cx.cancel)?;
+        let answer = client.generate("gemini-2.5-flash", &request, &cx.cancel, &mut |_| {})?;
         let calls = answer
             .parts()
             .iter()

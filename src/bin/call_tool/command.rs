@@ -221,6 +221,7 @@ pub(crate) struct CallToolOptions {
     pub(crate) help: bool,
     /// List what tools have changed in this project, or below PATH, newest first
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "clap reads an optional value so")]
     pub(crate) history: Option<Option<String>>,
     /// Undo the latest change (of PATH), or those with these IDs; --explain previews
     #[arg(long, value_name = "PATH|ID", num_args = 0.., action = ArgAction::Set)]
