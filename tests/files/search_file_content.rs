@@ -127,6 +127,78 @@ fn an_exclamation_mark_leaves_out_a_directory_with_all_below_it() {
 }
 
 #[test]
+fn an_expression_excludes_the_lines_that_it_matches() {
+    let ws = tree();
+    let with = |more: Value| {
+        let mut arguments = json!({"pattern": "loaduser"});
+        let more = more.as_object().expect("an object").clone();
+        arguments.as_object_mut().expect("an object").extend(more);
+        search(&ws, &arguments)
+    };
+    for (more, files) in [
+        (
+            json!({"exclude_pattern": "const|quickly"}),
+            vec!["src/a.ts:2", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": "^LOG"}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:1"],
+        ),
+        (
+            json!({"exclude_pattern": "^LOG", "case_sensitive": true, "pattern": "LOADUSER"}),
+            vec!["src/b.js:1", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": ";$"}),
+            vec!["doc/read.md:1", "src/a.ts:2"],
+        ),
+        (
+            json!({"exclude_pattern": "(?<!function )loaduser"}),
+            vec!["src/a.ts:2"],
+        ),
+        (json!({"exclude_pattern": "loaduser"}), vec![]),
+        (
+            json!({"exclude_pattern": "src"}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:1", "src/b.js:2"],
+        ),
+        (
+            json!({"exclude_pattern": "const", "max_matches_per_file": 1}),
+            vec!["doc/read.md:1", "src/a.ts:2", "src/b.js:2"],
+        ),
+    ] {
+        assert_eq!(sorted(&with(more.clone())), files, "{more}");
+    }
+    let names = with(json!({"exclude_pattern": "log|const", "names_only": true})).output();
+    assert!(
+        names.contains("src/a.ts") && !names.contains("src/b.js"),
+        "{names}"
+    );
+    let around = with(json!({"exclude_pattern": "const|return", "context": 2})).output();
+    assert!(
+        around.contains("log(LOADUSER)") && around.contains("import fs"),
+        "{around}"
+    );
+    assert!(
+        !around.contains("const") && !around.contains("return"),
+        "{around}"
+    );
+    let answer = with(json!({"exclude_pattern": "("}));
+    let message = answer.error("invalid_tool_params", 2);
+    answer.must_say(&message, &["exclude_pattern", "("]);
+    let call = ws.tool("search_file_content").flags(&["--fail-on-match"]);
+    let arguments = json!({"pattern": "loaduser", "exclude_pattern": "loaduser"});
+    assert_eq!(call.arguments(&arguments).run().status(), 0);
+}
+
+#[test]
+fn a_line_of_context_that_cannot_be_judged_is_not_shown() {
+    let ws = Workspace::new().file("a.txt", format!("one\n{}\n", "a".repeat(100_000)));
+    let arguments = json!({"pattern": "one", "context": 1, "exclude_pattern": r"(a+)+\1b"});
+    ws.call("search_file_content", &arguments)
+        .error("grep_execution_error", 1);
+}
+
+#[test]
 fn a_lone_carriage_return_ends_no_line() {
     let ws = Workspace::new().file("a.txt", "foo\rbar\rbaz\nbar\r\nfoo\rbar\r\n");
     for (pattern, found) in [

@@ -24,7 +24,7 @@ pub(crate) enum Task {
     /// Setting Gemini CLI up.
     Init(InitTask),
     /// The declarations.
-    List(list::ListOptions),
+    List(Box<list::ListOptions>),
     /// Check custom tools or declarations.
     Lint(LintTask),
     /// The licences of what is linked.
@@ -82,7 +82,7 @@ pub(crate) fn parse() -> Result<Task, u8> {
         }),
         Some(Subtask::Completions { shell, command }) => Task::Completions { shell, command },
         None if options.licenses => Task::Licenses,
-        None => Task::List(list_options(options)?),
+        None => Task::List(Box::new(list_options(options)?)),
     })
 }
 
@@ -118,10 +118,10 @@ fn guess(words: &[String]) -> Option<Result<Task, u8>> {
             Some(Err(write_status(found.print_help())))
         }
         ("help", [name]) => Some(Ok(Task::Show(name.clone()))),
-        ("list", []) => Some(Ok(Task::List(list::ListOptions {
+        ("list", []) => Some(Ok(Task::List(Box::new(list::ListOptions {
             format: Format::List,
             ..list::ListOptions::default()
-        }))),
+        })))),
         (name, []) if !name.starts_with('-') => match show::tool_help(name) {
             Ok(_) => Some(Ok(Task::Show(name.to_owned()))),
             Err(e) => {

@@ -25,7 +25,7 @@ pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// Maximum number of classes such as `\w` in an expression: each is a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
-/// Maximum size of a compiled expression. A call may have two: once more
+/// Maximum size of a compiled expression. A call may have four: two patterns, each once more
 /// for `$` before `\r\n`.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
 
@@ -247,7 +247,21 @@ impl Query {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineMatcher<'a> {
     pub(super) query: &'a Query,
+    /// Lines that match this are left out.
+    pub(super) except: Option<&'a Query>,
     pub(super) cancel: &'a Cancellation,
+}
+
+impl LineMatcher<'_> {
+    /// Returns true if a line is left out.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason of the backtracking engine to give up.
+    pub(super) fn is_excepted(&self, line: &[u8]) -> Result<bool, String> {
+        self.except
+            .map_or(Ok(false), |except| except.is_match(line))
+    }
 }
 
 impl Matcher for LineMatcher<'_> {
@@ -263,10 +277,10 @@ impl Matcher for LineMatcher<'_> {
     }
 
     fn is_match(&self, line: &[u8]) -> Result<bool, String> {
-        if self.query.is_heavy {
+        if self.query.is_heavy || self.except.is_some() {
             self.cancel.check().map_err(|e| e.message)?;
         }
-        self.query.is_match(line)
+        Ok(self.query.is_match(line)? && !self.is_excepted(line)?)
     }
 
     fn line_terminator(&self) -> Option<LineTerminator> {
@@ -288,7 +302,7 @@ impl Matcher for LineMatcher<'_> {
         };
         // An empty match behind the last line is in no line.
         let found = found.filter(|(at, _)| *at < text.len() || !text.ends_with(b"\n"));
-        let must_look = query.line_end == LineEnd::Removed;
+        let must_look = query.line_end == LineEnd::Removed || self.except.is_some();
         Ok(found.map(|(at, is_sure)| {
             if is_sure && !must_look {
                 LineMatchKind::Confirmed(at)

@@ -14,7 +14,7 @@
 //! What a pattern means is up to `query`; which files are searched is up to `search_file_content`
 //! and `workspace::walk`.
 
-use super::query::{LineMatcher, Query};
+use super::query::LineMatcher;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
@@ -139,7 +139,7 @@ pub(super) struct FileSearcher<'a> {
 
 impl<'a> FileSearcher<'a> {
     /// Makes the buffers for searching files for a pattern.
-    pub(super) fn new(query: &'a Query, cancel: &'a Cancellation, request: SearchRequest) -> Self {
+    pub(super) fn new(matcher: LineMatcher<'a>, request: SearchRequest) -> Self {
         let context = |lines: u64| {
             let lines = if request.lines { lines } else { 0 };
             usize::try_from(lines).unwrap_or(usize::MAX)
@@ -154,7 +154,7 @@ impl<'a> FileSearcher<'a> {
             .heap_limit(Some(MAX_LINE_BYTES))
             .build();
         Self {
-            matcher: LineMatcher { query, cancel },
+            matcher,
             request,
             searcher,
             buffer: vec![0; BUFFER_BYTES],
@@ -339,11 +339,13 @@ impl HitSink<'_> {
         Ok(())
     }
 
-    fn push_context(&mut self, number: u64, line: &[u8]) {
-        if self.kept < self.request.bytes {
+    fn push_context(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
+        let is_excepted = self.matcher.is_excepted(line);
+        if !is_excepted.map_err(Failure::Backtracking)? && self.kept < self.request.bytes {
             let text = String::from_utf8_lossy(line);
             self.push(number, [None, None], false, &cut(&text, 0));
         }
+        Ok(())
     }
 
     fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
@@ -369,7 +371,7 @@ impl Sink for HitSink<'_> {
         let number = found.line_number().unwrap_or_default();
         if self.hits.count == self.request.most {
             // A line that would match, as context after the last match.
-            self.push_context(number, line);
+            self.push_context(number, line)?;
             return Ok(true);
         }
         self.hits.count += 1;
@@ -382,7 +384,7 @@ impl Sink for HitSink<'_> {
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Failure> {
         let number = found.line_number().unwrap_or_default();
-        self.push_context(number, without_line_feed(found.bytes()));
+        self.push_context(number, without_line_feed(found.bytes()))?;
         Ok(true)
     }
 }
@@ -425,6 +427,7 @@ fn cut(line: &str, at: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use super::LineMatcher;
     use super::{FileSearcher, Hits, MAX_LINE_BYTES, SearchRequest};
     use crate::builtin::query::Query;
     use gemini_tools_core::tool::Cancellation;
@@ -443,7 +446,12 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("written");
         file.rewind().expect("rewound");
-        FileSearcher::new(&query, &Cancellation::default(), request)
+        let matcher = LineMatcher {
+            query: &query,
+            except: None,
+            cancel: &Cancellation::default(),
+        };
+        FileSearcher::new(matcher, request)
             .search(&mut file)
             .expect("searched")
     }

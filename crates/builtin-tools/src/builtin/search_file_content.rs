@@ -1,7 +1,7 @@
 //! `search_file_content`: lines of files by a regular expression.
 
 use super::glob::{node_modules, require_directory};
-use super::query::Query;
+use super::query::{LineMatcher, Query};
 use super::search::{Failure, FileSearcher, Hits, SearchRequest, ShownLine};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
@@ -56,6 +56,11 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
         undeclared: &[
+            ExtraArgument::new(
+                "exclude_pattern",
+                "string",
+                "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
+            ),
             ExtraArgument::new("names_only", "boolean", "Only names the files that match."),
             ExtraArgument::new(
                 "case_sensitive",
@@ -155,6 +160,8 @@ pub(super) struct Params {
     /// Glob patterns of the files to search, separated by commas. Default: all files.
     include: Option<String>,
     #[cfg_attr(test, schemars(skip))]
+    exclude_pattern: Option<String>,
+    #[cfg_attr(test, schemars(skip))]
     names_only: Option<bool>,
     #[cfg_attr(test, schemars(skip))]
     case_sensitive: Option<bool>,
@@ -181,6 +188,8 @@ struct Call {
     single: bool,
     pattern: String,
     query: Query,
+    /// Lines that match this are left out.
+    except: Option<Query>,
     include: PatternSet,
     /// Files and directories to leave out: patterns from behind an exclamation mark.
     exclude: PatternSet,
@@ -206,6 +215,10 @@ fn build(
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let query = Query::new(&params.pattern, ignore_case, fixed)?;
+    let except = match params.exclude_pattern.as_deref() {
+        None | Some("") => None,
+        Some(pattern) => Some(exclude_pattern(pattern, ignore_case)?),
+    };
     let (places, single) = places(workspace, params.path.as_deref())?;
     let list = split_list(params.include.as_deref().unwrap_or_default());
     let (mut include, exclude) = patterns(&list)?;
@@ -227,6 +240,7 @@ fn build(
         single,
         pattern: params.pattern,
         query,
+        except,
         include,
         exclude,
         filter: params.include,
@@ -268,6 +282,14 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
         bytes: MAX_BYTES,
         lines: !names_only,
         columns: false,
+    })
+}
+
+/// Compiles the pattern of lines to leave out.
+fn exclude_pattern(pattern: &str, ignore_case: bool) -> Result<Query, ToolError> {
+    Query::new(pattern, ignore_case, false).map_err(|mut e| {
+        e.message = e.message.replacen("\"pattern\"", "\"exclude_pattern\"", 1);
+        e
     })
 }
 
@@ -464,7 +486,14 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: FileSearcher::new(&call.query, cancel, call.request),
+            searcher: FileSearcher::new(
+                LineMatcher {
+                    query: &call.query,
+                    except: call.except.as_ref(),
+                    cancel,
+                },
+                call.request,
+            ),
             kept,
             has_searched: false,
             failed: None,
