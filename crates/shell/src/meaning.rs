@@ -53,6 +53,13 @@ impl Walk<'_> {
                 self.texts(words);
                 self.script(body);
             }
+            Command::Case { word, arms } => {
+                self.text(word);
+                for (patterns, body) in arms {
+                    self.texts(patterns);
+                    self.script(body);
+                }
+            }
             Command::Test(parts) => self.texts(parts),
         }
         for redirect in &stage.redirects {

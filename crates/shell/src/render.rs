@@ -159,12 +159,33 @@ impl<'a> Printer<'a> {
                 self.push("; ");
                 self.do_group(body);
             }
+            Command::Case { word, arms } => self.case(word, arms),
             Command::Test(parts) => {
                 self.push("[[");
                 self.words(parts);
                 self.push(" ]]");
             }
         }
+    }
+
+    /// Prints `case`. The parentheses of patterns are pairs, because older versions of bash count
+    /// them within `$(…)`.
+    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script)]) {
+        self.push("case ");
+        self.word(word);
+        self.push(" in");
+        for (patterns, body) in arms {
+            let mut before = " (";
+            for pattern in patterns {
+                self.push(before);
+                self.word(pattern);
+                before = " | ";
+            }
+            self.push(") ");
+            self.script(body);
+            self.push(" ;;");
+        }
+        self.push(" esac");
     }
 
     /// Prints words, each behind a blank.

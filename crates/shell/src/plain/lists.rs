@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(b';') if !matches!(self.raw(1), Some(b';' | b'&')) => self.at += 1,
                 Some(b'\n') => self.newline()?,
-                Some(b')') | None => {}
+                Some(b';' | b')') | None => {}
                 // A word such as `}` needs an end before it.
                 Some(_) => return None,
             }
@@ -211,9 +211,11 @@ impl<'a> Reader<'a> {
         self.script(ends).filter(|script| !script.items.is_empty())
     }
 
-    /// Returns true at what ends a list: one of these words, a parenthesis, or the end.
+    /// Returns true at what ends a list: one of these words, a parenthesis, `;;`, or the end.
     fn at_end(&mut self, ends: &[&str]) -> bool {
-        matches!(self.peek(), None | Some(b')')) || ends.iter().any(|end| self.is_at_word(end))
+        matches!(self.peek(), None | Some(b')'))
+            || self.starts_with(";;") && !self.starts_with(";;&")
+            || ends.iter().any(|end| self.is_at_word(end))
     }
 
     /// Returns true if this word is next, whole and not quoted.
@@ -339,6 +341,9 @@ impl<'a> Reader<'a> {
         if self.take_word("for") {
             return compound(self.for_loop()?);
         }
+        if self.take_word("case") {
+            return compound(self.case()?);
+        }
         if self.take_word("[[") {
             let mut parts = Vec::new();
             self.either(&mut parts)?;
@@ -406,6 +411,42 @@ impl<'a> Reader<'a> {
             words,
             body,
         })
+    }
+
+    /// Parses the rest of `case`.
+    fn case(&mut self) -> Option<Command> {
+        self.blanks();
+        let word = self.word()?;
+        self.lines()?;
+        self.expect_word("in")?;
+        let mut arms = Vec::new();
+        loop {
+            self.lines()?;
+            if self.take_word("esac") {
+                break;
+            }
+            let patterns = self.patterns()?;
+            arms.push((patterns, self.script(&["esac"])?));
+            if !self.take(";;") {
+                self.expect_word("esac")?;
+                break;
+            }
+        }
+        Some(Command::Case { word, arms })
+    }
+
+    /// Parses the patterns of an arm of `case`, and the parenthesis behind them.
+    fn patterns(&mut self) -> Option<Vec<Word>> {
+        self.take("(");
+        let mut patterns = Vec::new();
+        loop {
+            self.blanks();
+            patterns.push(self.word().filter(|word| !word.is_bare(&["esac"]))?);
+            self.blanks();
+            if !self.take("|") {
+                return self.take(")").then_some(patterns);
+            }
+        }
     }
 
     /// Parses assignments, words and redirections.

@@ -80,6 +80,11 @@ pub(super) enum Command {
         words: Vec<Word>,
         body: Script,
     },
+    Case {
+        word: Word,
+        /// Patterns, each with what runs where one of them fits.
+        arms: Vec<(Vec<Word>, Script)>,
+    },
     /// The operators and operands between `[[` and `]]`.
     Test(Vec<Word>),
 }
@@ -226,7 +231,8 @@ impl fmt::Display for NotPlain {
 }
 
 /// Returns true if all shells read a text alike, as far as it is plain: it has no backslashes,
-/// comments, documents, lists in braces, or words of bash alone.
+/// comments, documents, lists in braces, `case`, whose parenthesis ends a `$(…)` of bash 3.2, or
+/// words of bash alone.
 pub(super) fn is_portable(text: &str) -> bool {
     const OWN: [&str; 9] = ["$'", "$\"", "&>", "<<", "<(", ">(", "=(", "+=", "[["];
     let is_odd = |c: char| !c.is_ascii() || "\\`#~^".contains(c);
@@ -242,7 +248,7 @@ pub(super) fn is_portable(text: &str) -> bool {
         && !OWN.iter().any(|own| text.contains(own))
         && !text
             .split(|c: char| !c.is_alphanumeric())
-            .any(|word| word == "time")
+            .any(|word| matches!(word, "time" | "esac"))
         && (0..bytes.len()).all(is_plain)
 }
 
