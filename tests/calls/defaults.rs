@@ -160,8 +160,6 @@ fn lines_have_one_item_each_and_nothing_else() {
     );
     let names = [&SEARCH[..], &["names_only:=true"]].concat();
     assert_eq!(lines(&names), "src/main.rs\n");
-    let counts = [&SEARCH[..], &["count:=true"]].concat();
-    assert_eq!(lines(&counts), "src/main.rs:1\n");
     assert_eq!(lines(&["glob", "pattern=src/lib.*"]), "src/lib.rs\n");
     assert_eq!(lines(&["list_directory", "path=."]), "src/\nREADME.md\n");
     assert_eq!(

@@ -553,10 +553,10 @@ fn what_is_no_file_is_told_of_where_tools_lie() {
     lint.must_say(
         lint.text(),
         &[
-            "dangling.toml: dangling: It is no file, or a link that leads nowhere",
-            "dir.toml: dir: It is no file",
-            "loop.toml: loop: It is no file",
-            "pipe.toml: pipe: It is no file",
+            "dangling.toml: dangling: This is a broken link",
+            "dir.toml: dir: This is a broken link",
+            "loop.toml: loop: This is a broken link",
+            "pipe.toml: pipe: This is a broken link",
             "2 tools in 2 files: 0 errors, 4 warnings, 0 repairs\n",
         ],
     );

@@ -89,7 +89,7 @@ fn tools_behind_a_link_out_are_none_and_that_is_said() {
         (
             ".gemini/tools/canary.toml",
             "../../../out/tools/canary.toml",
-            "It is a link to ../../../out/tools/canary.toml: a link leads out of the project",
+            "canary.toml: canary: This is a broken link, a link out of the project",
         ),
         (
             ".gemini/tools",

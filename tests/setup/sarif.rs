@@ -131,8 +131,11 @@ fn a_match_fails_and_none_does_not() {
             assert!(with.stderr.is_empty());
         }
     }
-    let counted = search(&ws, &["pattern=TODO", "count:=true", "--fail-on-match"]);
-    assert_eq!(counted.status(), 1);
+    let named = search(
+        &ws,
+        &["pattern=TODO", "names_only:=true", "--fail-on-match"],
+    );
+    assert_eq!(named.status(), 1);
 }
 
 #[test]

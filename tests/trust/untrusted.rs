@@ -273,7 +273,8 @@ fn what_nobody_sees_is_held_back_from_a_model_though_it_is_trusted() {
     assert!(listed.contains(&"evil__fine".to_owned()), "the others stay");
     for name in ["poisoned", "evil__hidden"] {
         assert!(!listed.contains(&name.to_owned()), "{name}");
-        assert_ne!(ws.call(name, &json!({})).failure().message, "");
+        let call = ws.tool(name).arguments(&json!({})).changing(&[TRACE]);
+        assert_ne!(call.run().failure().message, "");
     }
     // Both are judged alike, and people are told where to look.
     let lint = ws.get_tools(&["lint"]).run();

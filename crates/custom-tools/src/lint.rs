@@ -144,8 +144,8 @@ fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &BTreeSet<Vec<u8>>) 
     let finding = |name: OsString| {
         let path = directory.join(name);
         let tool = path.file_stem().unwrap_or_default().to_string_lossy();
-        let message = "It is no file, or a link that leads nowhere or out of the project: it is not \
-                       a tool. Fix or remove it.";
+        let message = "This is a broken link, a link out of the project, or not a regular file, so \
+                       it is not a tool. Fix or remove it.";
         Diagnostic::warning("no-file", &tool, "", message).in_file(&path)
     };
     names.into_iter().map(finding).collect()
