@@ -4,8 +4,8 @@ use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use base64::Engine;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location,
-    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, ExtraArgument, Usage,
+    Args, Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, LlmContent,
+    Location, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};

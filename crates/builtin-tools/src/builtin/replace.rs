@@ -3,8 +3,8 @@
 use super::edit::{Edit, Plan, line_list};
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, ExtraArgument, Usage,
+    Args, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, Location, Schema,
+    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::Occurrences;
 use gemini_tools_workspace::write::Target;

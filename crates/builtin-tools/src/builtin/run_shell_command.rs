@@ -3,8 +3,9 @@
 use super::confinement::sandbox;
 use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, OutputUpdate, Location,
-    ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage, seconds_of,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location,
+    OutputUpdate, ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    seconds_of,
 };
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{

@@ -233,9 +233,9 @@ impl Call {
             };
             let others = super::other_names(&plan.target);
             let origin = super::origin(&TOOL, cx);
-            let target = plan
-                .target
-                .recorded_for_user(&self.workspace, &plan.own, &plan.place, origin);
+            let target =
+                plan.target
+                    .recorded_for_user(&self.workspace, &plan.own, &plan.place, origin);
             let written = target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),

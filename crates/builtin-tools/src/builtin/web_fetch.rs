@@ -4,7 +4,6 @@
 //! fetches the pages and has a model read them.
 
 use super::{BuiltinTool, ToolEnv};
-use gemini_tools_settings::settings::Settings;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, Schema,
@@ -16,6 +15,7 @@ use gemini_tools_process::network::addresses::{
     AddressPolicy, HostRule, find, known_addresses, refusal, target,
 };
 use gemini_tools_process::network::wire::{FetchTask, WebTask};
+use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
 use std::sync::Arc;

@@ -6,17 +6,14 @@
 
 #![cfg(target_os = "linux")]
 
+mod sockets;
+
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, UdpSocket};
-use std::os::linux::net::SocketAddrExt;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
 use tempfile::TempDir;
@@ -344,77 +341,79 @@ fn root_loses_what_builds_do_not_need() {
     }
 }
 
+/// System calls with their arguments in Python, and the error that each ends with.
+const REFUSED_CALLS: &[(libc::c_long, &str, i32)] = &[
+    (libc::SYS_clone3, "0, 0", libc::ENOSYS),
+    (libc::SYS_io_uring_setup, "1, 0", libc::ENOSYS),
+    (libc::SYS_shmget, "0, 4096, 0o1600", libc::ENOSYS),
+    (libc::SYS_msgget, "0, 0o1600", libc::ENOSYS),
+    (libc::SYS_mq_open, "b'x', 0o102, 0o600, 0", libc::ENOSYS),
+    // A call of a later kernel, and one of the x32 kind.
+    (470, "0", libc::ENOSYS),
+    (0x4000_0027, "0", libc::ENOSYS),
+    (libc::SYS_unshare, "0x10000000", libc::EPERM),
+    (libc::SYS_unshare, "0x40000000", libc::EPERM),
+    (libc::SYS_setns, "0, 0", libc::EPERM),
+    (libc::SYS_clone, "0x10000011, 0, 0, 0, 0", libc::EPERM),
+    (libc::SYS_open_by_handle_at, "0, 0, 0", libc::EPERM),
+    (libc::SYS_pidfd_getfd, "0, 0, 0", libc::EPERM),
+    (libc::SYS_bpf, "0, 0, 0", libc::EPERM),
+    (libc::SYS_perf_event_open, "0, 0, 0, 0, 0", libc::EPERM),
+    (libc::SYS_userfaultfd, "1", libc::EPERM),
+    (libc::SYS_keyctl, "0, 0, 0", libc::EPERM),
+    (libc::SYS_ioctl, "0, 0x5412, b'x'", libc::EPERM),
+    (libc::SYS_ioctl, "0, 0x541c, b'x'", libc::EPERM),
+    // The kernel looks at 32 bits only, so that the rest must not hide a request.
+    (libc::SYS_ioctl, "0, c_long(0x100005412), b'x'", libc::EPERM),
+    (libc::SYS_ioctl, "0, 0x40086602, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_ioctl, "0, 0x5000940e, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_ioctl, "0, 0x40087602, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_ioctl, "0, 0x40046604, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_ioctl, "0, 0x6609, 0", libc::EOPNOTSUPP),
+    (libc::SYS_ioctl, "0, 0x660c, 0", libc::EOPNOTSUPP),
+    (libc::SYS_fcntl, "0, 1024, 0", libc::EOPNOTSUPP),
+    (libc::SYS_fcntl, "0, 1036, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_fcntl, "0, 1038, b'x'", libc::EOPNOTSUPP),
+    (libc::SYS_setpriority, "0, 1, 5", libc::EPERM),
+    (libc::SYS_setpriority, "1, 1, 5", libc::EPERM),
+    (libc::SYS_setpriority, "2, 0, 5", libc::EPERM),
+    (libc::SYS_ioprio_set, "1, 1, 0", libc::EPERM),
+    (libc::SYS_ioprio_set, "3, 0, 0", libc::EPERM),
+    (
+        libc::SYS_sched_setaffinity,
+        "1, 8, b'xxxxxxxx'",
+        libc::EPERM,
+    ),
+    (libc::SYS_sched_setscheduler, "1, 0, b'xxxx'", libc::EPERM),
+    (libc::SYS_sched_setparam, "1, b'xxxx'", libc::EPERM),
+    (libc::SYS_sched_setattr, "1, b'xxxx', 0", libc::EPERM),
+    (
+        libc::SYS_setxattr,
+        "b'ours', b'user.x', b'y', 1, 0",
+        libc::EOPNOTSUPP,
+    ),
+    (libc::SYS_socket, "2, 1, 0", libc::EACCES),
+    (libc::SYS_socket, "10, 2, 0", libc::EACCES),
+    (libc::SYS_socket, "c_long(0x100000002), 1, 0", libc::EACCES),
+    (libc::SYS_socket, "1, 2, 0", libc::EACCES),
+    (libc::SYS_socket, "1, 3, 0", libc::EACCES),
+    (libc::SYS_socket, "1, 0x80802, 0", libc::EACCES),
+    (libc::SYS_socket, "16, 3, 15", libc::EACCES),
+    (libc::SYS_socket, "17, 3, 0", libc::EACCES),
+    (libc::SYS_socket, "38, 5, 0", libc::EACCES),
+    (libc::SYS_socket, "40, 1, 0", libc::EACCES),
+    (libc::SYS_socketpair, "1, 2, 0, 0", libc::EACCES),
+    (libc::SYS_socketpair, "1, 0x80002, 0, 0", libc::EACCES),
+    (libc::SYS_connect, "0, 0, 0", libc::EACCES),
+    (libc::SYS_listen, "0, 0", libc::EACCES),
+];
+
 #[test]
 fn system_calls_round_the_sandbox_are_refused() {
     if !has("python3") {
         return;
     }
-    let calls = [
-        (libc::SYS_clone3, "0, 0", libc::ENOSYS),
-        (libc::SYS_io_uring_setup, "1, 0", libc::ENOSYS),
-        (libc::SYS_shmget, "0, 4096, 0o1600", libc::ENOSYS),
-        (libc::SYS_msgget, "0, 0o1600", libc::ENOSYS),
-        (libc::SYS_mq_open, "b'x', 0o102, 0o600, 0", libc::ENOSYS),
-        // A call of a later kernel, and one of the x32 kind.
-        (470, "0", libc::ENOSYS),
-        (0x4000_0027, "0", libc::ENOSYS),
-        (libc::SYS_unshare, "0x10000000", libc::EPERM),
-        (libc::SYS_unshare, "0x40000000", libc::EPERM),
-        (libc::SYS_setns, "0, 0", libc::EPERM),
-        (libc::SYS_clone, "0x10000011, 0, 0, 0, 0", libc::EPERM),
-        (libc::SYS_open_by_handle_at, "0, 0, 0", libc::EPERM),
-        (libc::SYS_pidfd_getfd, "0, 0, 0", libc::EPERM),
-        (libc::SYS_bpf, "0, 0, 0", libc::EPERM),
-        (libc::SYS_perf_event_open, "0, 0, 0, 0, 0", libc::EPERM),
-        (libc::SYS_userfaultfd, "1", libc::EPERM),
-        (libc::SYS_keyctl, "0, 0, 0", libc::EPERM),
-        (libc::SYS_ioctl, "0, 0x5412, b'x'", libc::EPERM),
-        (libc::SYS_ioctl, "0, 0x541c, b'x'", libc::EPERM),
-        // The kernel looks at 32 bits only, so that the rest must not hide a request.
-        (libc::SYS_ioctl, "0, c_long(0x100005412), b'x'", libc::EPERM),
-        (libc::SYS_ioctl, "0, 0x40086602, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_ioctl, "0, 0x5000940e, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_ioctl, "0, 0x40087602, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_ioctl, "0, 0x40046604, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_ioctl, "0, 0x6609, 0", libc::EOPNOTSUPP),
-        (libc::SYS_ioctl, "0, 0x660c, 0", libc::EOPNOTSUPP),
-        (libc::SYS_fcntl, "0, 1024, 0", libc::EOPNOTSUPP),
-        (libc::SYS_fcntl, "0, 1036, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_fcntl, "0, 1038, b'x'", libc::EOPNOTSUPP),
-        (libc::SYS_setpriority, "0, 1, 5", libc::EPERM),
-        (libc::SYS_setpriority, "1, 1, 5", libc::EPERM),
-        (libc::SYS_setpriority, "2, 0, 5", libc::EPERM),
-        (libc::SYS_ioprio_set, "1, 1, 0", libc::EPERM),
-        (libc::SYS_ioprio_set, "3, 0, 0", libc::EPERM),
-        (
-            libc::SYS_sched_setaffinity,
-            "1, 8, b'xxxxxxxx'",
-            libc::EPERM,
-        ),
-        (libc::SYS_sched_setscheduler, "1, 0, b'xxxx'", libc::EPERM),
-        (libc::SYS_sched_setparam, "1, b'xxxx'", libc::EPERM),
-        (libc::SYS_sched_setattr, "1, b'xxxx', 0", libc::EPERM),
-        (
-            libc::SYS_setxattr,
-            "b'ours', b'user.x', b'y', 1, 0",
-            libc::EOPNOTSUPP,
-        ),
-        (libc::SYS_socket, "2, 1, 0", libc::EACCES),
-        (libc::SYS_socket, "10, 2, 0", libc::EACCES),
-        (libc::SYS_socket, "c_long(0x100000002), 1, 0", libc::EACCES),
-        (libc::SYS_socket, "1, 2, 0", libc::EACCES),
-        (libc::SYS_socket, "1, 3, 0", libc::EACCES),
-        (libc::SYS_socket, "1, 0x80802, 0", libc::EACCES),
-        (libc::SYS_socket, "16, 3, 15", libc::EACCES),
-        (libc::SYS_socket, "17, 3, 0", libc::EACCES),
-        (libc::SYS_socket, "38, 5, 0", libc::EACCES),
-        (libc::SYS_socket, "40, 1, 0", libc::EACCES),
-        (libc::SYS_socketpair, "1, 2, 0, 0", libc::EACCES),
-        (libc::SYS_socketpair, "1, 0x80002, 0, 0", libc::EACCES),
-        (libc::SYS_connect, "0, 0, 0", libc::EACCES),
-        (libc::SYS_listen, "0, 0", libc::EACCES),
-    ];
-    let tried: Vec<String> = calls
+    let tried: Vec<String> = REFUSED_CALLS
         .iter()
         .map(|(call, arguments, _)| format!("({call}, {arguments})"))
         .collect();
@@ -432,8 +431,8 @@ for call in [{}]:
         let output = Scene::new(user).confined(&script);
         let answers = String::from_utf8_lossy(&output.stdout);
         let answers: Vec<_> = answers.lines().collect();
-        assert_eq!(answers.len(), calls.len(), "{}", told(&output));
-        for ((call, arguments, errno), answer) in calls.iter().zip(answers) {
+        assert_eq!(answers.len(), REFUSED_CALLS.len(), "{}", told(&output));
+        for ((call, arguments, errno), answer) in REFUSED_CALLS.iter().zip(answers) {
             assert_eq!(answer, errno.to_string(), "{user:?} {call}({arguments})");
         }
     }
@@ -456,176 +455,6 @@ fn calls_of_another_architecture_end_the_process() {
             scene.confined("exec ./old").status.signal(),
             Some(libc::SIGSYS)
         );
-    }
-}
-
-/// Servers outside that count who comes.
-struct Servers {
-    came: Arc<AtomicUsize>,
-    udp: UdpSocket,
-    datagram: UnixDatagram,
-    abstract_datagram: UnixDatagram,
-    port: u16,
-    udp_port: u16,
-    name: String,
-}
-
-impl Servers {
-    fn start(scene: &Scene) -> Self {
-        let came = Arc::new(AtomicUsize::new(0));
-        let tcp = TcpListener::bind("127.0.0.1:0").expect("a TCP server");
-        let port = tcp.local_addr().expect("its address").port();
-        let unix = UnixListener::bind(scene.path("out/stream")).expect("a Unix server");
-        let name = format!("sandbox-test-{}-{port}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&name).expect("an abstract name");
-        let hidden = UnixListener::bind_addr(&address).expect("an abstract server");
-        let datagram = UnixDatagram::bind(scene.path("out/datagram")).expect("a Unix server");
-        let address = SocketAddr::from_abstract_name(format!("{name}-d")).expect("a name");
-        let abstract_datagram = UnixDatagram::bind_addr(&address).expect("an abstract server");
-        let udp = UdpSocket::bind("127.0.0.1:0").expect("a UDP server");
-        udp.set_nonblocking(true).expect("set");
-        datagram.set_nonblocking(true).expect("set");
-        abstract_datagram.set_nonblocking(true).expect("set");
-        for socket in ["out/stream", "out/datagram"] {
-            let everybody = fs::Permissions::from_mode(0o777);
-            fs::set_permissions(scene.path(socket), everybody).expect("open to all");
-        }
-        let udp_port = udp.local_addr().expect("its address").port();
-        let answer = |came: &AtomicUsize, stream: &mut dyn ReadWrite| {
-            came.fetch_add(1, Ordering::SeqCst);
-            let _ = stream.read(&mut [0; 512]);
-            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello");
-        };
-        let counter = Arc::clone(&came);
-        std::thread::spawn(move || {
-            for mut stream in tcp.incoming().flatten() {
-                answer(&counter, &mut stream);
-            }
-        });
-        for server in [unix, hidden] {
-            let counter = Arc::clone(&came);
-            std::thread::spawn(move || {
-                for mut stream in server.incoming().flatten() {
-                    answer(&counter, &mut stream);
-                }
-            });
-        }
-        Self {
-            came,
-            udp,
-            datagram,
-            abstract_datagram,
-            port,
-            udp_port,
-            name,
-        }
-    }
-
-    /// Returns the number of connections and datagrams since the last time.
-    fn visits(&self) -> usize {
-        let mut visits = self.came.swap(0, Ordering::SeqCst);
-        let mut byte = [0; 16];
-        visits += usize::from(self.udp.recv(&mut byte).is_ok());
-        visits += usize::from(self.datagram.recv(&mut byte).is_ok());
-        visits += usize::from(self.abstract_datagram.recv(&mut byte).is_ok());
-        visits
-    }
-}
-
-trait ReadWrite: Read + Write {}
-impl<T: Read + Write> ReadWrite for T {}
-
-#[test]
-fn nobody_outside_is_reached_by_any_socket() {
-    if !has("python3") || !has("curl") {
-        return;
-    }
-    for user in users() {
-        let scene = Scene::new(user);
-        let servers = Servers::start(&scene);
-        let (port, udp_port, name) = (servers.port, servers.udp_port, &servers.name);
-        let python = |family: &str, sort: &str, acts: &str| {
-            format!(
-                r#"python3 -c '
-import os, socket
-out = os.environ["OUT"]
-s = socket.socket(socket.{family}, socket.{sort})
-{acts}
-s.close()'"#
-            )
-        };
-        let stream = |family, address: String| {
-            let acts = format!("s.connect({address}); s.send(b\"x\"); s.recv(9)");
-            python(family, "SOCK_STREAM", &acts)
-        };
-        let scripts = [
-            format!("curl -sS --max-time 20 http://127.0.0.1:{port}/"),
-            format!("curl -sS --max-time 20 --noproxy '*' http://localhost:{port}/"),
-            r#"curl -sS --max-time 20 --unix-socket "$OUT/stream" http://x/"#.to_string(),
-            format!("curl -sS --max-time 20 --abstract-unix-socket {name} http://x/"),
-            format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo x >&3 && read -r _ <&3"),
-            format!("echo x > /dev/udp/127.0.0.1/{udp_port}"),
-            stream("AF_INET", format!("(\"127.0.0.1\", {port})")),
-            stream("AF_UNIX", "out + \"/stream\"".to_owned()),
-            stream("AF_UNIX", format!("\"\\0{name}\"")),
-            python(
-                "AF_INET",
-                "SOCK_DGRAM",
-                &format!("s.sendto(b\"x\", (\"127.0.0.1\", {udp_port}))"),
-            ),
-            python(
-                "AF_UNIX",
-                "SOCK_DGRAM",
-                "s.sendto(b\"x\", out + \"/datagram\")",
-            ),
-            python(
-                "AF_UNIX",
-                "SOCK_DGRAM",
-                &format!("s.sendmsg([b\"x\"], [], 0, \"\\0{name}-d\")"),
-            ),
-            python(
-                "AF_UNIX",
-                "SOCK_STREAM",
-                "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n\
-                 a.sendto(b\"x\", out + \"/datagram\")",
-            ),
-        ];
-        let with_network = SandboxPolicy {
-            network: true,
-            ..scene.policy(Mode::WorkspaceWrite)
-        };
-        for script in &scripts {
-            let output = scene.free(script);
-            assert!(
-                output.status.success(),
-                "no real attempt: {script}: {}",
-                told(&output)
-            );
-            assert_eq!(servers.visits(), 1, "no real attempt: {script}");
-
-            let output = scene.confined(script);
-            assert!(
-                !output.status.success(),
-                "{user:?} {script}: {}",
-                told(&output)
-            );
-            assert_eq!(servers.visits(), 0, "{user:?} {script}");
-
-            // With the network, Unix sockets are still others' doors.
-            let output = scene.confined_by(&with_network, script);
-            let is_ip = script.contains("AF_INET") || script.contains("127.0.0.1");
-            let is_ip = is_ip || script.contains("localhost");
-            assert_eq!(
-                output.status.success(),
-                is_ip,
-                "{user:?} {script}: {}",
-                told(&output)
-            );
-            assert_eq!(servers.visits(), usize::from(is_ip), "{user:?} {script}");
-        }
-
-        let output = scene.confined_by(&with_network, r#"echo x > "$OUT/kept""#);
-        assert!(!output.status.success(), "the network alone is allowed");
     }
 }
 
