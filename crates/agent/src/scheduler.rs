@@ -155,7 +155,7 @@ impl<'a> Scheduler<'a> {
         refusal: &GateError<E>,
     ) -> Option<CallRefusal> {
         match refusal {
-            GateError::NotAsked(_) => Some(CallRefusal::NoUser),
+            GateError::NoAnswer(_) => Some(CallRefusal::NoUser),
             GateError::Denied(_) => {
                 let with_user = self.gate.verdict(&tool.to_call(&call.request.args), true);
                 let lacks_user = self.asker.is_none() && with_user.decision != Decision::Deny;

@@ -19,8 +19,8 @@
 //!
 //! Links to directories are not followed.
 //!
-//! What can't be read, or has a `.geminiignore` that can't be read, is left out and counted in the
-//! [`WalkReport`]; at the start of the walk the latter is an error. Files come in no order. What
+//! A directory that can't be read, or whose `.geminiignore` can't be read, is left out and counted in
+//! the [`WalkReport`]. If the `.geminiignore` of the start can't be read, the walk fails. Files come in no order. What
 //! the rules say is in `rules` and `ignore`, what patterns match in `pattern`, and what is done
 //! with a file is up to the visitor.
 
@@ -44,7 +44,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// A directory with more than twice as many files is shared among the workers in pieces of as many.
+/// Number of files in one task. A directory with more than twice as many is split.
 const FILES_PER_TASK: usize = 128;
 
 /// Helpers start when this many tasks wait.
@@ -56,8 +56,8 @@ const MAX_WORKERS: usize = 12;
 /// Directories of the kernel at the top of a system; never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
-/// A directory whose entries take more, in bytes, counts as one that can't be read: some 400,000.
-const MAX_WALKED_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum size of one directory's entries in bytes: some 400,000. A larger one counts as unreadable.
+const MAX_WALKED_DIRECTORY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum size of the entries of a directory that is listed, in bytes.
 pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
@@ -437,12 +437,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
                     _ => {}
                 }
                 taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
-                if taken <= MAX_WALKED_BYTES {
+                if taken <= MAX_WALKED_DIRECTORY_BYTES {
                     entries.push((names.len(), file_type));
                     names.extend_from_slice(name.to_bytes_with_nul());
                 }
             })?;
-            if taken > MAX_WALKED_BYTES {
+            if taken > MAX_WALKED_DIRECTORY_BYTES {
                 return Err(Errno::FBIG);
             }
             Ok((dir, seen))
@@ -619,9 +619,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         self.left_out(|| {
             let shown = gemini_tools_core::text::line_name(path);
-            let shown = shown.trim_end_matches('/');
+            let shown = match shown.trim_end_matches('/') {
+                "" => ".",
+                path => path,
+            };
             if errno == Errno::FBIG {
-                let most = MAX_WALKED_BYTES / (1024 * 1024);
+                let most = MAX_WALKED_DIRECTORY_BYTES / (1024 * 1024);
                 return format!("the entries of {shown} take more than {most} MiB.");
             }
             system_error(errno, shown).message

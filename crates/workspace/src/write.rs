@@ -235,7 +235,7 @@ impl Target {
         self.entry.name.as_deref().unwrap_or_default()
     }
 
-    /// Writes the content, with the access of the old file, to the disk.
+    /// Writes the content, with the old file's permissions, to the disk.
     fn fill(
         &self,
         file: &mut File,

@@ -22,7 +22,7 @@ pub(super) struct Pair<'a> {
     pub(super) file: &'a str,
 }
 
-/// Both texts by lines, without blanks at their ends, and the place of the old one.
+/// Both texts by lines, without whitespace at their ends, and the place of the old one.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
@@ -69,7 +69,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
             indents: indents.ok_or(UNCLEAR)?,
         });
     }
-    // A line may be one of the old text that belongs elsewhere in the file.
+    // Compared again as the file indents the old text: a line that stays may be another one now.
     as_written(texts.ops_with_files_indentation())
 }
 
@@ -154,7 +154,8 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
 /// The layouts of a new text that is indented as the old one.
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Lines of the new text that are not blank, nor stay without being in the file.
+    /// Lines of the new text to indent: all but blank ones, and those that stay but have no line in
+    /// the file.
     lines: Vec<usize>,
     /// Lines of the new text that stay, each with its number in the old one.
     kept: HashMap<usize, usize>,
@@ -178,7 +179,7 @@ impl<'t> Layouts<'t> {
         }
     }
 
-    /// Returns the layout on which all readings agree that make sense.
+    /// Returns the layout if all readings that make sense give the same one.
     fn agreed(&self, ops: &[DiffOp], rules: &[Rule<'_>]) -> Option<Indents> {
         let odd_first = self.texts.odd_first();
         let indents = if rules.is_empty() && odd_first.is_none() {
@@ -306,8 +307,9 @@ impl<'t> Layouts<'t> {
         pairs.iter().all(fits).then_some(files)
     }
 
-    /// Returns the file's indentation of the line whose place a new line takes: one of as many in
-    /// a change, each of which is indented alike and opens a block or doesn't.
+    /// Returns the file's indentation of the line whose place a new line takes. There is one only in
+    /// a change of as many lines for as many, each pair of which is indented alike and opens a block
+    /// or does not.
     fn partner(&self, at: usize, ops: &[DiffOp]) -> Option<&'t str> {
         let op = ops.iter().find(|op| op.new_range().contains(&at))?;
         let (old, new) = (op.old_range(), op.new_range());
@@ -321,10 +323,10 @@ impl<'t> Layouts<'t> {
     }
 }
 
-/// A change that makes the file's indentation of every indentation of the old text.
+/// A mapping from an indentation of the old text to that of the file.
 #[derive(Debug)]
 struct Rule<'a> {
-    /// The smallest indentation of the old text, and what it is in the file.
+    /// The smallest indentation of the old text, and that of its line in the file.
     old: &'a str,
     file: &'a str,
     /// Units that the model and the file count in.
@@ -374,7 +376,7 @@ impl<'a> Rule<'a> {
         if self.from == self.to {
             return Some(indent.to_owned());
         }
-        // What is left over aligns something, and does so in blanks.
+        // What is left over aligns something, and does so with spaces.
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
         let count = levels(full, &self.from).filter(|_| !rest.contains('\t'))?;
@@ -388,7 +390,7 @@ fn levels(indent: &str, unit: &str) -> Option<usize> {
     (unit.repeat(n) == indent).then_some(n)
 }
 
-/// Returns the unit of the lines' indentation: a tab, or the commonest step in blanks; `None` if no
+/// Returns the unit of the lines' indentation: a tab, or the commonest step in spaces; `None` if no
 /// line is indented more than another.
 pub(super) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let mut tabs = 0_usize;
@@ -440,25 +442,27 @@ fn opening(line: &str) -> Option<char> {
     (":{([".contains(last) || is_tag).then_some(last)
 }
 
+/// Beginnings of lines below which, or above which, depth does not follow from brackets.
+const LABELS: [&str; 7] = [
+    "case ",
+    "default",
+    "public",
+    "private",
+    "protected",
+    "- ",
+    "signals",
+];
+
 /// Returns true if a line must be deeper than the one above it.
 fn wants_deeper(above: &str, below: &str) -> bool {
     let below = below.trim_start();
-    let is_label = [
-        "case ",
-        "default",
-        "public",
-        "private",
-        "protected",
-        "- ",
-        "signals",
-    ];
-    let starts = |line: &str| is_label.iter().any(|word| line.starts_with(word));
+    let starts = |line: &str| LABELS.iter().any(|word| line.starts_with(word));
     let is_end = below.starts_with(['}', ')', ']']) || below.starts_with("</");
     opening(above).is_some() && !is_end && !starts(above.trim_start()) && !starts(below)
 }
 
 /// Returns true if the new text for a place behind other text of its line can't leave the block
-/// of that line: what is literal is meant, but for further lines that are not as deep.
+/// of that line: none of its further lines is less deep.
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());

@@ -16,7 +16,7 @@ use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Arguments that a person changes are judged again at most so often.
+/// A call is judged at most so often: once, and again after each change by a person.
 const MAX_CHANGES: usize = 20;
 
 /// A call that wants to pass.
@@ -68,8 +68,8 @@ pub struct ArgumentChange {
 pub struct Pass {
     /// True if a person has said yes to this very call.
     pub is_by_person: bool,
-    /// The line of shell as it was understood, which is what runs: no person has seen the line
-    /// itself.
+    /// The line of shell as it was understood, which is what runs. `None` after a person's yes: the
+    /// line then runs as the person saw it.
     pub line: Option<String>,
 }
 
@@ -79,8 +79,8 @@ pub enum GateError<E> {
     /// The rules deny it.
     Denied(Verdict),
     /// The rules want a person to be asked, and there is no answer.
-    NotAsked(Verdict),
-    /// The person says no. `stops` is whether nothing else goes on either.
+    NoAnswer(Verdict),
+    /// The person says no.
     No {
         /// True if the person wants nothing more to happen.
         stops: bool,
@@ -100,7 +100,7 @@ pub enum GateError<E> {
 pub struct Gate {
     policy: Mutex<Policy>,
     /// The mode in which calls are asked about; `None` where the host has asked already.
-    asks: Option<Mode>,
+    approval_mode: Option<Mode>,
     /// The mode by which rules count: that one, or the host's where it says so.
     mode: Mode,
     /// There are no rules, and what is built in denies nothing: no line need be parsed.
@@ -108,13 +108,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Makes a gate that asks about calls in the mode `asks`; with `None` the host has asked already.
-    pub fn new(policy: Policy, asks: Option<Mode>) -> Self {
-        let mode = asks.unwrap_or_else(mode_from_env);
+    /// Makes a gate that asks about calls in `approval_mode`; with `None` the host has asked already.
+    pub fn new(policy: Policy, approval_mode: Option<Mode>) -> Self {
+        let mode = approval_mode.unwrap_or_else(mode_from_env);
         Self {
-            lets_all_pass: asks.is_none() && policy.is_empty() && mode != Mode::Plan,
+            lets_all_pass: approval_mode.is_none() && policy.is_empty() && mode != Mode::Plan,
             policy: Mutex::new(policy),
-            asks,
+            approval_mode,
             mode,
         }
     }
@@ -125,7 +125,7 @@ impl Gate {
 
     /// Returns true if rules may have a person asked: where the host asks, one can be.
     fn is_interactive(&self, can_ask: bool) -> bool {
-        self.asks.is_none() || can_ask
+        self.approval_mode.is_none() || can_ask
     }
 
     /// Returns the verdict of the rules on a call; `can_ask` is true if a person can be asked.
@@ -145,7 +145,8 @@ impl Gate {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
 
-    /// Returns the reason why no call may run at all, if a policy file can't be read.
+    /// Returns the reason why no call may run at all, if a policy file can't be read. It is for an
+    /// early stop: [`Gate::pass`] denies each call then anyway.
     pub fn obstacle(&self) -> Option<String> {
         self.policy().obstacle()
     }
@@ -173,7 +174,7 @@ impl Gate {
             let verdict = match self.by_rules(&candidate.call(), can_ask)? {
                 ByRules::Passes(pass) => return Ok(pass),
                 // An explanation looks at files, and its failures would say what is there.
-                ByRules::Asks(verdict) if !can_ask => return Err(GateError::NotAsked(verdict)),
+                ByRules::Asks(verdict) if !can_ask => return Err(GateError::NoAnswer(verdict)),
                 ByRules::Asks(verdict) => verdict,
             };
             let mut explanation = candidate.explain().map_err(GateError::Failed)?;
@@ -183,15 +184,15 @@ impl Gate {
                 ByRules::Asks(verdict) => verdict,
             };
             match candidate.ask(&explanation) {
-                None => return Err(GateError::NotAsked(verdict)),
+                // It was not the person who ended the question.
+                None | Some(ApprovalReply::Stop) if candidate.cancel().interruption().is_some() => {
+                    return Err(GateError::Cancelled);
+                }
+                None => return Err(GateError::NoAnswer(verdict)),
                 Some(ApprovalReply::Change(change)) => {
                     candidate.change(change).map_err(GateError::Failed)?;
                 }
                 Some(ApprovalReply::NotShown(why)) => return Err(GateError::NotShown(why)),
-                // It was not the person who ended the question.
-                Some(ApprovalReply::Stop) if candidate.cancel().interruption().is_some() => {
-                    return Err(GateError::Cancelled);
-                }
                 Some(ApprovalReply::Stop) => return Err(GateError::No { stops: true }),
                 Some(ApprovalReply::No) => return Err(GateError::No { stops: false }),
                 Some(yes) => {
@@ -213,11 +214,14 @@ impl Gate {
         explanation: &Explanation,
         verdict: Verdict,
     ) -> Result<ByRules, GateError<C::Error>> {
+        // A rule that somebody wrote decides.
+        if !verdict.rule.is_default {
+            return Ok(ByRules::Asks(verdict));
+        }
         match &explanation.confirmation {
-            _ if !verdict.rule.is_default => Ok(ByRules::Asks(verdict)),
             // What has nothing to ask about need not, unless a rule wants it to.
             None => Ok(ByRules::Passes(Pass::default())),
-            // A declaration need not say whose the tool is.
+            // Only now is the MCP server known: its rules are looked at as well.
             Some(ConfirmationDetails::Mcp {
                 server_name,
                 tool_name,
@@ -236,7 +240,7 @@ impl Gate {
 
     fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, GateError<E>> {
         let verdict = self.verdict(call, can_ask);
-        match (verdict.decision, self.asks) {
+        match (verdict.decision, self.approval_mode) {
             (Decision::Allow, _) | (Decision::AskUser, None) => Ok(ByRules::Passes(Pass {
                 is_by_person: false,
                 line: verdict.understood,
@@ -269,7 +273,7 @@ impl<E> GateError<E> {
     pub fn message(self) -> Result<String, E> {
         Ok(match self {
             GateError::Denied(verdict) => verdict.to_error().to_string(),
-            GateError::NotAsked(verdict) => format!(
+            GateError::NoAnswer(verdict) => format!(
                 "{} No user can be asked. Go on without it, or say what it would have done.",
                 verdict.reason
             ),

@@ -124,7 +124,7 @@ fn outcome(gate: &Gate, asked: &mut Asked) -> &'static str {
     match gate.pass(asked) {
         Ok(Pass { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],
         Err(GateError::Denied(_)) => "denied",
-        Err(GateError::NotAsked(_)) => "not asked",
+        Err(GateError::NoAnswer(_)) => "not asked",
         Err(GateError::No { stops }) => ["no", "stop"][usize::from(stops)],
         Err(GateError::NotShown(_)) => "not shown",
         Err(GateError::ChangedTooOften) => "changed too often",

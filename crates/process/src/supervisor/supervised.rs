@@ -53,13 +53,13 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
 /// The wait for a supervisor that says nothing before a check whether another process has
 /// stopped it.
-const LOOK: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A process that has stopped a supervisor more often than this will go on with it.
+/// Number of stops after which the caller gives up: what stops the supervisor will go on with it.
 const MAX_STOPS: u32 = 10;
 
 /// After this a supervisor that should answer is given up: another process keeps stopping it.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -74,12 +74,12 @@ mod message {
     pub(super) const DETACHED: u8 = b'A';
 }
 
-/// Supervisors that had not ended when they were left: they are taken leave of when the next one
-/// is started, so that a long-lived caller does not collect them.
-static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// Supervisors that had not ended when they were left. They are reaped when the next one is
+/// started, so that a long-lived caller does not collect zombies.
+static UNREAPED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn reap_later(supervisor: Option<Pid>) {
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = UNREAPED.lock().unwrap_or_else(PoisonError::into_inner);
     left.extend(supervisor);
     left.retain(|pid| {
         matches!(
@@ -125,7 +125,7 @@ pub struct SupervisedProgram {
     pending_event: Cell<Option<SupervisorEvent>>,
     /// The number of times that it was found stopped.
     stopped: Cell<u32>,
-    /// True if leave has been taken of it.
+    /// True if it has been reaped.
     is_reaped: Cell<bool>,
 }
 
@@ -166,7 +166,7 @@ impl SupervisedProgram {
             leader: None,
             status: None,
             keeper,
-            stays: None,
+            detachment: None,
         };
         let caller = control.as_raw_fd();
         let pid = raw::fork(|| supervisor.run(&mut program, &writer, null, caller))?;
@@ -219,7 +219,7 @@ impl SupervisedProgram {
         self.control.as_fd()
     }
 
-    /// Lets the command go on without its caller and without a process that keeps its output.
+    /// Lets the command go on without its caller. The supervisor stays, and throws its output away.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl SupervisedProgram {
                 self.wake();
                 None
             }
-            // The start was not waited for any longer, or what the command says of itself came last.
+            // `STARTED` after the wait for it was given up, or `CHOSEN` after `STARTED`.
             Ok((message::STARTED | message::CHOSEN, _)) => None,
             Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(SupervisorEvent::Lost)),
             Err(_) => Some(SupervisorEvent::Lost),
@@ -314,13 +314,13 @@ impl SupervisedProgram {
 
     /// Returns the next message, for which the supervisor is waited for.
     fn wait_for_message(&self) -> Result<(u8, [i32; 2]), Errno> {
-        let until = Instant::now() + ANSWER;
-        let pause = Timespec::try_from(LOOK).unwrap_or_default();
+        let until = Instant::now() + ANSWER_TIMEOUT;
+        let pause = Timespec::try_from(STOP_CHECK_INTERVAL).unwrap_or_default();
         while Instant::now() < until {
             let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
             match rustix::event::poll(&mut ready, Some(&pause)) {
                 Ok(0) => self.wake(),
-                // The start can't be given up half-way.
+                // A signal must not end the wait.
                 Err(Errno::INTR) => {}
                 Ok(_) => return self.receive_message(RecvFlags::empty()),
                 Err(errno) => return Err(errno),
@@ -342,7 +342,7 @@ impl SupervisedProgram {
                     return Ok((buffer[0], [number(1), number(5)]));
                 }
                 Ok(_) => return Err(Errno::PIPE),
-                // The start can't be given up half-way.
+                // A signal must not end the wait.
                 Err(Errno::INTR) if flags.is_empty() => {}
                 Err(e) => return Err(e),
             }
@@ -410,10 +410,10 @@ struct Supervisor {
     status: Option<ExitStatus>,
     keeper: OpenKeeper,
     /// The keeper of output and endings after the caller has left.
-    stays: Option<Detachment>,
+    detachment: Option<Detachment>,
 }
 
-/// Keeps nothing where nothing will be asked for.
+/// The keeper of output after the caller has left; `None` throws the output away.
 struct Detachment(Option<Box<dyn OutputKeeper>>);
 
 impl Supervisor {
@@ -489,7 +489,7 @@ impl Supervisor {
 
     /// Waits for one thing to happen and does what it takes. `Some` where all is done.
     fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
-        let reads_output = self.stays.is_some();
+        let reads_output = self.detachment.is_some();
         let pause = tree::LOOK_FOR_ORPHANS;
         let (mut control_ready, mut output_ready) = (false, false);
         {
@@ -531,7 +531,7 @@ impl Supervisor {
         None
     }
 
-    /// Takes leave of children that have ended.
+    /// Reaps children that have ended.
     fn reap(&mut self) -> Option<i32> {
         let before = self.status;
         let all_gone = tree::reap(|pid, status| self.note(pid, status))
@@ -556,14 +556,14 @@ impl Supervisor {
     }
 
     fn record(&mut self, pid: Pid, status: ExitStatus) {
-        if let Some(Detachment(Some(keeper))) = &mut self.stays {
+        if let Some(Detachment(Some(keeper))) = &mut self.detachment {
             keeper.ended(pid.as_raw_pid(), status);
         }
     }
 
     /// Ends the watch: what is still in the pipe goes into the log.
     fn leave(&mut self) -> i32 {
-        if self.stays.is_some() {
+        if self.detachment.is_some() {
             self.drain(usize::MAX);
         }
         0
@@ -579,7 +579,7 @@ impl Supervisor {
 
     /// Reads output for the keeper, at most `pieces` pieces. Whether it has come to its end.
     fn drain(&mut self, pieces: usize) -> bool {
-        let (Some(output), Some(Detachment(keeper))) = (&self.output, &mut self.stays) else {
+        let (Some(output), Some(Detachment(keeper))) = (&self.output, &mut self.detachment) else {
             return false;
         };
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -614,7 +614,7 @@ impl Supervisor {
             Err(_) => 0,
         };
         match buffer[..length].split_first() {
-            None if self.stays.is_some() => {
+            None if self.detachment.is_some() => {
                 self.control = None;
                 None
             }
@@ -632,7 +632,7 @@ impl Supervisor {
                 let (record, log) = (next(), next());
                 let answer = match Detachment::open(self.keeper, &record, &log) {
                     Ok(stays) => {
-                        self.stays = Some(stays);
+                        self.detachment = Some(stays);
                         // It may have ended while we were being asked.
                         if let (Some(leader), Some(status)) = (self.leader, self.status) {
                             self.record(leader, status);

@@ -1,6 +1,6 @@
 //! `${…}`, subscripts and arithmetic.
 
-use super::lists::Reader;
+use super::lists::Parser;
 use super::{Piece, Variable, is_name_start};
 
 /// Operators of `${…}`, longer ones first.
@@ -8,7 +8,7 @@ const OPERATORS: [&str; 15] = [
     ":-", ":=", ":+", ":?", "##", "%%", "//", "-", "=", "+", "?", "#", "%", "/", ":",
 ];
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// Parses the rest of `${…}`.
     pub(super) fn braces(&mut self, is_quoted: bool) -> Option<Variable> {
         let is_mark_alone = self.raw(1) == Some(b'}');

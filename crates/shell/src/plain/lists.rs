@@ -13,7 +13,7 @@ pub(super) struct Heredoc {
 
 /// A parser by recursive descent, at a place of a text. `None` of its functions means that the
 /// text is more than plain shell at that place.
-pub(super) struct Reader<'a> {
+pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// The end of what is read.
     pub(super) end: usize,
@@ -23,11 +23,12 @@ pub(super) struct Reader<'a> {
     pub(super) documents: Vec<Option<Word>>,
     /// The here-documents that the next line begins with.
     pub(super) pending: Vec<Heredoc>,
-    /// True if a here-document of the text around this one has not begun yet.
-    pub(super) is_within_line: bool,
+    /// True if a here-document of the text around this one has not begun yet: a line feed would
+    /// begin it, and is refused.
+    pub(super) outer_heredoc_pending: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, depth: usize, budget: &'a Limits) -> Self {
         Self {
             text,
@@ -37,7 +38,7 @@ impl<'a> Reader<'a> {
             budget,
             documents: Vec::new(),
             pending: Vec::new(),
-            is_within_line: false,
+            outer_heredoc_pending: false,
         }
     }
 
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
     /// Takes the end of a line, and the here-documents behind it.
     fn newline(&mut self) -> Option<()> {
         self.at += 1;
-        if self.is_within_line {
+        if self.outer_heredoc_pending {
             return None;
         }
         for heredoc in std::mem::take(&mut self.pending) {
@@ -128,9 +129,9 @@ impl<'a> Reader<'a> {
         let mut body = String::new();
         loop {
             let rest = &self.text[self.at..self.end];
-            // A document that the text ends in is one that bash complains of.
             let line = rest.split_once('\n').map_or(rest, |(line, _)| line);
             if rest.is_empty() {
+                // No delimiter before the end: bash warns and goes on.
                 return None;
             }
             self.at = (self.at + line.len() + 1).min(self.end);
@@ -162,7 +163,7 @@ impl<'a> Reader<'a> {
             });
         }
         self.budget.take(1, body.len())?;
-        let mut reader = Reader::new(body, self.depth + 1, self.budget);
+        let mut reader = Parser::new(body, self.depth + 1, self.budget);
         let pieces = reader.double(None)?;
         // A document within a document.
         if !reader.documents.is_empty() {
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
         let is_timed = self.take_word("time");
         if is_timed {
             self.blanks();
-            // With options it is the program; without a command, what bash makes of it.
+            // `time` with options is the program, and without a command bash reads it in its own way.
             if matches!(
                 self.peek(),
                 Some(b'-' | b';' | b'\n' | b'|' | b'&' | b'<' | b'>') | None
@@ -279,7 +280,7 @@ impl<'a> Reader<'a> {
         let is_negated = self.take_word("!");
         self.blanks();
         let mut stages = vec![self.stage()?];
-        // What stands behind redirections is printed before them.
+        // `time >f -p` would be printed as `time -p >f`.
         if is_timed && stages[0].begins_with_dash() {
             return None;
         }
@@ -346,7 +347,7 @@ impl<'a> Reader<'a> {
         }
         if self.take_word("[[") {
             let mut parts = Vec::new();
-            self.either(&mut parts)?;
+            self.test_expression(&mut parts)?;
             self.lines()?;
             self.expect_word("]]")?;
             return compound(Command::Test(parts));

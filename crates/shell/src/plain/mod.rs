@@ -16,7 +16,7 @@ mod test;
 mod words;
 
 use super::budget::Limits;
-use lists::Reader;
+use lists::Parser;
 use std::fmt;
 
 /// Words that are not commands where a command begins.
@@ -264,7 +264,7 @@ pub(super) fn parse(text: &str, budget: &Limits) -> Result<Plain, NotPlain> {
         return Err(not_plain(at));
     }
     budget.take(1, text.len()).ok_or_else(|| not_plain(0))?;
-    let mut reader = Reader::new(text, 0, budget);
+    let mut reader = Parser::new(text, 0, budget);
     let script = reader.script(&[]);
     let is_whole = reader.peek().is_none() && reader.pending.is_empty();
     let documents: Option<Vec<Word>> = std::mem::take(&mut reader.documents).into_iter().collect();

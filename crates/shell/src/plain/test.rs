@@ -1,6 +1,6 @@
 //! `[[ … ]]`.
 
-use super::lists::Reader;
+use super::lists::Parser;
 use super::{Piece, RESERVED, Word};
 
 const UNARY: [&str; 23] = [
@@ -11,9 +11,9 @@ const UNARY: [&str; 23] = [
 /// The operators that evaluate none of their operands.
 const BINARY: [&str; 8] = ["=", "==", "!=", "<", ">", "-ef", "-nt", "-ot"];
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// Parses terms that are joined by `||` and `&&`, and adds what is written.
-    pub(super) fn either(&mut self, parts: &mut Vec<Word>) -> Option<()> {
+    pub(super) fn test_expression(&mut self, parts: &mut Vec<Word>) -> Option<()> {
         self.enter()?;
         loop {
             self.term(parts)?;
@@ -38,7 +38,7 @@ impl Reader<'_> {
         }
         if self.take("(") {
             parts.push(operator("("));
-            self.either(parts)?;
+            self.test_expression(parts)?;
             self.lines()?;
             parts.push(operator(")"));
             return self.take(")").then_some(());

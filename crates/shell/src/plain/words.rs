@@ -1,6 +1,6 @@
 //! Words, assignments and redirections.
 
-use super::lists::{Heredoc, Reader};
+use super::lists::{Heredoc, Parser};
 use super::{
     Assignment, Piece, Redirect, RedirectTarget, Script, Value, Variable, Word, is_name_byte,
     is_name_start,
@@ -11,7 +11,7 @@ const OPERATORS: [&str; 12] = [
     "&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">",
 ];
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     /// Parses `NAME=` or `NAME+=` and what follows; takes nothing where it is none.
     #[expect(clippy::option_option, reason = "refused, or another word")]
     pub(super) fn assignment(&mut self) -> Option<Option<Assignment>> {
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     /// Returns true if a here-document waits for this line to end, so that quotes must not go on to
     /// the next.
     fn is_before_document(&self) -> bool {
-        self.is_within_line || !self.pending.is_empty()
+        self.outer_heredoc_pending || !self.pending.is_empty()
     }
 
     /// Parses the text of `"…"`, or of a document where nothing ends it.
@@ -331,14 +331,14 @@ impl<'a> Reader<'a> {
     /// Parses a list of commands that here-documents of this line wait for, and that leaves none.
     fn script_within_line(&mut self) -> Option<Script> {
         let pending = std::mem::take(&mut self.pending);
-        let was_within_line = self.is_within_line;
-        self.is_within_line |= !pending.is_empty();
+        let was_within_line = self.outer_heredoc_pending;
+        self.outer_heredoc_pending |= !pending.is_empty();
         let script = self.script(&[])?;
         if !self.pending.is_empty() {
             return None;
         }
         self.pending = pending;
-        self.is_within_line = was_within_line;
+        self.outer_heredoc_pending = was_within_line;
         Some(script)
     }
 
