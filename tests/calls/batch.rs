@@ -116,6 +116,15 @@ fn a_slow_reader_does_not_hold_back_a_quick_one() {
 }
 
 #[test]
+fn an_answer_that_can_not_be_written_is_a_failure() {
+    let ws = Workspace::new();
+    let call = ws.call_tool(&["--batch"]).in_bash("exec \"$@\" >/dev/full");
+    let line = json!({"name": "list_directory", "args": {"path": "."}});
+    let answer = call.input(format!("{line}\n")).unwatched().run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+}
+
+#[test]
 fn a_bad_line_is_one_error_answer() {
     let ws = Workspace::new().file("a", "a\n");
     let input = "nonsense\n\n  \n[1]\n{\"id\":\"u\",\"name\":\"no_tool\"}\n{\"id\":\"p\",\"name\":\"read_file\",\"args\":{}}\n\

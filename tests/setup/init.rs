@@ -258,6 +258,36 @@ fn undo_leaves_alone_what_was_edited_since_and_shows_the_difference() {
 }
 
 #[test]
+fn undo_keeps_the_copy_of_settings_that_were_deleted_since() {
+    let before = "{\"theme\": \"mine\"}\n";
+    let ws = Workspace::new().file(SETTINGS, before);
+    done(&ws, &["--yes"]);
+    fs::remove_file(ws.dir().join(SETTINGS)).expect("removed");
+    let text = done(&ws, &["--undo", "--yes"]);
+    assert!(
+        text.contains("settings.json was deleted since. What was there before is in "),
+        "{text}"
+    );
+    let backup = ws.dir().join(".gemini/settings.json.before-init");
+    assert_eq!(read(backup), before);
+}
+
+#[test]
+fn undo_goes_on_past_a_file_that_it_can_not_read() {
+    let ws = Workspace::new();
+    done(&ws, &["--yes", "--trust"]);
+    let folders = ws.root().join("home/.gemini/trustedFolders.json");
+    fs::write(&folders, "{ broken").expect("written");
+    let text = done(&ws, &["--undo", "--yes"]);
+    assert!(
+        text.contains("trustedFolders.json") && text.contains("The file stays as it is."),
+        "{text}"
+    );
+    assert!(!ws.dir().join(SETTINGS).exists());
+    assert_eq!(read(folders), "{ broken");
+}
+
+#[test]
 fn a_file_where_the_copy_is_to_be_is_not_overwritten() {
     let copy = ".gemini/settings.json.before-init";
     let ws = Workspace::new().file(SETTINGS, "{}\n").file(copy, "mine");

@@ -357,6 +357,13 @@ fn a_proxy_gets_the_name_of_an_allowed_host_only() {
     call.run().output();
     assert_eq!(tunnels(&proxy), ["10.1.2.3:80"]);
     proxy.forget();
+    let call = fetch(&ws, &names, "http://[fd00::1]:8080/");
+    let call = call
+        .env(ALLOW, "[fd00::1]:8080")
+        .env("http_proxy", &proxy.url(""));
+    call.run().output();
+    assert_eq!(tunnels(&proxy), ["[fd00::1]:8080"]);
+    proxy.forget();
     // Without a rule a name that only the proxy knows is not reached.
     let call = fetch(&ws, &names, "http://other.corp.test/");
     let answer = call.env("http_proxy", &proxy.url("")).run();
@@ -415,7 +422,10 @@ fn a_proxy_that_fails_is_an_error_without_its_password() {
         (refusing.host(), "407"),
         (endless.host(), "too large"),
         (mute.host(), "connection closed"),
-        (nobody.replace("http://", ""), "127.0.0.1:1"),
+        (
+            nobody.replace("http://", ""),
+            "no connection to the proxy 127.0.0.1:1",
+        ),
     ] {
         let with_login = format!("http://me:canary-password@{server}");
         let call = fetch(&ws, &names, "http://site.example.com/").env("http_proxy", &with_login);

@@ -233,7 +233,7 @@ impl Batch {
                 Ok(request) => Some(Request::Foreign(request)),
                 Err(refusal) => {
                     self.has_failed.store(true, Ordering::Relaxed);
-                    write(&to_line(&refusal.to_value()));
+                    self.write(&to_line(&refusal.to_value()));
                     None
                 }
             },
@@ -271,7 +271,9 @@ impl Batch {
             drop(queue);
             let is_answered = self.answer(request);
             queue = self.lock();
-            queue.running -= usize::from(is_answered);
+            if is_answered {
+                self.count_off(&mut queue);
+            }
         }
         drop(queue);
         self.work.notify_one();
@@ -335,7 +337,7 @@ impl Batch {
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }
-                write(&to_line(&value));
+                self.write(&to_line(&value));
                 true
             }
         }
@@ -359,7 +361,7 @@ impl Batch {
                 let mut line = live::line(live);
                 line["id"] = json!(id);
                 if watchdog.is_watched(number) {
-                    write(&to_line(&line));
+                    print_json(&to_line(&line), 0);
                 }
             });
         }
@@ -413,7 +415,7 @@ impl Batch {
         if let Some(dialect) = self.opened.options.from {
             self.has_failed.store(true, Ordering::Relaxed);
             let refusal = DialectError::new(dialect, reason);
-            return write(&to_line(&refusal.to_value()));
+            return self.write(&to_line(&refusal.to_value()));
         }
         let answer = Answer {
             name: "",
@@ -430,12 +432,12 @@ impl Batch {
             self.has_failed.store(true, Ordering::Relaxed);
         }
         if let Some(text) = explanation(self.opened.options, answer) {
-            // It is ours; null would become an object with its first key.
+            // Our own JSON, so that it parses.
             let mut value: Value = serde_json::from_str(text).unwrap_or_default();
             if let Some(id) = answer.id {
                 value["id"] = id.into();
             }
-            return write(&to_line(&value));
+            return self.write(&to_line(&value));
         }
         let mut more = Map::new();
         if form != Form::Part
@@ -446,10 +448,13 @@ impl Batch {
         if self.opened.options.stream {
             more.insert("type".to_owned(), "result".into());
         }
-        write(&answer.to_json_with(form, more));
+        self.write(&answer.to_json_with(form, more));
     }
-}
 
-fn write(line: &[u8]) {
-    print_json(line, 0);
+    /// Writes a line. One that can't be written is a failure of the batch.
+    fn write(&self, line: &[u8]) {
+        if print_json(line, 0) != 0 {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+    }
 }

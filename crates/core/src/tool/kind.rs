@@ -52,7 +52,8 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// Calls of these kinds need no confirmation and may run side by side.
+    /// Returns true for kinds that change nothing, so that their calls may run side by side. Rules
+    /// may still have a person asked, as they do for `Fetch`.
     pub const fn is_read_only(self) -> bool {
         matches!(self, Kind::Read | Kind::Search | Kind::Fetch)
     }

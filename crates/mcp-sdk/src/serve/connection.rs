@@ -32,11 +32,11 @@ with glob and search_file_content, read them with read_file, change them with re
 write_file. A failed call says what to try next. Long answers are cut with a note that says how \
 to get the rest.";
 
-/// A client's connection.
+/// The handler of one client: lists tools, runs calls, and keeps the client's roots.
 pub(super) struct Connection {
     server: Arc<Server>,
-    /// True if this is the only client, which can be asked at any time: over HTTP there may be
-    /// others, and one hears us only while it waits.
+    /// True if this is the only client, which can be asked at any time. A client over HTTP can be
+    /// asked only while a request of its own is open.
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
     told: LastNotified,
@@ -72,7 +72,7 @@ impl Connection {
         let mut known = self.roots.lock().await;
         let roots = match known.now.take() {
             Some(roots) => roots,
-            None => self.ask_for_roots(peer, known.before.take()).await,
+            None => self.ask_for_roots(peer, known.before.clone()).await,
         };
         let again = match &roots {
             Ok(roots) => Ok(Arc::clone(roots)),
@@ -82,7 +82,7 @@ impl Connection {
         again
     }
 
-    #[expect(deprecated, reason = "clients have roots as long as they have them")]
+    #[expect(deprecated, reason = "clients of older revisions still send roots")]
     async fn ask_for_roots(
         &self,
         peer: &Peer<RoleServer>,
@@ -284,7 +284,9 @@ impl ServerHandler for Connection {
         let done = call::run(&self.server, call, &context).await;
         if let Some(project) = done.changed {
             let audience = self.audience(&context);
-            let cancel = self.server.start().cancel.clone();
+            // Counted as running work: an end of the server waits for it.
+            let running = self.server.start();
+            let cancel = running.cancel.clone();
             self.told
                 .notify(project, audience, cancel, &context.peer)
                 .await;

@@ -27,7 +27,7 @@ use url::Url;
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// The connector of the HTTP library.
+/// The connector that opens the TCP connection of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Dial {
     policy: Arc<AddressPolicy>,
@@ -85,7 +85,7 @@ impl Dial {
         }
         let (host, port) = host_and_port(&parse(uri)?)?;
         Err(NetError::Connect {
-            host: format!("{host}:{port}"),
+            host: authority(&host, port),
             why,
         })
     }
@@ -100,7 +100,7 @@ impl Dial {
             None => resolve(&host, self.limit).await?,
         };
         let mut judged = self.policy.filter_allowed(&host, port, found)?;
-        // An address of IPv4 within IPv6 is connected to as what it is.
+        // An address of IPv4 that is mapped into IPv6 is connected to by IPv4.
         for address in &mut judged {
             *address = address.to_canonical();
         }
@@ -115,7 +115,7 @@ impl Dial {
     async fn open_by_proxy(&self, proxy: &Proxy, uri: &Uri) -> Result<TcpStream, NetError> {
         let (host, port) = host_and_port(&parse(uri)?)?;
         let target = if self.policy.trusts(&host, port) {
-            format!("{host}:{port}")
+            authority(&host, port)
         } else {
             let judged = self.addresses(uri).await.map_err(|e| match e {
                 NetError::Names { host, why } => NetError::Names {
@@ -132,7 +132,13 @@ impl Dial {
             policy: Arc::new(AddressPolicy::Any),
             limit: self.limit,
         };
-        let stream = direct.open(&proxy.uri).await?;
+        let stream = direct.open(&proxy.uri).await.map_err(|e| match e {
+            NetError::Connect { why, .. } => NetError::Connect {
+                host: format!("the proxy {}", proxy.name),
+                why,
+            },
+            other => other,
+        })?;
         let failed = |why: String| NetError::Proxy {
             proxy: proxy.name.clone(),
             why,
@@ -156,7 +162,7 @@ async fn open_tunnel(stream: TcpStream, proxy: &Proxy, target: &str) -> Result<T
     let words = |e: hyper::Error| e.to_string();
     let handshake = hyper::client::conn::http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream));
     let (mut sender, connection) = handshake.await.map_err(words)?;
-    // Its errors are those of the request, too.
+    // The request returns its errors.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(login) = proxy.intercept.basic_auth() {
@@ -203,6 +209,15 @@ fn host_and_port(url: &Url) -> Result<(String, u16), NetError> {
     match url.port_or_known_default() {
         Some(port) if !host.is_empty() => Ok((host.to_owned(), port)),
         _ => Err(NetError::BadRequest(format!("{url} names no host."))),
+    }
+}
+
+/// Returns a host with its port, as requests and errors name it: an address of IPv6 in brackets.
+fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

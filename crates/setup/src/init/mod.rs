@@ -360,17 +360,29 @@ impl SetupPlan {
     /// Plans the way back of a file.
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
-        let Some(now) = self.read(path)? else {
-            return Ok(());
-        };
         let backup = match &file.backup {
             Some(backup) => self.read(backup)?,
             None => None,
         };
+        let Some(now) = self.read(path)? else {
+            if let (Some(copy), Some(_)) = (&file.backup, backup) {
+                let (path, copy) = (show_path(path), show_path(copy));
+                self.decline(
+                    file,
+                    format!("{path} was deleted since. What was there before is in {copy}."),
+                );
+            }
+            return Ok(());
+        };
         let after = match &file.edit {
-            Some(edit) => match without(&now, edit).map_err(|e| InitError::new(path, e))? {
-                Some(after) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
-                None => return Ok(()),
+            Some(edit) => match without(&now, edit) {
+                Ok(Some(after)) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
+                Ok(None) => return Ok(()),
+                Err(e) => {
+                    let why = InitError::new(path, e);
+                    self.decline(file, format!("{why}. The file stays as it is."));
+                    return Ok(());
+                }
             },
             // The change was not made, or was taken back by hand.
             None if backup.as_deref() == Some(&*now) => return Ok(()),
@@ -400,6 +412,11 @@ impl SetupPlan {
             ),
             _ => format!("{path} stays: it was edited since."),
         };
+        self.decline(file, note);
+    }
+
+    /// Leaves a file as it is, and says why. Its record and its copy stay.
+    fn decline(&mut self, file: &WrittenFile, note: String) {
         self.notes.push(note);
         self.declined.push(file.path.clone());
     }
