@@ -296,7 +296,10 @@ fn a_file_where_the_copy_is_to_be_is_not_overwritten() {
     assert_eq!(answer.status(), 1, "{}", answer.shown());
     answer.must_say(
         &answer.errors(),
-        &[copy, "the copy of the settings belongs here; move it away"],
+        &[
+            copy,
+            "init keeps its copy of the settings under this name; move this file away",
+        ],
     );
     unchanged(&before, &ws);
 }

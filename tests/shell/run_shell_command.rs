@@ -609,7 +609,7 @@ fn silence_ends_a_command_where_an_idle_limit_is_set() {
 fn signals_end_the_call_with_everything() {
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let ws = Workspace::new();
-        let marker = format!("{}-{status}", std::process::id());
+        let marker = format!("signal-{}-{status}", std::process::id());
         let running = call(&ws, "echo before; setsid sleep 60 & sleep 60")
             .env("GEMINI_TREE", &marker)
             .start();

@@ -15,7 +15,7 @@ use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema,
 };
-use gemini_tools_custom_tools::declarations::{self as declaration, Names, OfServer};
+use gemini_tools_custom_tools::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
 use gemini_tools_process::command::StopReason;
@@ -50,7 +50,7 @@ pub struct DiscoveredTool {
     /// The effect on the world; `Other` where the declaration does not say.
     pub kind: Kind,
     /// The MCP server that it comes from. Only our own commands are believed in that.
-    pub mcp: Option<OfServer>,
+    pub mcp: Option<ServerOrigin>,
     /// Set for a built-in tool of our own commands.
     pub is_built_in: bool,
     /// Set if our own commands have declared it: they can say beforehand what a call would do, and

@@ -100,7 +100,7 @@ impl<'a> Scheduler<'a> {
         let Some(tool) = self.pair.get(&call.request.name) else {
             return false;
         };
-        let mut at_gate = AtGate {
+        let mut at_gate = GatedToolCall {
             call: &mut *call,
             tool,
             runner,
@@ -171,14 +171,14 @@ impl<'a> Scheduler<'a> {
 }
 
 /// A call before the gate.
-struct AtGate<'c, 'a> {
+struct GatedToolCall<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
 }
 
-impl GatedCall for AtGate<'_, '_> {
+impl GatedCall for GatedToolCall<'_, '_> {
     type Error = Box<CallOutcome>;
 
     fn call(&self) -> PolicyCall<'_> {

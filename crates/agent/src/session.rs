@@ -28,7 +28,7 @@ pub struct SessionConfig {
     pub model: String,
     /// The system prompt.
     pub system: String,
-    /// Messages before the first of the history: the environment, and their acknowledgement.
+    /// Messages sent before the history: the environment, and the model's acknowledgement.
     pub context: Vec<Content>,
     /// The parameters of its answers, in the API's form.
     pub generation: Value,
@@ -59,9 +59,9 @@ pub struct AgentSession<'a> {
 /// The parts of a session.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// The way to the model.
+    /// The client that asks the model.
     pub client: GeminiClient,
-    /// The tools.
+    /// The commands whose tools are offered.
     pub pair: &'a Pair,
     /// The gate that calls pass.
     pub gate: Gate,
@@ -69,7 +69,7 @@ pub struct Parts<'a> {
     pub asker: Option<TerminalPrompt>,
     /// The receivers of events.
     pub listeners: Listeners,
-    /// The script in the model's place; `client` is its client then.
+    /// The script that is played in the model's place; `client` then has its answers.
     pub player: Option<ScriptPlayer>,
     /// Cancels the whole session.
     pub cancel: Cancellation,
@@ -89,7 +89,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Takes an event in.
+    /// Counts an event, writes finished calls to the session's file, and passes it on.
     pub(super) fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::ModelCall(call) => self.stats.count_model_call(call),
@@ -400,7 +400,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn keep(&mut self, content: Content) {
-        // Those of a turn are known by its answer.
+        // The prompt tokens of a turn are known from its answer.
         let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);
         self.write(&Line::Content {
             content: content.clone(),
@@ -456,7 +456,7 @@ fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
             &call.request,
             ErrorKind::Cancelled,
             "The session was broken off before this call was answered, and it is not known \
-             whether it has had an effect. It was not made again: look first.",
+             whether it has had an effect. Check its effect before you make it again.",
         )
     });
     outcome.parts

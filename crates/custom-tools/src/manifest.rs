@@ -38,7 +38,7 @@ pub(super) struct RunSettings {
     pub(super) timeout: Duration,
     /// The directory, beneath the project's root.
     pub(super) cwd: Option<String>,
-    /// The variables, whose values may name others that are not replaced yet.
+    /// The variables. `$NAME` in their values is expanded when the program starts.
     pub(super) env: Vec<(String, String)>,
     pub(super) sandbox: Option<Mode>,
 }

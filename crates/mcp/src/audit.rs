@@ -10,9 +10,9 @@ use std::path::Path;
 /// The code of a finding on a server of which nothing is known, as it was not asked.
 pub const NOT_ASKED: &str = "not-asked";
 
-/// Whom to ask for it.
+/// The servers that are started for findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
+pub enum ServersToAsk {
     /// No server: what is kept has to do.
     None,
     /// The servers of which nothing is kept that still counts.
@@ -28,7 +28,7 @@ pub fn lint_servers(
     settings: &Settings,
     home: Option<&Path>,
     root: &Path,
-    asks: Asks,
+    asks: ServersToAsk,
 ) {
     let root = root.to_owned();
     if let Some(mcp) = Mcp::open(settings, home, &root, std::slice::from_ref(&root)) {
@@ -38,15 +38,15 @@ pub fn lint_servers(
 
 impl Mcp {
     /// Adds the findings about what the servers declare, where it is known or they may be asked.
-    fn lint(&self, lint: &mut Lint, asks: Asks, cancel: &Cancellation) {
+    fn lint(&self, lint: &mut Lint, asks: ServersToAsk, cancel: &Cancellation) {
         let of_settings = |note: String| Diagnostic::error("settings", "", "", note);
         let faults = self.take_notes().into_iter().map(of_settings);
         lint.findings.extend(faults);
         lint.servers = self.servers.len();
         let failures = match asks {
-            Asks::None => Vec::new(),
-            Asks::Unknown => self.ask_all(false, cancel),
-            Asks::All => self.ask_all(true, cancel),
+            ServersToAsk::None => Vec::new(),
+            ServersToAsk::Unknown => self.ask_all(false, cancel),
+            ServersToAsk::All => self.ask_all(true, cancel),
         };
         let mut tools = Vec::new();
         for at in 0..self.servers.len() {

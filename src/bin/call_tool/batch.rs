@@ -114,8 +114,8 @@ pub(crate) fn run(
         cancel: cancel.clone(),
         watchdog,
         queue: Mutex::default(),
-        work: Condvar::new(),
-        done: Condvar::new(),
+        has_work: Condvar::new(),
+        may_read_on: Condvar::new(),
         has_failed: AtomicBool::new(false),
     });
     batch.read();
@@ -130,10 +130,10 @@ struct Batch {
     cancel: Cancellation,
     watchdog: Arc<Watchdog>,
     queue: Mutex<Queue>,
-    /// Wakes a worker: there is something to do.
-    work: Condvar,
-    /// Wakes the reader: it may read on.
-    done: Condvar,
+    /// Wakes a worker.
+    has_work: Condvar,
+    /// Wakes the reader.
+    may_read_on: Condvar,
     has_failed: AtomicBool,
 }
 
@@ -276,13 +276,13 @@ impl Batch {
             }
         }
         drop(queue);
-        self.work.notify_one();
+        self.has_work.notify_one();
     }
 
     fn wait_until(&self, is_so: impl Fn(&Queue) -> bool) {
         let mut queue = self.lock();
         while !is_so(&queue) {
-            let waited = self.done.wait(queue);
+            let waited = self.may_read_on.wait(queue);
             queue = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -292,17 +292,17 @@ impl Batch {
         let mut queue = self.lock();
         loop {
             let Some(request) = queue.waiting.pop_front() else {
-                let waited = self.work.wait(queue);
+                let waited = self.has_work.wait(queue);
                 queue = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             queue.running += 1;
             if queue.waiting.len() == MAX_WAITING / 2 {
-                self.done.notify_one();
+                self.may_read_on.notify_one();
             }
             drop(queue);
             if !self.answer(request) {
-                // Others do what there is to do.
+                // The watchdog has answered this call, and another worker goes on.
                 return;
             }
             queue = self.lock();
@@ -310,11 +310,12 @@ impl Batch {
         }
     }
 
-    /// Counts a call as answered. Waking the reader costs as much as a small call.
+    /// Counts a call as answered. The reader is woken only when nothing is left: that costs as much as
+    /// a small call.
     fn count_off(&self, queue: &mut Queue) {
         queue.running -= 1;
         if queue.is_empty() {
-            self.done.notify_one();
+            self.may_read_on.notify_one();
         }
     }
 
@@ -326,7 +327,7 @@ impl Batch {
         self.start(queue);
     }
 
-    /// Answers a request; `false` if that was done in the place of this worker.
+    /// Answers a request; `false` if the watchdog has answered it already.
     fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(call) => self.answer_own(call),

@@ -3,7 +3,7 @@
 use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
-use gemini_tools::settings::{InForce, Scope, Settings, SettingsLines, UNTRUSTED, home};
+use gemini_tools::settings::{EffectiveValue, Scope, Settings, SettingsLines, UNTRUSTED, home};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{Fingerprint, ProjectTrust};
 use gemini_tools::variables::{self, Variable};
@@ -25,7 +25,7 @@ struct Report {
     root: PathBuf,
     settings: Settings,
     policy: Policy,
-    in_force: Vec<InForce>,
+    in_force: Vec<EffectiveValue>,
     /// Files of the project that can run something.
     brings: Vec<String>,
     /// Reason why those files can't be listed.

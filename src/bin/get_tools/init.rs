@@ -62,7 +62,7 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ => task.scope,
     };
-    let before = Before::look(&home, &root, scope)?;
+    let before = ProjectBefore::look(&home, &root, scope)?;
     let mut plan = planned(task, scope, &home, &root, &before)?;
     if plan.changes.is_empty() {
         let text = match (task.undoes, plan.knows_nothing()) {
@@ -90,7 +90,7 @@ fn planned(
     scope: SetupScope,
     home: &Path,
     root: &Path,
-    before: &Before,
+    before: &ProjectBefore,
 ) -> Result<SetupPlan, Stop> {
     if task.undoes {
         return Ok(init::undo(home, root, scope)?);
@@ -158,7 +158,7 @@ fn notes(plan: &SetupPlan) -> String {
 }
 
 /// The state of the project before the change.
-struct Before {
+struct ProjectBefore {
     scope: SetupScope,
     trust: Trust,
     /// True if the project holds the user's home, and so perhaps all of their other projects.
@@ -167,7 +167,7 @@ struct Before {
     brings: Vec<String>,
 }
 
-impl Before {
+impl ProjectBefore {
     fn look(home: &Path, root: &Path, scope: SetupScope) -> Result<Self, Stop> {
         Ok(Self {
             scope,
@@ -304,7 +304,7 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-fn done(task: &InitTask, before: &Before, home: &Path, root: &Path) -> String {
+fn done(task: &InitTask, before: &ProjectBefore, home: &Path, root: &Path) -> String {
     if task.undoes {
         return "Undone.\n".to_owned();
     }

@@ -7,7 +7,7 @@ use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::declaration::check_list;
 use gemini_tools::diagnostic::{Diagnostic, Origin};
-use gemini_tools::mcp::{Asks, lint_servers};
+use gemini_tools::mcp::{ServersToAsk, lint_servers};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::{show_path, visible};
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ pub(crate) struct LintTask {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) output: Output,
     /// The MCP servers to ask.
-    pub(crate) asks: Asks,
+    pub(crate) asks: ServersToAsk,
 }
 
 /// The form of the findings.
@@ -81,7 +81,7 @@ pub(crate) fn run(task: &LintTask) -> u8 {
     }
 }
 
-fn check_tools(root: &Path, asks: Asks) -> Result<Lint, String> {
+fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
     let home = home();
     let settings = Settings::load(home.as_deref(), root);
     let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;

@@ -11,7 +11,7 @@ use crate::show;
 use crate::trust::TrustTask;
 use clap::Parser;
 use gemini_tools::init::{Allow, SetupScope};
-use gemini_tools::mcp::Asks;
+use gemini_tools::mcp::ServersToAsk;
 use gemini_tools::output::write_status;
 use gemini_tools::start::usage_message;
 use gemini_tools::workspace::pattern::PatternSet;
@@ -148,9 +148,9 @@ fn lint_task(options: LintOptions) -> LintTask {
             _ => Output::Text,
         },
         asks: match (options.refresh, options.mcp) {
-            (true, _) => Asks::All,
-            (false, true) => Asks::Unknown,
-            (false, false) => Asks::None,
+            (true, _) => ServersToAsk::All,
+            (false, true) => ServersToAsk::Unknown,
+            (false, false) => ServersToAsk::None,
         },
     }
 }

@@ -175,9 +175,9 @@ pub(crate) fn stats() -> Stats {
 
 /// A place that can't be written to.
 #[derive(Debug, Default)]
-pub(crate) struct Broken(pub(crate) usize);
+pub(crate) struct BrokenWriter(pub(crate) usize);
 
-impl Write for &mut Broken {
+impl Write for &mut BrokenWriter {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         self.0 += 1;
         Err(io::ErrorKind::BrokenPipe.into())

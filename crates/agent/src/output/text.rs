@@ -52,7 +52,7 @@ mod tests {
     use super::TextOutput;
     use crate::event::{Observer, SessionEvent};
     use crate::output::tests::{
-        Broken, PROMPT, STARTED, answered_turn, begun, done, stats, text, thought, turn,
+        BrokenWriter, PROMPT, STARTED, answered_turn, begun, done, stats, text, thought, turn,
     };
     use serde_json::json;
     use std::time::Duration;
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_gone_is_left_alone() {
-        let mut broken = Broken::default();
+        let mut broken = BrokenWriter::default();
         let mut observer = TextOutput::new(&mut broken, false);
         for _ in 0..3 {
             observer.take(&SessionEvent::Text("a"));

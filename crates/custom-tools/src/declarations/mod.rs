@@ -63,12 +63,12 @@ pub struct ToolDeclaration {
     /// The kind of its effect, where that is declared.
     pub kind: Option<Kind>,
     /// The MCP server that it comes from, as `get_tools --kinds` prints it.
-    pub mcp: Option<OfServer>,
+    pub mcp: Option<ServerOrigin>,
 }
 
 /// The origin of an MCP server's tool, as `get_tools --kinds` prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct OfServer {
+pub struct ServerOrigin {
     /// The server's name in the settings.
     pub server: String,
     /// The tool's name there.
@@ -197,7 +197,7 @@ pub fn compile(
         schema,
         whole,
         kind: Kind::deserialize(&declaration["kind"]).ok(),
-        mcp: OfServer::deserialize(&declaration["mcp"]).ok(),
+        mcp: ServerOrigin::deserialize(&declaration["mcp"]).ok(),
     })
 }
 

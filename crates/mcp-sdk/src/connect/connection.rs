@@ -2,7 +2,7 @@
 
 use super::handler::Handler;
 use super::sse::Sse;
-use super::stdio::{self, Aside};
+use super::stdio::{self, StrayOutputLog};
 use super::{Problem, http};
 use crate::lock;
 use gemini_tools_process::ending::ProcessEnd;
@@ -63,21 +63,21 @@ pub(super) struct Connection {
     handler: Handler,
     service: Mutex<Option<Service>>,
     process: Mutex<Option<PipedProgram>>,
-    aside: Aside,
+    aside: StrayOutputLog,
     /// End of the server, once it has been asked for.
     end: OnceCell<String>,
 }
 
 /// When and why waiting ends.
 #[derive(Clone)]
-pub(super) struct Until {
+pub(super) struct WaitLimit {
     /// The time limit.
     pub(super) deadline: Instant,
     /// Becomes true when the caller no longer waits.
     pub(super) given_up: watch::Receiver<bool>,
 }
 
-impl Until {
+impl WaitLimit {
     /// Waits for either.
     pub(super) async fn over(&mut self) -> FailureKind {
         let deadline = self.deadline;
@@ -93,9 +93,9 @@ impl Connection {
     pub(super) async fn open(
         connect: &Connect,
         handler: Handler,
-        until: &mut Until,
+        until: &mut WaitLimit,
     ) -> Result<Self, Problem> {
-        let (aside, refusal) = (Mutex::new(Aside::default()), Mutex::new(None));
+        let (aside, refusal) = (Mutex::new(StrayOutputLog::default()), Mutex::new(None));
         let opened = tokio::select! {
             opened = Self::greet(connect, handler, &aside, &refusal) => opened,
             why = until.over() => Err(match (why, lock(&refusal).take()) {
@@ -121,7 +121,7 @@ impl Connection {
     async fn greet(
         connect: &Connect,
         handler: Handler,
-        aside: &Mutex<Aside>,
+        aside: &Mutex<StrayOutputLog>,
         refusal: &Mutex<Option<String>>,
     ) -> Result<Self, Problem> {
         let first = match Self::greet_as(connect, handler.clone(), false, aside).await {
@@ -139,7 +139,7 @@ impl Connection {
         connect: &Connect,
         handler: Handler,
         newest: bool,
-        shared: &Mutex<Aside>,
+        shared: &Mutex<StrayOutputLog>,
     ) -> Result<Self, Problem> {
         let bad = |message: String| Problem::new(FailureKind::Connection, message);
         if let Some(command) = &connect.command {
@@ -188,7 +188,7 @@ impl Connection {
             service,
             handler,
             Mutex::default(),
-            Aside::default(),
+            StrayOutputLog::default(),
         ))
     }
 
@@ -196,7 +196,7 @@ impl Connection {
         service: Service,
         handler: Handler,
         process: Mutex<Option<PipedProgram>>,
-        aside: Aside,
+        aside: StrayOutputLog,
     ) -> Self {
         Self {
             peer: service.peer().clone(),
@@ -223,7 +223,7 @@ impl Connection {
         &self,
         id: u64,
         request: ServerRequest,
-        until: &mut Until,
+        until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         match request {
             ServerRequest::Tools => self.tools(id, until).await,
@@ -254,7 +254,7 @@ impl Connection {
         &self,
         id: u64,
         request: &(dyn Fn(Round) -> ClientRequest + Sync),
-        until: &mut Until,
+        until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
         let mut round: Round = (None, None);
@@ -294,7 +294,7 @@ impl Connection {
         ))
     }
 
-    async fn tools(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+    async fn tools(&self, id: u64, until: &mut WaitLimit) -> Result<Value, Problem> {
         let capabilities = self.capabilities();
         let (mut tools, mut notes) = (Vec::new(), Vec::new());
         if capabilities.tools.is_some() {
@@ -309,7 +309,7 @@ impl Connection {
         }))
     }
 
-    async fn resources(&self, id: u64, until: &mut Until) -> Result<Value, Problem> {
+    async fn resources(&self, id: u64, until: &mut WaitLimit) -> Result<Value, Problem> {
         let mut notes = Vec::new();
         if self.capabilities().resources.is_none() {
             return Ok(json!({ "resources": [], "templates": [] }));
@@ -341,7 +341,7 @@ impl Connection {
         key: &str,
         page: &(dyn Fn(PaginatedRequestParams) -> ClientRequest + Sync),
         notes: &mut Vec<String>,
-        until: &mut Until,
+        until: &mut WaitLimit,
     ) -> Result<Vec<Value>, Problem> {
         let mut items: Vec<Value> = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
@@ -381,7 +381,7 @@ impl Connection {
         &self,
         id: u64,
         request: ClientRequest,
-        until: &mut Until,
+        until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_request_with_option(request, options);
@@ -485,7 +485,7 @@ impl Connection {
 type Round = (Option<InputResponses>, Option<String>);
 
 /// Describes the end of a server that can no longer be talked to.
-async fn end_of(process: &Mutex<Option<PipedProgram>>, aside: &Aside) -> String {
+async fn end_of(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutputLog) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
         let ending = match lock(process).as_mut() {

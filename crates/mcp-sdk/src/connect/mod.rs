@@ -25,7 +25,7 @@ mod sse;
 mod stdio;
 
 use crate::lock;
-use connection::{Connection, Until};
+use connection::{Connection, WaitLimit};
 use gemini_tools_core::json::{self, JsonError};
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use gemini_tools_process::network::wire::{
@@ -134,7 +134,7 @@ impl Server {
     }
 
     /// Returns the connection; a new one if there is none, or if the server has ended.
-    async fn connection(&self, until: &mut Until) -> Result<Arc<Connection>, Problem> {
+    async fn connection(&self, until: &mut WaitLimit) -> Result<Arc<Connection>, Problem> {
         let mut slot = tokio::select! {
             slot = self.connection.lock() => slot,
             why = until.over() => {
@@ -241,7 +241,7 @@ impl Hub {
         let running = Arc::clone(&self.running);
         self.tasks.spawn(async move {
             let id = request.id;
-            let mut until = Until {
+            let mut until = WaitLimit {
                 deadline: Instant::now() + Duration::from_millis(request.limit_ms),
                 given_up,
             };

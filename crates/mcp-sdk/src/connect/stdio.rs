@@ -13,7 +13,7 @@
 //! `MAX_GARBAGE_BYTES` that are not messages. Below that a line that is not a message is passed
 //! over, because many servers print a greeting; the first such line is kept.
 //!
-//! [`Aside`] holds what is needed to explain a failure: why reading was given up, the first line
+//! [`StrayOutputLog`] holds what is needed to explain a failure: why reading was given up, the first line
 //! that was no message, and the end of standard error. It is shared with the connection, and
 //! outlives the transport.
 //!
@@ -49,7 +49,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The output of a server beside the protocol, for messages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Aside(Arc<Mutex<StrayOutput>>);
+pub(super) struct StrayOutputLog(Arc<Mutex<StrayOutput>>);
 
 #[derive(Debug, Default)]
 struct StrayOutput {
@@ -60,7 +60,7 @@ struct StrayOutput {
     fault: Option<String>,
 }
 
-impl Aside {
+impl StrayOutputLog {
     fn with<T>(&self, f: impl FnOnce(&mut StrayOutput) -> T) -> T {
         f(&mut lock(&self.0))
     }
@@ -103,7 +103,7 @@ impl Aside {
 pub(super) fn start(
     connect: &Connect,
     command: &str,
-) -> Result<(PipedProgram, Stdio, Aside), String> {
+) -> Result<(PipedProgram, Stdio, StrayOutputLog), String> {
     let environment = environment::server_environment(&connect.env);
     let program = Program {
         name: OsStr::new(command),
@@ -124,7 +124,7 @@ pub(super) fn start(
     else {
         return Err(failed(&"it has no pipes"));
     };
-    let aside = Aside::default();
+    let aside = StrayOutputLog::default();
     let stdio = Stdio::new(input, output, aside.clone()).map_err(|e| failed(&e))?;
     let errors = Reader::from_owned_fd(errors).map_err(|e| failed(&e))?;
     tokio::spawn(keep_tail(errors, aside.clone()));
@@ -132,7 +132,7 @@ pub(super) fn start(
 }
 
 /// Reads all of standard error, so that no server waits for it, and keeps its end.
-async fn keep_tail(mut errors: Reader, aside: Aside) {
+async fn keep_tail(mut errors: Reader, aside: StrayOutputLog) {
     let mut buffer = vec![0; CHUNK_BYTES];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
         aside.with(|said| {
@@ -152,12 +152,12 @@ pub(super) struct Stdio {
     /// Beginning of the line that is being read: a cancelled read loses nothing.
     line: Vec<u8>,
     writer: Writer,
-    aside: Aside,
+    aside: StrayOutputLog,
     garbage_bytes: usize,
 }
 
 impl Stdio {
-    fn new(input: OwnedFd, output: OwnedFd, aside: Aside) -> io::Result<Self> {
+    fn new(input: OwnedFd, output: OwnedFd, aside: StrayOutputLog) -> io::Result<Self> {
         let writer = pipe::Sender::from_owned_fd(input)?;
         Ok(Self {
             reader: BufReader::with_capacity(CHUNK_BYTES, Reader::from_owned_fd(output)?),

@@ -45,12 +45,12 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
 }
 
 /// Asks on behalf of the thread on which a call runs.
-pub(super) struct ByClient {
+pub(super) struct ClientAsker {
     pub(super) asked: Sender<Question>,
     pub(super) is_alone: bool,
 }
 
-impl ApprovalPrompt for ByClient {
+impl ApprovalPrompt for ClientAsker {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let text = match Text::new(question, self.is_alone) {

@@ -1,6 +1,6 @@
 //! A call: on a thread of its own, with progress, questions and cancellation on the way.
 
-use super::ask::{self, ByClient, Question};
+use super::ask::{self, ClientAsker, Question};
 use super::content;
 use super::rounds::{Answers, OpenQuestion};
 use super::running::{CallGuard, given_up};
@@ -75,7 +75,7 @@ impl AskMode {
     ) -> Option<SharedPrompt> {
         match self {
             Self::Never => None,
-            Self::Meanwhile => Some(SharedPrompt::new(Box::new(ByClient {
+            Self::Meanwhile => Some(SharedPrompt::new(Box::new(ClientAsker {
                 asked: asked?,
                 is_alone,
             }))),
@@ -85,13 +85,13 @@ impl AskMode {
 }
 
 /// The outcome of a call.
-pub(super) struct Done {
+pub(super) struct CallEnd {
     pub(super) response: CallToolResponse,
     /// The project, where the client may have to be told of other tools.
     pub(super) changed: Option<Arc<Project>>,
 }
 
-impl From<CallToolResult> for Done {
+impl From<CallToolResult> for CallEnd {
     fn from(result: CallToolResult) -> Self {
         Self {
             response: result.into(),
@@ -105,14 +105,14 @@ pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
     context: &RequestContext<RoleServer>,
-) -> Done {
+) -> CallEnd {
     let started = server.start();
     let (asked, questions) = call.asking.channel();
     let server = Arc::clone(server);
     let work = move |cx| make(&server, &call, cx, asked);
     attend(started, questions, context, work)
         .await
-        .unwrap_or_else(Done::from)
+        .unwrap_or_else(CallEnd::from)
 }
 
 /// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
@@ -168,7 +168,7 @@ fn make(
     call: &Call,
     mut cx: Context,
     asked: Option<mpsc::Sender<Question>>,
-) -> Done {
+) -> CallEnd {
     let project = match server.project(&call.roots, call.memory_host) {
         Ok(project) => project,
         Err(e) => return content::refused(&e).into(),
@@ -194,14 +194,14 @@ fn make(
     if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
     {
-        return Done {
+        return CallEnd {
             response: question.into(),
             changed: None,
         };
     }
     session.tool_env().limit(&mut answer);
     let is_foreign = !session.is_registered(&call.name);
-    Done {
+    CallEnd {
         response: content::result(&answer, is_foreign, call.structures).into(),
         changed: call
             .told

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// A call, and what a person answers one question after the other.
-struct Asked {
+struct ScriptedCall {
     name: &'static str,
     kind: Kind,
     args: Map<String, Value>,
@@ -27,7 +27,7 @@ struct Asked {
     ends_meanwhile: bool,
 }
 
-impl Asked {
+impl ScriptedCall {
     fn new(name: &'static str, kind: Kind, replies: &[ApprovalReply]) -> Self {
         Self {
             name,
@@ -61,7 +61,7 @@ impl Asked {
     }
 }
 
-impl GatedCall for Asked {
+impl GatedCall for ScriptedCall {
     type Error = &'static str;
 
     fn call(&self) -> PolicyCall<'_> {
@@ -120,7 +120,7 @@ fn policy(rules: &[&str]) -> Policy {
 }
 
 /// Returns the outcome of a call: `rule` or `person` if it passes, else the reason.
-fn outcome(gate: &Gate, asked: &mut Asked) -> &'static str {
+fn outcome(gate: &Gate, asked: &mut ScriptedCall) -> &'static str {
     match gate.pass(asked) {
         Ok(Pass { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],
         Err(GateError::Denied(_)) => "denied",
@@ -161,7 +161,7 @@ fn modes_ask_for_what_they_say() {
         (M::Plan, Kind::Other, "denied"),
         (M::Plan, Kind::Think, "denied"),
     ] {
-        let mut asked = Asked::new("t", kind, &[ApprovalReply::Once]);
+        let mut asked = ScriptedCall::new("t", kind, &[ApprovalReply::Once]);
         let gate = gate(Some(mode), &[], &[]);
         assert_eq!(outcome(&gate, &mut asked), want, "{mode:?} {kind:?}");
         assert_eq!(asked.questions, usize::from(want == "person"));
@@ -183,7 +183,7 @@ fn rules_for_commands_count_for_every_command_of_a_line() {
         ("ls; git push origin", "denied"),
         ("bash -c 'git push'", "denied"),
     ] {
-        let mut asked = Asked::shell(line, &[ApprovalReply::No]);
+        let mut asked = ScriptedCall::shell(line, &[ApprovalReply::No]);
         assert_eq!(outcome(&gate, &mut asked), want, "{line}");
     }
 }
@@ -194,7 +194,7 @@ fn a_rule_that_asks_is_not_outvoted_and_what_needs_no_question_is_not_asked_abou
     for (rules, want) in [(&[][..], "rule"), (&[rule][..], "person")] {
         let policy = policy(rules);
         let gate = Gate::new(policy, Some(Mode::Default));
-        let mut asked = Asked::new("t", Kind::Other, &[ApprovalReply::Once]);
+        let mut asked = ScriptedCall::new("t", Kind::Other, &[ApprovalReply::Once]);
         asked.confirmation = None;
         assert_eq!(outcome(&gate, &mut asked), want, "{rules:?}");
     }
@@ -203,7 +203,7 @@ fn a_rule_that_asks_is_not_outvoted_and_what_needs_no_question_is_not_asked_abou
 #[test]
 fn what_is_excluded_stays_so_in_every_mode() {
     let gate = gate(Some(Mode::Yolo), &["t"], &["discovered_tool_t"]);
-    let mut asked = Asked::new("t", Kind::Read, &[]);
+    let mut asked = ScriptedCall::new("t", Kind::Read, &[]);
     assert!(!gate.shows(&asked.call(), true));
     assert_eq!(outcome(&gate, &mut asked), "denied");
 }
@@ -219,7 +219,7 @@ fn what_a_person_agreed_to_is_not_asked_again() {
         ("make; rm x", ApprovalReply::AlwaysTool, "person"),
         ("rm x", ApprovalReply::No, "rule"),
     ] {
-        let mut asked = Asked::shell(line, std::slice::from_ref(&reply));
+        let mut asked = ScriptedCall::shell(line, std::slice::from_ref(&reply));
         assert_eq!(outcome(&gate, &mut asked), want, "{line} {reply:?}");
     }
 }
@@ -228,7 +228,7 @@ fn what_a_person_agreed_to_is_not_asked_again() {
 fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
     let gate = gate(Some(Mode::Default), &[], &[]);
     let edit = |name, replies: &[ApprovalReply]| {
-        let mut asked = Asked::new(name, Kind::Edit, replies);
+        let mut asked = ScriptedCall::new(name, Kind::Edit, replies);
         asked.confirmation = Some(ConfirmationDetails::Edit {
             title: String::new(),
             file_name: "a".to_owned(),
@@ -264,11 +264,11 @@ fn changed_arguments_are_judged_again() {
         (json!({"command": "make all"}), "stop"),
         (json!({"wrong": true}), "wrong"),
     ] {
-        let mut asked = Asked::shell("make", &[changed(to.clone()), ApprovalReply::Stop]);
+        let mut asked = ScriptedCall::shell("make", &[changed(to.clone()), ApprovalReply::Stop]);
         assert_eq!(outcome(&gate, &mut asked), want, "{to}");
     }
     let endless = vec![changed(json!({"command": "make"})); MAX_CHANGES + 1];
-    let mut asked = Asked::shell("make", &endless);
+    let mut asked = ScriptedCall::shell("make", &endless);
     assert_eq!(outcome(&gate, &mut asked), "changed too often");
     assert_eq!(asked.questions, MAX_CHANGES);
 }
@@ -276,7 +276,7 @@ fn changed_arguments_are_judged_again() {
 #[test]
 fn without_a_person_or_an_answer_nothing_passes_that_must_be_asked_about() {
     let gate = gate(Some(Mode::Default), &[], &[]);
-    let mut asked = Asked::shell("make", &[]);
+    let mut asked = ScriptedCall::shell("make", &[]);
     assert_eq!(outcome(&gate, &mut asked), "not asked");
     asked.replies = None;
     assert_eq!(outcome(&gate, &mut asked), "denied");
@@ -288,7 +288,7 @@ fn without_a_person_or_an_answer_nothing_passes_that_must_be_asked_about() {
 fn a_call_is_not_looked_into_where_nobody_can_be_asked_about_it() {
     let rule = "[[rule]]\ntoolName = \"t\"\ndecision = \"ask_user\"\npriority = 10\n";
     let gate = Gate::new(policy(&[rule]), Some(Mode::Default));
-    let mut asked = Asked::new("t", Kind::Edit, &[]);
+    let mut asked = ScriptedCall::new("t", Kind::Edit, &[]);
     asked.replies = None;
     assert_eq!(outcome(&gate, &mut asked), "not asked");
     assert_eq!(asked.explanations, 0);
@@ -297,7 +297,7 @@ fn a_call_is_not_looked_into_where_nobody_can_be_asked_about_it() {
 #[test]
 fn a_question_that_ends_with_the_call_is_no_answer() {
     let gate = gate(Some(Mode::Default), &[], &[]);
-    let mut asked = Asked::shell("make", &[ApprovalReply::Stop]);
+    let mut asked = ScriptedCall::shell("make", &[ApprovalReply::Stop]);
     asked.ends_meanwhile = true;
     assert_eq!(outcome(&gate, &mut asked), "cancelled");
     assert_eq!(asked.questions, 1);
@@ -310,7 +310,7 @@ fn a_question_that_ends_with_the_call_is_no_answer() {
 fn where_the_host_has_asked_only_rules_that_deny_count() {
     let gate = gate(None, &[], &["run_shell_command(git push)"]);
     for (line, want) in [("make", "rule"), ("git push", "denied")] {
-        let mut asked = Asked::shell(line, &[]);
+        let mut asked = ScriptedCall::shell(line, &[]);
         asked.replies = None;
         assert_eq!(outcome(&gate, &mut asked), want, "{line}");
     }
@@ -321,7 +321,7 @@ fn whose_a_tool_is_may_be_known_only_once_it_is_explained() {
     let rule = "[[rule]]\nmcpName = \"docs\"\ndecision = \"deny\"\npriority = 10\n";
     let policy = policy(&[rule]);
     let gate = Gate::new(policy, Some(Mode::Default));
-    let mut asked = Asked::new("find", Kind::Other, &[ApprovalReply::Once]);
+    let mut asked = ScriptedCall::new("find", Kind::Other, &[ApprovalReply::Once]);
     asked.confirmation = Some(ConfirmationDetails::Mcp {
         title: String::new(),
         server_name: "docs".to_owned(),

@@ -8,7 +8,7 @@ const HIDDEN: &str = "(hidden)";
 
 /// A value in force.
 #[derive(Debug, Clone)]
-pub struct InForce {
+pub struct EffectiveValue {
     /// The value's key, with dots.
     pub key: String,
     /// The value, without secrets.
@@ -20,12 +20,12 @@ pub struct InForce {
 impl Settings {
     /// Returns all values that a file has set, with their sources. For showing, they should be
     /// those [`Settings::load_unexpanded`].
-    pub fn in_force(&self) -> Vec<InForce> {
+    pub fn in_force(&self) -> Vec<EffectiveValue> {
         let mut all = Vec::new();
         for key in keys::ALL.iter().map(|key| key.name) {
             let origins: Vec<_> = self.origins.iter().filter(|o| o.key == key).collect();
             if !origins.is_empty() && key != keys::MCP_SERVERS.name {
-                all.push(InForce {
+                all.push(EffectiveValue {
                     key: key.to_owned(),
                     value: self.value_in_force(key, origins.iter().map(|o| &o.value)),
                     from: origins.iter().map(|o| o.scope).collect(),
@@ -33,7 +33,7 @@ impl Settings {
             }
         }
         for (name, server) in &self.mcp.servers {
-            all.push(InForce {
+            all.push(EffectiveValue {
                 key: format!("{}.{name}", keys::MCP_SERVERS.name),
                 value: server.without_secrets(),
                 from: vec![server.source],

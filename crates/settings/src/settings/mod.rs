@@ -23,7 +23,7 @@ mod tests;
 mod undo;
 
 pub use file::{expanded, jsonc, reference, strict_jsonc, variables_in};
-pub use in_force::InForce;
+pub use in_force::EffectiveValue;
 pub use lines::SettingsLines;
 pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;

@@ -7,7 +7,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Context;
 use gemini_tools_custom_tools::lint_tools;
-use gemini_tools_mcp::{Asks, NOT_ASKED, lint_servers};
+use gemini_tools_mcp::{NOT_ASKED, ServersToAsk, lint_servers};
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::network::link::launcher;
 use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
@@ -149,7 +149,11 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
 /// already.
 fn check_own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
     let settings = &setup.settings;
-    let asks = if asks { Asks::Unknown } else { Asks::None };
+    let asks = if asks {
+        ServersToAsk::Unknown
+    } else {
+        ServersToAsk::None
+    };
     let mut lint = match lint_tools(settings, setup.home, setup.root) {
         Ok(lint) => lint,
         Err(e) => {

@@ -50,7 +50,7 @@ pub enum Allow {
     ReadOnly,
     /// Every tool.
     All,
-    /// None: no rules are written.
+    /// No tool: rules of an earlier run are removed.
     Nothing,
 }
 
@@ -72,7 +72,7 @@ pub struct InitOptions<'a> {
     pub tools: &'a [(String, Kind)],
     /// True to put the project on Gemini CLI's list of trusted folders.
     pub trusts_folder: bool,
-    /// True to give Gemini CLI answers in the form for hosts.
+    /// True to have `call_tool` answer Gemini CLI in text, by a line in the user's `.env`.
     pub host_form: bool,
 }
 
@@ -83,11 +83,11 @@ pub struct SetupPlan {
     pub changes: Vec<FileChange>,
     /// The notes for a person besides.
     pub notes: Vec<String>,
-    /// The record of earlier runs; of an undo, what stays of it.
+    /// The record of earlier runs.
     record: Record,
     record_path: PathBuf,
     home: PathBuf,
-    /// Changes that the user does not want, by their paths.
+    /// The files that stay as they are: the user declined, or they were edited since.
     declined: Vec<PathBuf>,
     /// The project whose files are changed; `None` where they are the user's.
     project: Option<Project>,
@@ -461,7 +461,8 @@ impl SetupPlan {
                 .file(&change.path)
                 .is_some_and(|file| file.backup.is_some());
             if !is_ours && std::fs::symlink_metadata(backup).is_ok() {
-                let reason = "the copy of the settings belongs here; move it away";
+                let reason =
+                    "init keeps its copy of the settings under this name; move this file away";
                 return Err(InitError::new(backup, reason));
             }
         }
