@@ -88,7 +88,14 @@ fn what_is_not_declared_is_no_method() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
     for (method, params) in [
+        ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
+        ),
         ("resources/read", json!({"uri": "file:///etc/passwd"})),
         ("logging/setLevel", json!({"level": "info"})),
         ("nothing/known", json!({})),

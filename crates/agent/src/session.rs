@@ -456,7 +456,7 @@ fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
             &call.request,
             ErrorKind::Cancelled,
             "The session was broken off before this call was answered, and it is not known \
-             whether it has had an effect. Check its effect before you make it again.",
+             whether it has had an effect. It was not made again: look first.",
         )
     });
     outcome.parts

@@ -48,8 +48,10 @@ fn a_client_is_told_who_serves_which_tools() {
     assert_eq!(hints("erase", "destructiveHint"), true);
     assert_eq!(hints("shout", "destructiveHint"), false);
 
-    let answer = server.ask("no/such", &json!({}));
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    for method in ["no/such", "prompts/list", "resources/list"] {
+        let answer = server.ask(method, &json!({}));
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+    }
     server.hang_up();
     assert_eq!(server.status(), Some(0));
 }

@@ -31,7 +31,11 @@ pub(super) struct NearMatch {
 type Normalize = fn(&str) -> String;
 
 /// The ways in which texts that mean the same often differ, the commonest first.
-const DIFFERENCES: [(&str, Normalize); 5] = [
+const DIFFERENCES: [(&str, Normalize); 6] = [
+    (
+        "which differs only in its line ends: change fewer lines at once, or use smart_edit",
+        |text| text.replace('\r', ""),
+    ),
     ("which differs only in whitespace", squeeze),
     (
         "which differs only in the kind of quotes or dashes",
@@ -177,6 +181,7 @@ mod tests {
             ("foo(„bar″)", 5, "quotes"),
             ("last lime of all", 6, "alike"),
             ("fn a() {\n  let x = \"one\";\n  Return(x)", 1, "whitespace"),
+            ("fn a() {\r\n\tlet x = \"one\";", 1, "line ends"),
         ];
         for (old, line, word) in cases {
             let found = nearest(text, old);

@@ -218,6 +218,8 @@ impl ServerHandler for Connection {
         Err(fault::unknown_request(&request))
     }
 
+    fault::refuse_what_is_not_declared!();
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {
             // So that the first call need not wait for it; an error is that call's.

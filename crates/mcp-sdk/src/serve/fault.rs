@@ -13,9 +13,41 @@ pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
         let message = format!("The parameters of {method} can't be used.");
         return ErrorData::invalid_params(message, None);
     }
+    no_method(method)
+}
+
+/// Returns the error of a request whose method is not served.
+pub(super) fn no_method(method: &str) -> ErrorData {
     let message = format!("There is no method {method:?} here.");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
+
+/// Defines the methods of a `ServerHandler` that the SDK would answer with an empty list, though no
+/// such capability is declared.
+macro_rules! refuse_what_is_not_declared {
+    ($($name:ident($request:ty) -> $result:ty = $method:literal;)+) => {$(
+        async fn $name(
+            &self,
+            _: $request,
+            _: rmcp::service::RequestContext<rmcp::RoleServer>,
+        ) -> Result<$result, rmcp::ErrorData> {
+            Err($crate::serve::fault::no_method($method))
+        }
+    )+};
+    () => {
+        $crate::serve::fault::refuse_what_is_not_declared! {
+            list_prompts(Option<rmcp::model::PaginatedRequestParams>)
+                -> rmcp::model::ListPromptsResult = "prompts/list";
+            list_resources(Option<rmcp::model::PaginatedRequestParams>)
+                -> rmcp::model::ListResourcesResult = "resources/list";
+            list_resource_templates(Option<rmcp::model::PaginatedRequestParams>)
+                -> rmcp::model::ListResourceTemplatesResult = "resources/templates/list";
+            complete(rmcp::model::CompleteRequestParams)
+                -> rmcp::model::CompleteResult = "completion/complete";
+        }
+    };
+}
+pub(super) use refuse_what_is_not_declared;
 
 /// Refuses the cursor of a page. A list of tools has one page.
 ///

@@ -87,6 +87,8 @@ impl ServerHandler for RegistryConnection {
         Err(fault::unknown_request(&request))
     }
 
+    fault::refuse_what_is_not_declared!();
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
