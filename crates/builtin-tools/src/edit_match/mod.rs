@@ -3,7 +3,7 @@
 //!
 //! # How it works
 //!
-//! [`find_place`] tries the tiers of [`MatchTier`], from strict to lenient:
+//! `find_place` tries the tiers of `MatchTier`, from strict to lenient:
 //!
 //! 1. `exact` compares the texts in a form without blanks and with one of the characters that look
 //!    alike. A place that is not whole lines must have the old text's blanks.
