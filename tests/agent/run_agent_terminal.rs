@@ -420,7 +420,8 @@ fn a_content_that_was_changed_in_the_editor_is_shown_again_and_told() {
     let decisions = &stats["stats"]["tools"]["totalDecisions"];
     assert_eq!(decisions["modify"], 1, "{stats}");
     let session = content(&ws, "s.jsonl").expect("a session");
-    assert!(session.contains("\"ai_added_lines\":3"), "{session}");
+    assert!(session.contains("\"user_added_lines\":2"), "{session}");
+    assert!(session.contains("\"user_removed_lines\":1"), "{session}");
 }
 
 #[test]

@@ -189,6 +189,8 @@ pub struct ToolCall {
     pub decision: Option<ToolCallDecision>,
     /// The reason why the rules have refused it, where they have.
     pub refusal: Option<CallRefusal>,
+    /// Lines of the model's proposal and of the person who has changed it, where one has.
+    pub shares: Option<DiffStat>,
     /// The arguments of the model, where a person has changed them.
     pub proposed: Option<Map<String, Value>>,
     /// The time that it ran.
@@ -208,6 +210,7 @@ impl ToolCall {
             description: None,
             decision: None,
             refusal: None,
+            shares: None,
             proposed: None,
             duration: Duration::ZERO,
             state: CallState::Validating,

@@ -8,7 +8,7 @@ use super::event::SessionEvent;
 use super::pair::{CallNews, DiscoveredTool, Pair};
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
-use gemini_tools_core::tool::{Cancellation, ErrorKind, Kind};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
 use gemini_tools_policy::approval::terminal::TerminalPrompt;
 use gemini_tools_policy::approval::{
     ApprovalPrompt as _, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate,
@@ -105,6 +105,7 @@ impl<'a> Scheduler<'a> {
             tool,
             runner,
             asker: &mut *self.asker,
+            proposed: DiffStat::default(),
         };
         let refusal = match self.gate.pass(&mut at_gate) {
             Ok(passed) => {
@@ -176,6 +177,8 @@ struct GatedToolCall<'c, 'a> {
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
+    /// Lines of the proposal that was shown last.
+    proposed: DiffStat,
 }
 
 impl GatedCall for GatedToolCall<'_, '_> {
@@ -202,6 +205,7 @@ impl GatedCall for GatedToolCall<'_, '_> {
 
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         let asker = self.asker.as_mut()?;
+        self.proposed = proposed_lines(explanation);
         self.runner.advance(self.call, CallState::AwaitingApproval);
         asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
@@ -212,12 +216,28 @@ impl GatedCall for GatedToolCall<'_, '_> {
 
     fn change(&mut self, changed: ArgumentChange) -> Result<(), Box<CallOutcome>> {
         let call = &mut *self.call;
+        let shares = call.shares.get_or_insert(self.proposed);
+        shares.user_added_lines += changed.added;
+        shares.user_removed_lines += changed.removed;
         let proposed = std::mem::replace(&mut call.request.args, changed.args);
         call.proposed.get_or_insert(proposed);
         call.decision = Some(ToolCallDecision::Modify);
         self.runner.advance(call, CallState::Validating);
         self.runner.validate(call)
     }
+}
+
+/// Counts the lines that a model's own proposal adds and removes, as its diff has them.
+fn proposed_lines(explanation: &Explanation) -> DiffStat {
+    let mut stat = DiffStat::default();
+    if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
+        // The first two lines name the file.
+        for line in file_diff.lines().skip(2) {
+            stat.ai_added_lines += u64::from(line.starts_with('+'));
+            stat.ai_removed_lines += u64::from(line.starts_with('-'));
+        }
+    }
+    stat
 }
 
 /// The part of a scheduler that a thread needs to run a call.
@@ -278,7 +298,11 @@ impl Runner<'_> {
             CallNews::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
         };
         let by = self.by_annotations;
-        let outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
+        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
+        // The tool can't know that not all of it is the model's.
+        if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {
+            *stat = shares;
+        }
         let kind = outcome.error.as_ref().map(|e| e.kind);
         let next = match kind {
             None => CallState::Success(outcome),
