@@ -142,13 +142,7 @@ impl PatternSet {
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
     ) -> Result<Self, PatternError> {
-        let mut builder = Builder::new(ignore_case);
-        for pattern in patterns {
-            for alternative in expand_braces(pattern.as_ref())? {
-                builder.add_path(&alternative)?;
-            }
-        }
-        builder.build()
+        Self::compile(patterns, ignore_case, Builder::add_path)
     }
 
     /// Compiles like [`PatternSet::for_paths`], but an alternative without a slash is compared with
@@ -161,14 +155,27 @@ impl PatternSet {
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
     ) -> Result<Self, PatternError> {
+        Self::compile(
+            patterns,
+            ignore_case,
+            |builder, alternative| match alternative.strip_prefix('/') {
+                Some(rest) => builder.add_path(rest),
+                None if alternative.contains('/') => builder.add_path(alternative),
+                None => builder.add_name(alternative),
+            },
+        )
+    }
+
+    /// Expands braces, and compiles what `add` makes of each alternative.
+    fn compile<P: AsRef<str>>(
+        patterns: impl IntoIterator<Item = P>,
+        ignore_case: bool,
+        add: impl Fn(&mut Builder, &str) -> Result<(), PatternError>,
+    ) -> Result<Self, PatternError> {
         let mut builder = Builder::new(ignore_case);
         for pattern in patterns {
             for alternative in expand_braces(pattern.as_ref())? {
-                match alternative.strip_prefix('/') {
-                    Some(rest) => builder.add_path(rest)?,
-                    None if alternative.contains('/') => builder.add_path(&alternative)?,
-                    None => builder.add_name(&alternative)?,
-                }
+                add(&mut builder, &alternative)?;
             }
         }
         builder.build()

@@ -88,12 +88,25 @@ enum Engine {
 }
 
 impl Query {
-    /// Compiles a pattern.
+    /// Compiles the pattern that the argument `name` has.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` with the fault and its place.
-    pub(super) fn new(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
+    /// Returns `invalid_tool_params` with the argument, the fault and its place.
+    pub(super) fn new(
+        name: &str,
+        pattern: &str,
+        ignore_case: bool,
+        fixed: bool,
+    ) -> Result<Self, ToolError> {
+        Self::from_pattern(pattern, ignore_case, fixed).map_err(|mut e| {
+            e.message.insert_str(0, &format!("{name:?} "));
+            e
+        })
+    }
+
+    /// Compiles a pattern; the errors lack the name of the argument, which they begin with.
+    fn from_pattern(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
         check_length(pattern)?;
         if pattern.contains('\n') {
             return Err(spans_lines(pattern));
@@ -335,7 +348,7 @@ fn check_length(pattern: &str) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "\"pattern\" has {} bytes; it may have {MAX_PATTERN_BYTES}.",
+        "has {} bytes; it may have {MAX_PATTERN_BYTES}.",
         pattern.len()
     )))
 }
@@ -352,20 +365,20 @@ fn check_classes(pattern: &str) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "\"pattern\" has more than {MAX_CLASSES} classes such as \\w."
+        "has more than {MAX_CLASSES} classes such as \\w."
     )))
 }
 
 fn spans_lines(pattern: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"pattern\" {pattern:?} contains a line break, but the search goes line by line."
+        "{pattern:?} contains a line break, but the search goes line by line."
     ))
     .with_hint("Search for what is on one of the lines; 'context' shows those around it.")
 }
 
 fn too_large(characters: u64) -> ToolError {
     ToolError::invalid(format!(
-        "\"pattern\" is too large for a regular expression: with its repetitions written out it \
+        "is too large for a regular expression: with its repetitions written out it \
          has {characters} characters, and at most {MAX_CHARS} are allowed."
     ))
     .with_hint("Repeat less often: * and + have no limit.")
@@ -373,7 +386,7 @@ fn too_large(characters: u64) -> ToolError {
 
 fn invalid(pattern: &str, reason: &str) -> ToolError {
     ToolError::invalid(format!(
-        "\"pattern\" {pattern:?} is not a valid regular expression: {}",
+        "{pattern:?} is not a valid regular expression: {}",
         in_order(reason.trim())
     ))
     .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
@@ -493,7 +506,7 @@ mod tests {
             (r"\bfoo\w{3,20}\b", false),
             (".{1,200}x", false),
         ] {
-            let query = Query::new(pattern, true, false).expect("valid");
+            let query = Query::new("pattern", pattern, true, false).expect("valid");
             assert_eq!(query.is_heavy, is_heavy, "{pattern}");
         }
     }
@@ -510,6 +523,6 @@ mod tests {
         ] {
             assert_eq!(escape_braces(pattern).as_deref(), Some(expected));
         }
-        assert!(Query::new("foo(", true, false).is_err());
+        assert!(Query::new("pattern", "foo(", true, false).is_err());
     }
 }

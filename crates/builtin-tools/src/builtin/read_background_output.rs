@@ -108,7 +108,7 @@ fn build(
     let pattern = match params.pattern {
         None => None,
         Some(text) => {
-            let matcher = Query::new(&text, false, false)?;
+            let matcher = Query::new("pattern", &text, false, false)?;
             Some((text, matcher))
         }
     };

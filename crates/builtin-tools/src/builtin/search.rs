@@ -434,7 +434,7 @@ mod tests {
     use std::io::{Seek, Write};
 
     fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
-        let query = Query::new(pattern, true, false).expect("valid");
+        let query = Query::new("pattern", pattern, true, false).expect("valid");
         let request = SearchRequest {
             before: context,
             after: context,

@@ -214,10 +214,10 @@ fn build(
     }
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
-    let query = Query::new(&params.pattern, ignore_case, fixed)?;
+    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
     let except = match params.exclude_pattern.as_deref() {
         None | Some("") => None,
-        Some(pattern) => Some(exclude_pattern(pattern, ignore_case)?),
+        Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
     };
     let (places, single) = places(workspace, params.path.as_deref())?;
     let list = split_list(params.include.as_deref().unwrap_or_default());
@@ -282,14 +282,6 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
         bytes: MAX_BYTES,
         lines: !names_only,
         columns: false,
-    })
-}
-
-/// Compiles the pattern of lines to leave out.
-fn exclude_pattern(pattern: &str, ignore_case: bool) -> Result<Query, ToolError> {
-    Query::new(pattern, ignore_case, false).map_err(|mut e| {
-        e.message = e.message.replacen("\"pattern\"", "\"exclude_pattern\"", 1);
-        e
     })
 }
 

@@ -10,8 +10,8 @@ use super::{ask, changes, codex, content, declare, fault, roots};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -208,14 +208,6 @@ impl ServerHandler for Connection {
         ServerConfig::new(capabilities)
             .with_server_info(own)
             .with_instructions(INSTRUCTIONS)
-    }
-
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        Err(fault::unknown_request(&request))
     }
 
     fault::refuse_what_is_not_declared!();

@@ -22,8 +22,8 @@ pub(super) fn no_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-/// Defines the methods of a `ServerHandler` that the SDK would answer with an empty list, though no
-/// such capability is declared.
+/// Defines the methods of a `ServerHandler` that refuse: unknown requests, and those that the SDK
+/// would answer with an empty list, though no such capability is declared.
 macro_rules! refuse_what_is_not_declared {
     ($($name:ident($request:ty) -> $result:ty = $method:literal;)+) => {$(
         async fn $name(
@@ -35,6 +35,14 @@ macro_rules! refuse_what_is_not_declared {
         }
     )+};
     () => {
+        async fn on_custom_request(
+            &self,
+            request: rmcp::model::CustomRequest,
+            _: rmcp::service::RequestContext<rmcp::RoleServer>,
+        ) -> Result<rmcp::model::CustomResult, rmcp::ErrorData> {
+            Err($crate::serve::fault::unknown_request(&request))
+        }
+
         $crate::serve::fault::refuse_what_is_not_declared! {
             list_prompts(Option<rmcp::model::PaginatedRequestParams>)
                 -> rmcp::model::ListPromptsResult = "prompts/list";

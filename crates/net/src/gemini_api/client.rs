@@ -180,11 +180,6 @@ impl GeminiClient {
         self
     }
 
-    /// Returns true if something else takes the API's place.
-    pub fn is_played(&self) -> bool {
-        self.played.is_some()
-    }
-
     /// Returns a text in which the credential does not show.
     pub fn without_credential(&self, text: &str) -> String {
         without(text, self.secret())

@@ -103,9 +103,4 @@ impl NetError {
                 | NetError::Protocol { .. }
         )
     }
-
-    /// Returns true if the call itself has ended.
-    pub fn is_interruption(&self) -> bool {
-        matches!(self, NetError::Cancelled | NetError::OutOfTime)
-    }
 }
