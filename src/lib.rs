@@ -24,7 +24,7 @@
 //! | [`output`] | `gemini-tools-process` | writing it, so that a host reads every character whole |
 //! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
-//! | [`declaration`] | `gemini-tools-custom-tools` | declarations of others, repaired |
+//! | [`declaration`] | `gemini-tools-core` | declarations of others, repaired |
 //! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
 //! | [`ci`] | `gemini-tools-custom-tools` | findings, for CI services |
 //! | [`net`] | `gemini-tools-net` | the way to the network |
@@ -74,6 +74,8 @@
 pub use gemini_tools_agent as agent;
 #[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::builtin;
+#[cfg(feature = "session")]
+pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
     answer, colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
@@ -81,7 +83,7 @@ pub use gemini_tools_core::{
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(feature = "session")]
-pub use gemini_tools_custom_tools::{ci, declarations as declaration, dialect};
+pub use gemini_tools_custom_tools::{ci, dialect};
 #[cfg(feature = "session")]
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve_tools")]

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use gemini_tools::builtin;
-use gemini_tools::policy::{Mode, Policy, PolicyCall, ServerTool, Tier};
+use gemini_tools::policy::{Mode, Policy, PolicyCall, Tier};
 use gemini_tools::settings::Settings;
-use gemini_tools::tool::Kind;
+use gemini_tools::tool::{Kind, ServerTool};
 use serde_json::{Map, Value};
 
 use crate::harness::Workspace;

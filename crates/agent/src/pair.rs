@@ -10,14 +10,14 @@
 use super::batch_client::BatchClient;
 use super::call::{CallFailure, CallOutcome, CallRequest};
 use super::external_commands::{self, ExternalCommands, UNWATCHED};
+use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema, ServerTool,
 };
-use gemini_tools_custom_tools::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_policy::approval::Explanation;
-use gemini_tools_policy::{PolicyCall, ServerTool, is_built_in};
+use gemini_tools_policy::{PolicyCall, is_built_in};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::ProgramRun;

@@ -12,6 +12,7 @@
 //! - [`parallel`]: which calls of a message are made at the same time.
 //! - `names`, with the feature `dialects`: names of tools that hosts and APIs take, and the way
 //!   back.
+//! - `declarations`, with the same feature: declarations of others, repaired.
 //! - [`message`]: messages of the Gemini API, which results are parts of.
 //! - [`json`]: JSON documents of others, read within limits.
 //! - [`diagnostic`]: one thing that is wrong, for people and for CI.
@@ -76,6 +77,8 @@
 pub mod ancestors;
 pub mod answer;
 pub mod colours;
+#[cfg(feature = "dialects")]
+pub mod declarations;
 pub mod diagnostic;
 pub mod json;
 pub mod message;

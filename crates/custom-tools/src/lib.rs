@@ -10,8 +10,7 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! [`declarations`] repairs and refuses declarations, also those of MCP servers, [`dialect`] writes
-//! declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in the
+//! [`check_list`] checks a printed list of declarations, [`dialect`] writes declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in the
 //! formats of CI services.
 //!
 //! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
@@ -47,7 +46,6 @@ mod block;
 mod call;
 mod catalogue;
 pub mod ci;
-pub mod declarations;
 pub mod dialect;
 mod env;
 mod files;
@@ -60,6 +58,7 @@ pub mod own_program;
 mod pair;
 mod parameters;
 mod position;
+mod printed_list;
 pub mod program_output;
 mod program_text;
 mod report;
@@ -67,6 +66,7 @@ mod run;
 mod words;
 
 pub use lint::{Lint, lint_tools};
+pub use printed_list::{CheckedList, check_list};
 
 use catalogue::{Scan, ToolEntry};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};

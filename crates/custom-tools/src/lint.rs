@@ -280,10 +280,20 @@ impl Lint {
         position::put(file, owner, Some("discovery_command"), findings);
     }
 
-    /// Takes a tool of an MCP server, which counts less than all that were taken before.
-    pub fn take_tool_of_server(&mut self, name: &str, server: &str) {
-        let owner = format!("the MCP server {server}");
-        self.claim(name, owner, |finding| finding.about_server(server));
+    /// Takes the findings about MCP servers, and their tools, each with its server's name. They count
+    /// less than all that were taken before.
+    pub fn take_servers(
+        &mut self,
+        servers: usize,
+        findings: Vec<Diagnostic>,
+        tools: &[(String, String)],
+    ) {
+        self.servers += servers;
+        self.findings.extend(findings);
+        for (name, server) in tools {
+            let owner = format!("the MCP server {server}");
+            self.claim(name, owner, |finding| finding.about_server(server));
+        }
     }
 
     /// Takes a name, or tells who has it; `place` says where the tool comes from.

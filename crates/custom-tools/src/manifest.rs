@@ -6,11 +6,11 @@ use super::position::Source;
 use super::report::{Report, nearest};
 use super::words::Template;
 use super::{block, parameters};
-use crate::declarations::{Names, ToolDeclaration, compile};
+use gemini_tools_core::declarations::{Names, ToolDeclaration, compile};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::is_valid_name;
 use gemini_tools_core::tool::Kind;
-use gemini_tools_process::sandbox::Mode;
+use gemini_tools_core::tool::SandboxMode;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(super) struct RunSettings {
     pub(super) cwd: Option<String>,
     /// The variables. `$NAME` in their values is expanded when the program starts.
     pub(super) env: Vec<(String, String)>,
-    pub(super) sandbox: Option<Mode>,
+    pub(super) sandbox: Option<SandboxMode>,
 }
 
 /// A tool of a manifest.
@@ -365,9 +365,9 @@ fn read_running(report: &mut Report<'_>, keys: &mut Keys) -> RunSettings {
     let sandbox = keys
         .sandbox
         .as_deref()
-        .map(|name| (name, Mode::from_name(name)));
+        .map(|name| (name, SandboxMode::from_name(name)));
     if let Some((name, None)) = sandbox {
-        let message = format!("{name:?} is not one of {}.", Mode::NAMES.join(", "));
+        let message = format!("{name:?} is not one of {}.", SandboxMode::NAMES.join(", "));
         report.fault("sandbox", message);
     }
     RunSettings {

@@ -2,7 +2,7 @@
 
 use super::keys::{Keys, Parameter};
 use super::report::{Report, nearest};
-use crate::declarations::json_type;
+use gemini_tools_core::declarations::json_type;
 use gemini_tools_core::tool::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -3,7 +3,6 @@
 use super::session::Mcp;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_custom_tools::Lint;
 use gemini_tools_settings::settings::Settings;
 use std::path::Path;
 
@@ -21,57 +20,63 @@ pub enum ServersToAsk {
     All,
 }
 
-/// Adds the findings about the MCP servers of the project in `root`, and takes the names of their
-/// tools. `asks` names the servers that are started for it; `home` is the user's home directory.
+/// The findings about servers, and their tools.
+#[derive(Debug, Default)]
+pub struct ServerFindings {
+    /// The findings.
+    pub findings: Vec<Diagnostic>,
+    /// The number of servers that were looked at.
+    pub servers: usize,
+    /// The tools that can be used, each with its server's name.
+    pub tools: Vec<(String, String)>,
+}
+
+/// Checks the MCP servers of the project in `root`. `asks` names the servers that are started for
+/// it; `home` is the user's home directory.
 pub fn lint_servers(
-    lint: &mut Lint,
     settings: &Settings,
     home: Option<&Path>,
     root: &Path,
     asks: ServersToAsk,
-) {
+) -> ServerFindings {
     let root = root.to_owned();
-    if let Some(mcp) = Mcp::open(settings, home, &root, std::slice::from_ref(&root)) {
-        mcp.lint(lint, asks, &Cancellation::default());
-    }
+    let mcp = Mcp::open(settings, home, &root, std::slice::from_ref(&root));
+    mcp.map_or_else(ServerFindings::default, |mcp| {
+        mcp.lint(asks, &Cancellation::default())
+    })
 }
 
 impl Mcp {
-    /// Adds the findings about what the servers declare, where it is known or they may be asked.
-    fn lint(&self, lint: &mut Lint, asks: ServersToAsk, cancel: &Cancellation) {
-        let of_settings = |note: String| Diagnostic::error("settings", "", "", note);
-        let faults = self.take_notes().into_iter().map(of_settings);
-        lint.findings.extend(faults);
-        lint.servers = self.servers.len();
+    /// Returns the findings about what the servers declare, where it is known or they may be asked.
+    fn lint(&self, asks: ServersToAsk, cancel: &Cancellation) -> ServerFindings {
+        let from_settings = |note: String| Diagnostic::error("settings", "", "", note);
+        let mut found = ServerFindings {
+            findings: self.take_notes().into_iter().map(from_settings).collect(),
+            servers: self.servers.len(),
+            tools: Vec::new(),
+        };
         let failures = match asks {
             ServersToAsk::None => Vec::new(),
             ServersToAsk::Unknown => self.ask_all(false, cancel),
             ServersToAsk::All => self.ask_all(true, cancel),
         };
-        let mut tools = Vec::new();
         for at in 0..self.servers.len() {
             let failure = failures.iter().find(|(failed, _)| *failed == at);
-            let failure = failure.map(|(_, reason)| reason.as_str());
-            self.lint_server(at, failure, &mut lint.findings, &mut tools);
+            self.lint_server(at, failure.map(|(_, reason)| reason.as_str()), &mut found);
         }
         // Only a server whose tools were asked for just now has any.
-        let changes = self.take_notes().into_iter();
         let change = |note: String| Diagnostic::warning("changed", "", "", note);
-        lint.findings.extend(changes.map(change));
-        for (name, server) in tools {
-            lint.take_tool_of_server(&name, server);
-        }
+        found
+            .findings
+            .extend(self.take_notes().into_iter().map(change));
+        found
     }
 
-    /// Adds the findings about a server to `findings`, and its tools that can be used to `tools`,
-    /// each with the server's name.
-    fn lint_server<'a>(
-        &'a self,
-        at: usize,
-        failure: Option<&str>,
-        findings: &mut Vec<Diagnostic>,
-        tools: &mut Vec<(String, &'a str)>,
-    ) {
+    /// Adds the findings about a server, and its tools that can be used.
+    fn lint_server(&self, at: usize, failure: Option<&str>, found: &mut ServerFindings) {
+        let ServerFindings {
+            findings, tools, ..
+        } = found;
         let server = &self.servers[at];
         let mut say = |finding: Diagnostic| findings.push(finding.about_server(&server.name));
         if let Some(reason) = failure {
@@ -100,7 +105,7 @@ impl Mcp {
         }
         for tool in known.tools.iter().filter(|t| server.offers(&t.original)) {
             let Some(held) = &tool.held else {
-                tools.push((tool.name.clone(), &server.name));
+                tools.push((tool.name.clone(), server.name.clone()));
                 continue;
             };
             let message = format!("It is held back: {held}");

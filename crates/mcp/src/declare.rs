@@ -1,11 +1,11 @@
 //! From what a server says about its tools to what a model is told: names, and what is left
 //! out. Schemas and descriptions are judged as those of all others' tools are
-//! ([`gemini_tools_custom_tools::declarations`]).
+//! ([`gemini_tools_core::declarations`]).
 
 use super::names;
+use gemini_tools_core::declarations::{check, empty_object, hidden_text};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::hex;
-use gemini_tools_custom_tools::declarations::{check, empty_object, hidden_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -125,8 +125,8 @@ fn without_metadata(tool: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::declare;
+    use gemini_tools_core::declarations::{Names, compile};
     use gemini_tools_core::diagnostic::Severity;
-    use gemini_tools_custom_tools::declarations::{Names, compile};
     use serde_json::{Value, json};
 
     /// Returns a tool's schema in the declared form, or the reason why the tool is left out.

@@ -31,8 +31,9 @@ use super::servers::{self, CALL_SECS, Server};
 use super::tool::McpTool;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, Tool, ToolError};
-use gemini_tools_policy::{PolicyCall, ServerTool};
+use gemini_tools_core::tool::{
+    Cancellation, Context, ErrorKind, OutputUpdate, ServerTool, Tool, ToolError,
+};
 use gemini_tools_process::network::link::{Failure, Link, Question};
 use gemini_tools_process::network::wire::{FailureKind, ServerRequest};
 use gemini_tools_settings::settings::Settings;
@@ -100,19 +101,10 @@ impl McpDeclaration {
             .to_owned()
     }
 
-    /// Returns a call of it as the rules of a policy see it, with the names by which it is known
-    /// besides.
-    pub fn to_call<'a>(
-        &'a self,
-        aliases: &'a [&'a str],
-        args: &'a Map<String, Value>,
-    ) -> PolicyCall<'a> {
-        let origin = self.origin.as_ref();
-        PolicyCall {
-            server: origin.map(|(name, tool)| ServerTool { name, tool }),
-            annotations: self.annotations.as_ref(),
-            ..PolicyCall::of_tool(&self.name, aliases, args)
-        }
+    /// Returns the tool on its server; `None` for the tools that read resources.
+    pub fn server(&self) -> Option<ServerTool<'_>> {
+        let (name, tool) = self.origin.as_ref()?;
+        Some(ServerTool { name, tool })
     }
 }
 

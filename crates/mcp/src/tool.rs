@@ -4,8 +4,8 @@ use super::content;
 use super::declare::DeclaredTool;
 use super::session::Mcp;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, Tool,
-    ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema,
+    ServerTool, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
@@ -92,7 +92,10 @@ impl Tool for McpTool {
         };
         ToolInfo {
             can_update_output: true,
-            server: Some((&self.mcp.servers[self.server].name, &self.original)),
+            server: Some(ServerTool {
+                name: &self.mcp.servers[self.server].name,
+                tool: &self.original,
+            }),
             annotations: self.annotations.as_ref(),
             ..ToolInfo::new(&self.display_name, kind)
         }

@@ -69,7 +69,7 @@ use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{bare_name, nearest};
 use gemini_tools_core::text::show_path;
-use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
+use gemini_tools_core::tool::{ErrorKind, Kind, ServerTool, ToolError};
 use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::{Deserialize, Serialize};
@@ -179,23 +179,6 @@ impl<'a> PolicyCall<'a> {
 /// Returns true for the name of a built-in tool.
 pub fn is_built_in(name: &str) -> bool {
     builtin::find_exactly(name).is_some()
-}
-
-/// A tool of an MCP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServerTool<'a> {
-    /// The server's name in the settings.
-    pub name: &'a str,
-    /// The tool's name on the server.
-    pub tool: &'a str,
-}
-
-impl<'a> ServerTool<'a> {
-    /// Parses a tool's name of the form `server__tool`, where nothing else is known of it.
-    pub fn from_name(name: &'a str) -> Option<Self> {
-        let (name, tool) = name.split_once("__")?;
-        (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
-    }
 }
 
 /// The verdict of the rules on a call.

@@ -13,13 +13,14 @@
 //! ```
 //! # #[cfg(target_os = "linux")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxError, SandboxPolicy};
+//! use gemini_tools_core::tool::SandboxMode;
+//! use gemini_tools_process::sandbox::{Sandbox, SandboxError, SandboxPolicy};
 //! use std::process::Command;
 //!
 //! let project = tempfile::tempdir()?;
 //! let outside = tempfile::tempdir()?;
 //! let policy = SandboxPolicy {
-//!     mode: Mode::WorkspaceWrite,
+//!     mode: SandboxMode::WorkspaceWrite,
 //!     writable: vec![project.path().canonicalize()?],
 //!     network: false,
 //! };
@@ -60,14 +61,14 @@
 //!
 //! # Limits
 //!
-//! - The mode, owner and times of files outside can be changed in [`Mode::WorkspaceWrite`], where
+//! - The mode, owner and times of files outside can be changed in [`SandboxMode::WorkspaceWrite`], where
 //!   the user may: Landlock doesn't cover them, and the system calls are needed inside.
 //! - A hard link in a writable directory that was there before leads to its file wherever else that
 //!   is linked.
 //! - A lock (`flock`) can be taken on any file that can be read, where some may be written.
 //! - Nothing is kept from being read.
 //! - Time, memory and the number of processes are not limited.
-//! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`Mode::Off`] is an error.
+//! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
 
 mod error;
 #[cfg(target_os = "linux")]
@@ -77,6 +78,7 @@ mod ruleset;
 
 pub use error::SandboxError;
 
+use gemini_tools_core::tool::SandboxMode;
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -84,41 +86,12 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The extent to which a command may change files. The order is from the widest to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Mode {
-    /// No sandbox.
-    #[default]
-    Off,
-    /// Only the listed paths may be changed.
-    WorkspaceWrite,
-    /// No file may be changed.
-    ReadOnly,
-}
-
-impl Mode {
-    /// The names of the modes, from the widest to the strictest.
-    pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
-
-    /// Returns the mode of that name, written exactly so.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Mode::Off, Mode::WorkspaceWrite, Mode::ReadOnly]
-            .into_iter()
-            .find(|mode| mode.name() == name)
-    }
-
-    /// Returns the mode's name.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-}
-
 /// The rights of a command in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxPolicy {
     /// The extent to which files may be changed.
-    pub mode: Mode,
-    /// The paths that may be changed in [`Mode::WorkspaceWrite`]: directories with all that lies
+    pub mode: SandboxMode,
+    /// The paths that may be changed in [`SandboxMode::WorkspaceWrite`]: directories with all that lies
     /// beneath, and single files, devices or sockets. Absolute.
     pub writable: Vec<PathBuf>,
     /// True if IP sockets may be used. Unix sockets of other programs stay out of reach: who
@@ -148,12 +121,12 @@ impl Sandbox {
     /// the sandbox.
     #[cfg(target_os = "linux")]
     pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
-        if policy.mode == Mode::Off {
+        if policy.mode == SandboxMode::Off {
             return Ok(None);
         }
         let writable: &[PathBuf] = match policy.mode {
-            Mode::WorkspaceWrite => &policy.writable,
-            Mode::Off | Mode::ReadOnly => &[],
+            SandboxMode::WorkspaceWrite => &policy.writable,
+            SandboxMode::Off | SandboxMode::ReadOnly => &[],
         };
         let (ruleset, missing) = ruleset::create(writable)?;
         let filters = filter::compile(
@@ -168,7 +141,7 @@ impl Sandbox {
         }))
     }
 
-    /// Returns an error for every mode but [`Mode::Off`]: this system has no sandbox.
+    /// Returns an error for every mode but [`SandboxMode::Off`]: this system has no sandbox.
     ///
     /// # Errors
     ///
@@ -176,8 +149,8 @@ impl Sandbox {
     #[cfg(not(target_os = "linux"))]
     pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
         match policy.mode {
-            Mode::Off => Ok(None),
-            Mode::WorkspaceWrite | Mode::ReadOnly => Err(unavailable(
+            SandboxMode::Off => Ok(None),
+            SandboxMode::WorkspaceWrite | SandboxMode::ReadOnly => Err(unavailable(
                 "A sandbox for commands needs Linux",
                 "Run it on Linux or in a container.",
             )),

@@ -8,8 +8,8 @@ use gemini_tools_core::answer::to_line;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
-    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, Tool,
-    ToolError, ToolResult, seconds_of,
+    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
+    ServerTool, Tool, ToolError, ToolResult, seconds_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -19,7 +19,7 @@ use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
     GatedCall, Pass,
 };
-use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall, ServerTool};
+use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
 use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_workspace::Workspace;
@@ -248,8 +248,13 @@ impl Session {
     fn visible_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
         let args = Map::new();
         tools.retain(|tool| {
-            self.gate
-                .shows(&tool.to_call(&[&tool.alias], &args), can_ask)
+            let aliases = [&*tool.alias];
+            let call = PolicyCall {
+                server: tool.server(),
+                annotations: tool.annotations.as_ref(),
+                ..PolicyCall::of_tool(&tool.name, &aliases, &args)
+            };
+            self.gate.shows(&call, can_ask)
         });
         tools
     }
@@ -423,14 +428,13 @@ impl Session {
         }
         let empty = Map::new();
         let info = tool.info();
-        let Some((server, original)) = info.server else {
+        let Some(ServerTool { name, tool }) = info.server else {
             return Ok(());
         };
         if info.annotations.unwrap_or(&empty) == judged {
             return Ok(());
         }
-        Err(says_something_else(server, original)
-            .with_hint("A new session judges its calls by that."))
+        Err(says_something_else(name, tool).with_hint("A new session judges its calls by that."))
     }
 
     /// Explains what a call would do, and what the policy says of it.
@@ -605,16 +609,15 @@ impl GatedCall for SessionCall<'_> {
 /// Returns a tool's call as rules see it.
 fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {
     let info = tool.info();
-    let server = info.server.map(|(name, tool)| ServerTool { name, tool });
     PolicyCall {
         name: tool.name(),
         aliases: info.aliases,
-        server,
+        server: info.server,
         args,
         renamed: tool.usage().renamed,
         annotations: info.annotations,
         kind: info.kind,
         // No other tool of a session can have the name of one.
-        is_built_in: server.is_none() && builtin::find_exactly(tool.name()).is_some(),
+        is_built_in: info.server.is_none() && builtin::find_exactly(tool.name()).is_some(),
     }
 }

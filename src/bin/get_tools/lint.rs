@@ -4,8 +4,8 @@
 use crate::print::{print, warn};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
+use gemini_tools::custom::check_list;
 use gemini_tools::custom::{Lint, lint_tools};
-use gemini_tools::declaration::check_list;
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
 use gemini_tools::settings::{Settings, home};
@@ -85,7 +85,8 @@ fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
     let home = home();
     let settings = Settings::load(home.as_deref(), root);
     let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
-    lint_servers(&mut lint, &settings, home.as_deref(), root, asks);
+    let found = lint_servers(&settings, home.as_deref(), root, asks);
+    lint.take_servers(found.servers, found.findings, &found.tools);
     Ok(lint)
 }
 

@@ -189,7 +189,13 @@ fn add_mcp(
             continue;
         }
         let no_args = serde_json::Map::new();
-        if !shown.keeps(&tool.to_call(&[&tool.alias], &no_args)) {
+        let aliases = [&*tool.alias];
+        let call = PolicyCall {
+            server: tool.server(),
+            annotations: tool.annotations.as_ref(),
+            ..PolicyCall::of_tool(&tool.name, &aliases, &no_args)
+        };
+        if !shown.keeps(&call) {
             continue;
         }
         let kind = match (with_kinds, tool.is_read_only) {

@@ -1,8 +1,8 @@
 //! The sandbox of the programs that a tool starts.
 
 use super::ToolEnv;
-use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_core::tool::{Context, ErrorKind, SandboxMode, ToolError};
+use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 use gemini_tools_process::sandbox_error;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use std::path::Path;
 pub fn sandbox(
     tool_env: &ToolEnv,
     cx: &Context,
-    own: Option<Mode>,
+    own: Option<SandboxMode>,
 ) -> Result<Option<Sandbox>, ToolError> {
     let ToolEnv {
         workspace,
@@ -36,11 +36,8 @@ pub fn sandbox(
         .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
     }
     let mode = settings.sandbox.mode(&chosen, is_contained)?;
-    let of_host = cx
-        .least_sandbox
-        .map(|name| Mode::from_name(name).unwrap_or(Mode::ReadOnly));
-    let mode = mode.max(own.max(of_host).unwrap_or_default());
-    if mode == Mode::Off {
+    let mode = mode.max(own.max(cx.least_sandbox).unwrap_or_default());
+    if mode == SandboxMode::Off {
         return Ok(None);
     }
     let allowed = settings.sandbox.allowed_paths.iter();

@@ -1,6 +1,6 @@
 //! The way from a running call to its caller.
 
-use super::{Cancellation, ToolError};
+use super::{Cancellation, SandboxMode, ToolError};
 use crate::variables;
 use std::fmt;
 use std::sync::Arc;
@@ -45,9 +45,8 @@ pub struct Context {
     pub line: Option<String>,
     /// The call's id, where the caller has given it one.
     pub call_id: Option<String>,
-    /// The sandbox that the host keeps its own commands in, by the name of a mode of `tools.commandSandbox`: commands of
-    /// this call get none that is weaker.
-    pub least_sandbox: Option<&'static str>,
+    /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
+    pub least_sandbox: Option<SandboxMode>,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 

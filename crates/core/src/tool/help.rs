@@ -2,7 +2,7 @@
 //! bring words of their own along ([`Usage`]); of all others the declaration says enough.
 
 use super::usage::obvious_parameter;
-use super::{Parameter, Tool, ToolInfo, parameters};
+use super::{Parameter, ServerTool, Tool, ToolInfo, parameters};
 use crate::text::visible;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -82,9 +82,9 @@ fn about(info: &ToolInfo<'_>, file: Option<&Path>) -> String {
     if !info.aliases.is_empty() {
         about.push_str(&format!(" Other names: {}.", info.aliases.join(", ")));
     }
-    if let Some((server, name)) = info.server {
+    if let Some(ServerTool { name, tool }) = info.server {
         about.push_str(&format!(
-            " From the MCP server {server}, which calls it {name}."
+            " From the MCP server {name}, which calls it {tool}."
         ));
     }
     if let Some(file) = file {

@@ -20,6 +20,7 @@ mod parameters;
 mod pattern;
 pub mod reference;
 mod result;
+mod sandbox_mode;
 mod schema;
 mod usage;
 mod words;
@@ -39,6 +40,7 @@ pub use result::{
     DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
     TailToolCallRequest, ToolResult,
 };
+pub use sandbox_mode::SandboxMode;
 pub use schema::Schema;
 pub use usage::{
     ExtraArgument, Limit, Usage, obvious_parameter, refuse_unknown, unknown_arguments,
@@ -106,9 +108,8 @@ pub struct ToolInfo<'a> {
     /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
     /// calls that.
     pub checks_arguments: bool,
-    /// The MCP server that the tool comes from, and the tool's name there: what rules of a policy
-    /// name it by.
-    pub server: Option<(&'a str, &'a str)>,
+    /// The tool on its MCP server, if it comes from one.
+    pub server: Option<ServerTool<'a>>,
     /// Annotations of the MCP server, such as `readOnlyHint`.
     pub annotations: Option<&'a Map<String, Value>>,
 }
@@ -159,6 +160,23 @@ impl<'a> ToolInfo<'a> {
     pub const fn with_aliases(mut self, aliases: &'a [&'a str]) -> Self {
         self.aliases = aliases;
         self
+    }
+}
+
+/// A tool of an MCP server, as rules of a policy name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTool<'a> {
+    /// The server's name in the settings.
+    pub name: &'a str,
+    /// The tool's name on the server.
+    pub tool: &'a str,
+}
+
+impl<'a> ServerTool<'a> {
+    /// Parses a tool's name of the form `server__tool`, where nothing else is known of it.
+    pub fn from_name(name: &'a str) -> Option<Self> {
+        let (name, tool) = name.split_once("__")?;
+        (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
     }
 }
 

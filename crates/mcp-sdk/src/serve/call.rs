@@ -9,8 +9,8 @@ use crate::lock;
 use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::text::visible;
+use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
-use gemini_tools_process::sandbox::Mode;
 use gemini_tools_session::{CallOptions, SharedPrompt};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};
@@ -40,7 +40,7 @@ pub(super) struct Call {
     /// Fingerprint of the tool list that was last sent to this client.
     pub(super) told: Option<u64>,
     /// The weakest sandbox that commands may have.
-    pub(super) least_sandbox: Option<Mode>,
+    pub(super) least_sandbox: Option<SandboxMode>,
 }
 
 /// The way to ask a client's user.
@@ -178,7 +178,7 @@ fn make(
     let session = &project.session;
     let limit = session.tool_env().settings.limit_chars();
     cx.limit_chars = limit;
-    cx.least_sandbox = call.least_sandbox.map(Mode::name);
+    cx.least_sandbox = call.least_sandbox;
     let options = CallOptions {
         person: person.as_ref(),
         ..CallOptions::default()

@@ -5,16 +5,16 @@
 //! limit: in a folder without trust it is `read-only`, and approved tools are still to work.
 
 use gemini_tools_core::ancestors;
-use gemini_tools_process::sandbox::Mode;
+use gemini_tools_core::tool::SandboxMode;
 use rmcp::model::RequestMetaObject;
 use std::sync::LazyLock;
 
 /// Returns the sandbox that the user has chosen for Codex, if the call comes from there.
-pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<Mode> {
+pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
     static IS_CHOSEN: LazyLock<bool> =
         LazyLock::new(|| ancestors::all().any(|process| chooses_sandbox(&process.words())));
     let turn = meta.get("x-codex-turn-metadata")?;
-    let mode = Mode::from_name(turn.get("sandbox_mode")?.as_str()?)?;
+    let mode = SandboxMode::from_name(turn.get("sandbox_mode")?.as_str()?)?;
     IS_CHOSEN.then_some(mode)
 }
 

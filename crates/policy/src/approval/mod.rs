@@ -10,9 +10,9 @@ pub mod terminal;
 
 pub use question::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
 
-use crate::{Decision, Mode, Policy, PolicyCall, ServerTool, Verdict, mode_from_env};
+use crate::{Decision, Mode, Policy, PolicyCall, Verdict, mode_from_env};
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ServerTool};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,8 +3,8 @@
 use super::{
     ApprovalReply, ArgumentChange, Explanation, Gate, GateError, GatedCall, MAX_CHANGES, Pass,
 };
-use crate::{Mode, Policy, PolicyCall, ServerTool, Tier};
-use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Kind};
+use crate::{Mode, Policy, PolicyCall, Tier};
+use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, Kind, ServerTool};
 use gemini_tools_settings::settings::Settings;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@
 //! business, and what needs a capability that the sandbox takes away is not listed again.
 //! Each program refuses with one error, chosen so that programs which can do without go on.
 
-use super::{Mode, SandboxError, unavailable};
+use super::{SandboxError, SandboxMode, unavailable};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, sock_filter,
@@ -95,7 +95,7 @@ const PRIORITIES: [(i64, u64); 2] = [
 ///
 /// Returns `policy_violation` if the processor is not one of those that seccompiler knows.
 pub(super) fn compile(
-    mode: Mode,
+    mode: SandboxMode,
     network: bool,
     unix_confined: bool,
 ) -> Result<Vec<BpfProgram>, SandboxError> {
@@ -115,7 +115,7 @@ pub(super) fn compile(
             libc::EACCES,
         ),
     ];
-    if mode == Mode::ReadOnly {
+    if mode == SandboxMode::ReadOnly {
         groups.push((metadata(), libc::EROFS));
     }
     let mut programs = vec![newer_calls()];
@@ -229,7 +229,7 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
 }
 
 /// Returns rules for calls that Landlock does not see and many file systems don't have.
-fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
+fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_setxattr,
         libc::SYS_lsetxattr,
@@ -249,7 +249,7 @@ fn attributes(mode: Mode) -> Result<Rules, seccompiler::BackendError> {
         .iter()
         .map(|&command| rule(&[(1, SeccompCmpOp::Eq, command)]));
     rules.insert(libc::SYS_fcntl, controls.collect::<Result<_, _>>()?);
-    if mode == Mode::ReadOnly {
+    if mode == SandboxMode::ReadOnly {
         // Where nothing can be written, a lock only holds up others.
         rules.insert(libc::SYS_flock, Vec::new());
     }

@@ -8,6 +8,7 @@
 
 mod sockets;
 
+use gemini_tools_core::tool::SandboxMode;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,7 +16,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
@@ -71,7 +72,7 @@ impl Scene {
         self.dir.join(name)
     }
 
-    fn policy(&self, mode: Mode) -> SandboxPolicy {
+    fn policy(&self, mode: SandboxMode) -> SandboxPolicy {
         SandboxPolicy {
             mode,
             writable: vec![self.path("ws"), self.path("tmp")],
@@ -108,7 +109,7 @@ impl Scene {
     }
 
     fn confined(&self, script: &str) -> Output {
-        self.confined_by(&self.policy(Mode::WorkspaceWrite), script)
+        self.confined_by(&self.policy(SandboxMode::WorkspaceWrite), script)
     }
 
     /// Returns the names below `out` with their contents.
@@ -173,7 +174,7 @@ fn told(output: &Output) -> String {
 }
 
 /// Each script succeeds without a sandbox, and fails in one without a trace outside.
-fn assert_refused(scripts: &[&str], mode: Mode) {
+fn assert_refused(scripts: &[&str], mode: SandboxMode) {
     for user in users() {
         for script in scripts {
             if script.contains("python3 ") && !has("python3") {
@@ -227,7 +228,7 @@ fn nothing_outside_is_changed() {
             r#"cp ours "$OUT/new""#,
             r#"dd if=ours of="$OUT/kept" conv=notrunc status=none"#,
         ],
-        Mode::WorkspaceWrite,
+        SandboxMode::WorkspaceWrite,
     );
 }
 
@@ -265,7 +266,7 @@ b = ctypes.create_string_buffer(b"old")
 with open("/proc/self/mem", "r+b", buffering=0) as m:
     m.seek(ctypes.addressof(b)); m.write(b"new")'"#,
         ],
-        Mode::WorkspaceWrite,
+        SandboxMode::WorkspaceWrite,
     );
 }
 
@@ -286,7 +287,7 @@ fn processes_outside_are_out_of_reach() {
 import os, signal
 signal.pidfd_send_signal(os.pidfd_open(int(os.environ["VICTIM"])), signal.SIGKILL)'"#,
         ],
-        Mode::WorkspaceWrite,
+        SandboxMode::WorkspaceWrite,
     );
     // An attached process stops; a debugger's usual way. Yama may refuse it even without a sandbox.
     for user in users() {
@@ -476,11 +477,11 @@ fn read_only_changes_nothing_at_all() {
             r#"flock "$OUT/kept" true"#,
             r#"chown "$(id -u)" ours"#,
         ],
-        Mode::ReadOnly,
+        SandboxMode::ReadOnly,
     );
     let scene = Scene::new(None);
     let output = scene.confined_by(
-        &scene.policy(Mode::ReadOnly),
+        &scene.policy(SandboxMode::ReadOnly),
         "cat ours && ls -l / > /dev/null && echo done | tr a-z A-Z",
     );
     assert_eq!(String::from_utf8_lossy(&output.stdout), "kept\nDONE\n");
@@ -510,7 +511,7 @@ fn the_workspace_and_the_temporary_directory_can_be_used_in_full() {
 fn output_can_be_opened_by_name() {
     // As one user only: an ordinary user may not open root's pipes, sandbox or not.
     let scene = Scene::new(None);
-    for mode in [Mode::WorkspaceWrite, Mode::ReadOnly] {
+    for mode in [SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly] {
         let output = scene.confined_by(
             &scene.policy(mode),
             "echo out > /dev/stdout && echo err > /dev/stderr && echo fd > /proc/self/fd/1",
@@ -617,7 +618,7 @@ fn refusal(policy: &SandboxPolicy) -> String {
 #[test]
 fn a_link_that_commands_could_change_grants_nothing() {
     let scene = Scene::new(None);
-    let mut policy = scene.policy(Mode::WorkspaceWrite);
+    let mut policy = scene.policy(SandboxMode::WorkspaceWrite);
     std::os::unix::fs::symlink(scene.path("out"), scene.path("ws/way")).expect("linked");
     policy.writable.push(scene.path("ws/way/dir"));
     let said = refusal(&policy);
@@ -644,7 +645,7 @@ fn a_link_that_commands_could_change_grants_nothing() {
 #[test]
 fn declared_paths_are_files_devices_or_directories_and_may_be_missing() {
     let scene = Scene::new(None);
-    let mut policy = scene.policy(Mode::WorkspaceWrite);
+    let mut policy = scene.policy(SandboxMode::WorkspaceWrite);
     policy.writable.push(scene.path("out/kept"));
     policy.writable.push(scene.path("out/later"));
     policy.writable.push(PathBuf::from("/dev/ptmx"));
@@ -668,7 +669,7 @@ fn declared_paths_are_files_devices_or_directories_and_may_be_missing() {
 #[test]
 fn no_sandbox_is_no_sandbox() {
     let policy = SandboxPolicy {
-        mode: Mode::Off,
+        mode: SandboxMode::Off,
         writable: vec![PathBuf::from("relative")],
         network: false,
     };
@@ -683,7 +684,7 @@ fn no_sandbox_is_no_sandbox() {
 fn one_that_can_not_be_put_on_keeps_the_command_from_running() {
     let scene = Scene::new(None);
     let prepare = || {
-        Sandbox::prepare(&scene.policy(Mode::WorkspaceWrite))
+        Sandbox::prepare(&scene.policy(SandboxMode::WorkspaceWrite))
             .expect("prepared")
             .expect("wanted")
     };
@@ -722,7 +723,7 @@ fn without_landlock_or_seccomp_nothing_is_run() {
         let said = std::thread::spawn(move || {
             let scene = Scene::new(None);
             take_away(libc::SYS_landlock_create_ruleset, errno);
-            refusal(&scene.policy(Mode::ReadOnly))
+            refusal(&scene.policy(SandboxMode::ReadOnly))
         });
         let said = said.join().expect("an error and no panic");
         assert!(said.contains("Linux 6.2"), "{said}");
@@ -737,7 +738,7 @@ fn without_landlock_or_seccomp_nothing_is_run() {
         let ran = std::thread::spawn(move || {
             let scene = Scene::new(None);
             let mut command = scene.command("echo ran > ran");
-            let sandbox = Sandbox::prepare(&scene.policy(Mode::WorkspaceWrite));
+            let sandbox = Sandbox::prepare(&scene.policy(SandboxMode::WorkspaceWrite));
             sandbox
                 .expect("prepared")
                 .expect("wanted")

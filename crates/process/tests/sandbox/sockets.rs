@@ -1,7 +1,8 @@
 //! Sockets: nobody outside is reached by any.
 
 use super::{Scene, has, told, users};
-use gemini_tools_process::sandbox::{Mode, SandboxPolicy};
+use gemini_tools_core::tool::SandboxMode;
+use gemini_tools_process::sandbox::SandboxPolicy;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -149,7 +150,7 @@ fn nobody_outside_is_reached_by_any_socket() {
         let scripts = servers.attempts();
         let with_network = SandboxPolicy {
             network: true,
-            ..scene.policy(Mode::WorkspaceWrite)
+            ..scene.policy(SandboxMode::WorkspaceWrite)
         };
         for script in &scripts {
             let output = scene.free(script);

@@ -1,8 +1,8 @@
 //! `tools.commandSandbox`: what commands may do.
 
+use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_core::variables::Variable;
-use gemini_tools_process::sandbox::Mode;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ impl SandboxSettings {
             return None;
         }
         let projects = self.projects.as_ref().and_then(|value| mode_of(value).ok());
-        let own = Mode::from_name(otherwise);
+        let own = SandboxMode::from_name(otherwise);
         match projects {
             // The files are left to say it.
             Some(mode) if Some(mode) > own => None,
@@ -57,10 +57,10 @@ impl SandboxSettings {
     /// # Errors
     ///
     /// Returns `policy_violation` if a value is not understood: the command must not run then.
-    pub fn mode(&self, chosen: &[Variable], is_contained: bool) -> Result<Mode, ToolError> {
-        let mut strictest = Mode::Off;
+    pub fn mode(&self, chosen: &[Variable], is_contained: bool) -> Result<SandboxMode, ToolError> {
+        let mut strictest = SandboxMode::Off;
         for Variable { name, value, .. } in chosen {
-            let mode = value.to_str().and_then(Mode::from_name);
+            let mode = value.to_str().and_then(SandboxMode::from_name);
             let mode = mode
                 .ok_or_else(|| not_understood(&format!("{name} is \"{}\"", value.display()), ""))?;
             strictest = strictest.max(mode);
@@ -86,30 +86,30 @@ fn not_understood(what: &str, why: &str) -> ToolError {
     .with_hint(format!(
         "Set {} to one of {}.",
         super::keys::SANDBOX.name,
-        Mode::NAMES.join(", ")
+        SandboxMode::NAMES.join(", ")
     ))
 }
 
 /// Returns the mode that `tools.commandSandbox` names.
-fn mode_of(value: &Value) -> Result<Mode, ToolError> {
-    let mode = value.as_str().and_then(Mode::from_name);
+fn mode_of(value: &Value) -> Result<SandboxMode, ToolError> {
+    let mode = value.as_str().and_then(SandboxMode::from_name);
     mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name), ""))
 }
 
 /// Returns the mode that makes up for the container that `tools.sandbox` asks for.
-fn mode_of_host(value: &Value, is_contained: bool) -> Result<Mode, ToolError> {
+fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolError> {
     match value {
-        Value::Bool(false) | Value::Null => Ok(Mode::Off),
+        Value::Bool(false) | Value::Null => Ok(SandboxMode::Off),
         // Gemini CLI's own container is around us already.
-        Value::Bool(true) | Value::String(_) if is_contained => Ok(Mode::Off),
-        Value::Bool(true) => Ok(Mode::WorkspaceWrite),
+        Value::Bool(true) | Value::String(_) if is_contained => Ok(SandboxMode::Off),
+        Value::Bool(true) => Ok(SandboxMode::WorkspaceWrite),
         Value::String(name) => Err(not_understood(
             &format!("tools.sandbox is {name:?}"),
             ", a sandbox of Gemini CLI's own that this process does not run in",
         )),
         Value::Object(map) => {
             if map.get("enabled") == Some(&Value::Bool(false)) {
-                return Ok(Mode::Off);
+                return Ok(SandboxMode::Off);
             }
             mode_of_host(
                 map.get("command").unwrap_or(&Value::Bool(true)),

@@ -3,8 +3,8 @@
 use super::file::SettingsFile;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
 use crate::trust::{Distrust, ProjectTrust, Trust, TrustedBy};
+use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::variables::Variable;
-use gemini_tools_process::sandbox::Mode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -80,34 +80,34 @@ fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
     let of_host = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
     let (write, read) = (of("\"workspace-write\""), of("\"read-only\""));
     for (user, project, expected) in [
-        ("{}", "{}", Some(Mode::Off)),
-        ("{}", &*write, Some(Mode::WorkspaceWrite)),
-        (&*write, &*read, Some(Mode::ReadOnly)),
-        (&*read, &*of("\"off\""), Some(Mode::ReadOnly)),
+        ("{}", "{}", Some(SandboxMode::Off)),
+        ("{}", &*write, Some(SandboxMode::WorkspaceWrite)),
+        (&*write, &*read, Some(SandboxMode::ReadOnly)),
+        (&*read, &*of("\"off\""), Some(SandboxMode::ReadOnly)),
         ("{}", &*of("3"), None),
         ("{}", &*of("\"docker\""), None),
         (
             &*of_host("true"),
             &*of_host("false"),
-            Some(Mode::WorkspaceWrite),
+            Some(SandboxMode::WorkspaceWrite),
         ),
-        (&*of_host("true"), &*read, Some(Mode::ReadOnly)),
+        (&*of_host("true"), &*read, Some(SandboxMode::ReadOnly)),
         (&*of_host("\"docker\""), "{}", None),
         (
             &*of_host(r#"{"enabled": false, "command": "x"}"#),
             "{}",
-            Some(Mode::Off),
+            Some(SandboxMode::Off),
         ),
         (
             &*of_host(r#"{"enabled": true}"#),
             "{}",
-            Some(Mode::WorkspaceWrite),
+            Some(SandboxMode::WorkspaceWrite),
         ),
     ] {
         assert_eq!(mode(user, project), expected, "{user} {project}");
     }
     let docker = load(&of_host("\"docker\""), "{}").sandbox;
-    assert_eq!(docker.mode(&[], true).ok(), Some(Mode::Off));
+    assert_eq!(docker.mode(&[], true).ok(), Some(SandboxMode::Off));
     let chosen = |values: &[&str]| {
         let variable = |value: &&str| Variable {
             name: "GEMINI_TOOLS_SANDBOX".to_owned(),
@@ -117,10 +117,10 @@ fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
         let chosen: Vec<Variable> = values.iter().map(variable).collect();
         docker.mode(&chosen, true).ok()
     };
-    assert_eq!(chosen(&["read-only"]), Some(Mode::ReadOnly));
+    assert_eq!(chosen(&["read-only"]), Some(SandboxMode::ReadOnly));
     assert_eq!(
         chosen(&["off", "workspace-write"]),
-        Some(Mode::WorkspaceWrite)
+        Some(SandboxMode::WorkspaceWrite)
     );
     assert_eq!(chosen(&["of"]), None);
     let wide = r#"{"tools": {"sandboxNetworkAccess": true, "sandboxAllowedPaths": ["~/x", "y"]}}"#;
@@ -392,7 +392,7 @@ fn wider_sandbox(after: &SandboxSettings, before: &SandboxSettings) -> Vec<(&'st
     // An error keeps commands from running: the strictest mode of all.
     let mode = |of: &SandboxSettings, contained| of.mode(&[], contained).map_or(9, |m| m as u8);
     let agents = |of: &SandboxSettings| match of.default_for_agents("workspace-write", false) {
-        Some(name) => Mode::from_name(&name).map_or(9, |m| m as u8),
+        Some(name) => SandboxMode::from_name(&name).map_or(9, |m| m as u8),
         None => mode(of, false),
     };
     vec![

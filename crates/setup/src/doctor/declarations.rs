@@ -2,9 +2,9 @@
 
 use super::{DoctorReport, Setup, State, explain};
 use gemini_tools_builtin_tools::builtin;
+use gemini_tools_core::declarations::{self as declaration, Names};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::counted;
-use gemini_tools_custom_tools::declarations::{self as declaration, Names};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

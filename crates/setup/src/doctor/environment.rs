@@ -6,11 +6,12 @@ use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Context;
+use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_custom_tools::lint_tools;
 use gemini_tools_mcp::{NOT_ASKED, ServersToAsk, lint_servers};
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::network::link::launcher;
-use gemini_tools_process::sandbox::{Mode, Sandbox, SandboxPolicy};
+use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 use gemini_tools_settings::settings::UNTRUSTED;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
@@ -109,7 +110,7 @@ fn check_siblings(report: &mut DoctorReport) {
 /// Notes what the kernel can do to restrict commands, and reports that it can't where that is wanted.
 fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
     let probe = SandboxPolicy {
-        mode: Mode::ReadOnly,
+        mode: SandboxMode::ReadOnly,
         writable: Vec::new(),
         network: false,
     };
@@ -167,7 +168,8 @@ fn check_own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut
             return;
         }
     };
-    lint_servers(&mut lint, settings, setup.home, setup.root, asks);
+    let found = lint_servers(settings, setup.home, setup.root, asks);
+    lint.take_servers(found.servers, found.findings, &found.tools);
     let is_reported = |finding: &Diagnostic| match &finding.place.origin {
         Some(Origin::Server(name)) => missing.contains(&name.as_str()),
         _ => false,

@@ -1,6 +1,6 @@
 //! Characters that a model reads and a person doesn't see.
 
-use gemini_tools_core::text::with_deceptive;
+use crate::text::with_deceptive;
 
 /// Returns the first character of `text` that is invisible or changes the direction of what follows,
 /// and has no business there: controls, tags, bidirectional controls, zero-width characters.

@@ -1,7 +1,7 @@
 //! Each repair and each refusal, by example.
 
 use super::{Names, compile, read};
-use gemini_tools_core::diagnostic::Severity;
+use crate::diagnostic::Severity;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! Names that the API takes, and that every host has room for.
 
-use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::names::{hashed, with_underscores};
+use crate::diagnostic::Diagnostic;
+use crate::names::{hashed, with_underscores};
 use std::collections::BTreeMap;
 use thiserror::Error;
 

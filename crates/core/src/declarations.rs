@@ -9,7 +9,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_custom_tools::declarations::{Names, read};
+//! use gemini_tools_core::declarations::{Names, read};
 //!
 //! let printed = br#"[
 //!     {"name": "count words", "description": "Counts.", "parameters": {"type": "OBJECT"}},
@@ -24,22 +24,20 @@
 //!
 //! // What was repaired and what was left out is told.
 //! assert!(!compiled.findings.is_empty());
-//! # Ok::<(), gemini_tools_custom_tools::declarations::ReadError>(())
+//! # Ok::<(), gemini_tools_core::declarations::ReadError>(())
 //! ```
 
 mod hidden;
 mod names;
-mod printed;
 mod schema;
 
 pub use hidden::hidden_character;
 pub use names::{NameError, Names};
-pub use printed::{CheckedList, check_list};
 pub use schema::{json_type, repair_schema};
 
-use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::position::Step;
-use gemini_tools_core::tool::{Kind, Schema};
+use crate::diagnostic::Diagnostic;
+use crate::position::Step;
+use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -109,7 +107,7 @@ pub struct DeclarationList {
 pub enum ReadError {
     /// The text is not JSON.
     #[error("it is not valid JSON: {0}.")]
-    Json(gemini_tools_core::json::JsonError),
+    Json(crate::json::JsonError),
     /// The text is JSON, but not an array.
     #[error("it is not an array; [ and ] around the declarations make it one.")]
     NotAnArray,
@@ -121,7 +119,7 @@ pub enum ReadError {
 ///
 /// Returns an error if it is not a JSON array.
 pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, ReadError> {
-    let value: Value = gemini_tools_core::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
+    let value: Value = crate::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
     let Value::Array(items) = value else {
         return Err(ReadError::NotAnArray);
     };
@@ -139,7 +137,7 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, ReadError
 
 /// Returns the declarations in an item, each with the steps that lead to it: those in either of
 /// Gemini's wrappers, that in `OpenAI`'s, or the item itself.
-fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>, Value)> {
+pub fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>, Value)> {
     let step = |key: &str| Step::Key(key.to_owned());
     for key in ["functionDeclarations", "function_declarations"] {
         if let Some(Value::Array(list)) = item.get_mut(key).map(Value::take) {
@@ -255,7 +253,7 @@ pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
 }
 
 /// The keys under which declarations have the schema of their arguments; the first is Gemini CLI's.
-const SCHEMA_KEYS: [&str; 5] = [
+pub const SCHEMA_KEYS: [&str; 5] = [
     "parametersJsonSchema",
     "parameters",
     "inputSchema",

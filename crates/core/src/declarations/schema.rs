@@ -5,8 +5,8 @@
 //! as its author wrote it.
 
 use super::empty_object;
-use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::tool::reference::{find, is_data};
+use crate::diagnostic::Diagnostic;
+use crate::tool::reference::{find, is_data};
 use serde_json::{Map, Value, json};
 
 /// Maximum schemas in one, with what references lead to in their place.

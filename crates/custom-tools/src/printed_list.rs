@@ -1,9 +1,9 @@
 //! A printed list of declarations, checked with the place of each finding.
 //!
-//! The list is what a discovery command prints; [`read`](super::read) repairs it for use, and
+//! The list is what a discovery command prints; [`read`](gemini_tools_core::declarations::read) repairs it for use, and
 //! [`check_list`] reports it for its author, whose host may not repair it.
 
-use super::{Names, SCHEMA_KEYS, compile, unwrap};
+use gemini_tools_core::declarations::{Names, SCHEMA_KEYS, compile, unwrap};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::json::JsonError;
 use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, Step};

@@ -1,0 +1,34 @@
+//! Modes of the sandbox for commands.
+
+/// The extent to which commands in a sandbox may change files. The order is from the widest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum SandboxMode {
+    /// No sandbox.
+    #[default]
+    Off,
+    /// Only the listed paths may be changed.
+    WorkspaceWrite,
+    /// No file may be changed.
+    ReadOnly,
+}
+
+impl SandboxMode {
+    /// The names of the modes, from the widest to the strictest.
+    pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
+
+    /// Returns the mode of that name, written exactly so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [
+            SandboxMode::Off,
+            SandboxMode::WorkspaceWrite,
+            SandboxMode::ReadOnly,
+        ]
+        .into_iter()
+        .find(|mode| mode.name() == name)
+    }
+
+    /// Returns the mode's name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
