@@ -152,24 +152,35 @@ fn a_batch_is_refused_with_what_to_do_instead() {
         let to = server.address();
         let session = Session::begin(to, version, &json!({}));
         let reply = post(to, &session.headers(), &batch);
-        assert_eq!(reply.status, 415, "{reply:?}");
+        assert_eq!(reply.status, 400, "{reply:?}");
+        must_say(&serde_json::from_str(&reply.body).expect("JSON"));
     }
 }
 
 #[test]
-fn by_http_what_is_no_message_is_refused() {
+fn by_http_what_is_no_message_gets_the_error_of_the_protocol() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
     let to = server.address();
-    for body in [
-        "garbage",
-        "",
-        "{}",
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":7}",
+    for (body, code) in [
+        ("garbage", -32700),
+        ("", -32700),
+        ("{}", -32600),
+        ("[]", -32600),
     ] {
         let reply = post(to, &[], body);
-        assert!((400..500).contains(&reply.status), "{body}: {reply:?}");
+        assert_eq!(reply.status, 400, "{body}: {reply:?}");
+        assert_eq!(reply.header("Content-Type"), Some("application/json"));
+        let error: Value = serde_json::from_str(&reply.body).expect("JSON");
+        assert_eq!(error["error"]["code"], code, "{body}: {error}");
+        assert_eq!(
+            (&error["jsonrpc"], &error["id"]),
+            (&json!("2.0"), &Value::Null)
+        );
     }
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}"#;
+    let reply = post(to, &[], body);
+    assert!((400..500).contains(&reply.status), "{reply:?}");
     Session::begin(to, "2025-11-25", &json!({}));
 }
 

@@ -5,19 +5,23 @@
 //! (`Origin`), and must carry a token.
 
 use super::connection::Connection;
+use super::fault;
 use super::server::Server;
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
-use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE,
+};
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
@@ -35,6 +39,9 @@ use url::Host;
 
 /// Address that is listened at by default.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
+
+/// The type of messages.
+const JSON: &str = "application/json";
 
 /// The one path.
 const PATH: &str = "/mcp";
@@ -230,12 +237,43 @@ async fn attend(stream: TcpStream, guard: &Arc<Guard>, service: &Service) {
 
 /// Hands a request of a client that may ask to the SDK.
 async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
-    let is_end = request.method() == Method::DELETE;
+    let (head, body) = request.into_parts();
+    let body = match Limited::new(body, MAX_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(e) if e.is::<LengthLimitError>() => {
+            let message = format!("The message has more than {MAX_BYTES} bytes.");
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        Err(e) => {
+            return refused(
+                StatusCode::BAD_REQUEST,
+                format!("The body is cut off: {e}."),
+            );
+        }
+    };
+    let is_end = head.method == Method::DELETE;
+    let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_json = kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with(JSON.as_bytes()));
+    let request = Request::from_parts(head, Full::new(body.clone()));
     let mut answer = service.handle(request).await;
-    // The session is over by now. Clients take 202, which the SDK says, for a failure.
-    if is_end && answer.status() == StatusCode::ACCEPTED {
-        *answer.status_mut() = StatusCode::NO_CONTENT;
+    match answer.status() {
+        // The session is over by now. Clients take 202, which the SDK says, for a failure.
+        StatusCode::ACCEPTED if is_end => *answer.status_mut() = StatusCode::NO_CONTENT,
+        // The SDK calls JSON that is not a message so, too.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => return unreadable(&body),
+        _ => {}
     }
+    answer
+}
+
+/// Returns the answer to a body that is not a message, as standard input gets it.
+fn unreadable(body: &[u8]) -> Answer {
+    let (error, id) = fault::unreadable_message(body);
+    let error = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    let mut answer = Response::new(Full::from(error).boxed());
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    let json = HeaderValue::from_static(JSON);
+    answer.headers_mut().insert(CONTENT_TYPE, json);
     answer
 }
 
