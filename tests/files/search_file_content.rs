@@ -245,6 +245,22 @@ fn fixed_strings_are_no_expression() {
 }
 
 #[test]
+fn a_wrong_expression_with_the_look_of_plain_text_can_be_taken_literally() {
+    for (pattern, is_plain) in [
+        ("main(", true),
+        ("if (a[0] == b {", true),
+        ("*.rs", true),
+        (r"fn \w+(", false),
+        ("(a|b", false),
+        ("x{5000}{5000}", false),
+    ] {
+        let answer = search(&tree(), &json!({"pattern": pattern}));
+        let message = answer.error("invalid_tool_params", 2);
+        assert_eq!(message.contains("fixed_strings"), is_plain, "{message}");
+    }
+}
+
+#[test]
 fn names_only_gives_names() {
     let answer = search(&tree(), &json!({"pattern": "loaduser", "names_only": true}));
     let output = answer.output();

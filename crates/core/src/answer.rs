@@ -54,7 +54,7 @@ impl Form {
         matches!(self, Form::Text | Form::Lines)
     }
 
-    /// The form of a name.
+    /// Returns the form of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "part" | Self::JSON => Form::Part,
@@ -84,7 +84,7 @@ pub struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The exit status of `call_tool`.
+    /// Returns the exit status of `call_tool`.
     pub fn exit_status(&self) -> u8 {
         match &self.outcome {
             Ok(result) => match &result.error {
@@ -106,7 +106,7 @@ impl Answer<'_> {
         )
     }
 
-    /// The failure's message and kind, where the call failed.
+    /// Returns the failure's message and kind, where the call failed.
     pub fn failure(&self) -> Option<(String, ErrorKind)> {
         match &self.outcome {
             Ok(result) => result.error.as_ref().map(|error| {
@@ -127,31 +127,20 @@ impl Answer<'_> {
         if result.is_limited {
             return;
         }
-        match &mut result.llm_content {
-            LlmContent::Text(text) => {
-                limit_text(text, limit, keep);
-                result.odd_names.keep_within(text.len());
-            }
-            LlmContent::Part(part) => {
-                let text = part.text.iter_mut();
-                text.for_each(|text| limit_text(text, limit, keep));
-            }
-            LlmContent::List(list) => {
-                let texts = list.iter_mut().filter_map(|item| match item {
-                    PartOrText::Text(text) => Some(text),
-                    PartOrText::Part(part) => part.text.as_mut(),
-                });
-                texts.for_each(|text| limit_text(text, limit, keep));
-            }
+        for text in result.llm_content.texts_mut() {
+            limit_text(text, limit, keep);
+        }
+        if let LlmContent::Text(text) = &result.llm_content {
+            result.odd_names.keep_within(text.len());
         }
     }
 
-    /// The JSON document of a form, with a line feed.
+    /// Returns the JSON document of a form, with a line feed.
     pub fn to_json(&self, form: Form) -> Vec<u8> {
         self.to_json_with(form, Map::new())
     }
 
-    /// [`Answer::to_json`] with more keys beside those of the form.
+    /// Returns [`Answer::to_json`] with more keys beside those of the form.
     pub fn to_json_with(&self, form: Form, more: Map<String, Value>) -> Vec<u8> {
         let mut value = match form {
             Form::Part | Form::Text | Form::Lines | Form::Host => json_part(self),
@@ -191,8 +180,8 @@ impl Answer<'_> {
         to_line(&ResultWithPlaces { data, document })
     }
 
-    /// The text for a person or a pipe. A name in it breaks no line and commands no terminal; as
-    /// it is shown, path arguments take it.
+    /// Returns the text for a person or a pipe. A name in it breaks no line and commands no
+    /// terminal; as it is shown, path arguments take it.
     pub fn to_text(&self) -> String {
         let mut text = match &self.outcome {
             Err(e) => {
@@ -215,8 +204,8 @@ impl Answer<'_> {
         text
     }
 
-    /// The text for a host that passes on what a command prints: what the JSON has as `output` or
-    /// `error`, and the diff of an edit, within `limit`. Media, which a text has no place for, are
+    /// Returns the text for a host that passes on what a command prints: the `output` or `error` of
+    /// the JSON, and the diff of an edit, within `limit`. Media, which a text has no place for, are
     /// named with their type and size.
     pub fn to_host(&self, limit: Option<usize>, keep: KeepText<'_>) -> String {
         let mut text = match (self.failure(), &self.outcome) {
@@ -238,7 +227,7 @@ impl Answer<'_> {
         text
     }
 
-    /// The text that the model gets, without media and without a diff for people.
+    /// Returns the text that the model gets, without media and without a diff for people.
     pub fn text(&self) -> String {
         match &self.outcome {
             Ok(result) => text_of(&result.llm_content),
@@ -246,8 +235,8 @@ impl Answer<'_> {
         }
     }
 
-    /// The texts and media that a success gives, in their order and without empty texts; none of
-    /// a failure.
+    /// Returns the texts and media that a success gives, in their order and without empty texts;
+    /// none of a failure.
     pub fn contents(&self) -> Vec<Part> {
         let Ok(ToolResult {
             llm_content,
@@ -262,7 +251,8 @@ impl Answer<'_> {
         parts
     }
 
-    /// [`Answer::to_text`] for a terminal, which nothing in it commands, with or without colours.
+    /// Returns [`Answer::to_text`] for a terminal, which nothing in it commands, with or without
+    /// colours.
     pub fn to_terminal(&self, has_colours: bool) -> String {
         let Ok(result) = &self.outcome else {
             return self.to_text();
@@ -377,7 +367,7 @@ impl Answer<'_> {
         remarks
     }
 
-    /// The `response` object, and the media that belong to it.
+    /// Returns the `response` object, and the media that belong to it.
     fn response(&self) -> (Value, Vec<Part>) {
         if let Some((message, kind)) = self.failure() {
             return (json!({ "error": message, "errorType": kind }), Vec::new());
@@ -397,7 +387,7 @@ impl Answer<'_> {
         (json!({ "output": output }), media)
     }
 
-    /// The parts of the message that goes back to the model.
+    /// Returns the parts of the message that goes back to the model.
     pub fn parts(&self) -> Vec<Part> {
         let answer = |response: Value| Part {
             function_response: Some(FunctionResponse {
@@ -434,20 +424,13 @@ impl Answer<'_> {
                 None => vec![answer(json!({ "output": SUCCEEDED }))],
             }
         };
-        match &result.llm_content {
-            LlmContent::Text(text) => vec![answer(json!({ "output": text }))],
-            LlmContent::Part(part) => one(part),
-            LlmContent::List(list) => match list.as_slice() {
-                [single] => match single {
-                    PartOrText::Text(text) => vec![answer(json!({ "output": text }))],
-                    PartOrText::Part(part) => one(part),
-                },
-                many => {
-                    let mut parts = vec![answer(json!({ "output": SUCCEEDED }))];
-                    parts.extend(many.iter().map(to_part));
-                    parts
-                }
-            },
+        match parts_of(&result.llm_content).as_slice() {
+            [single] => one(single),
+            many => {
+                let mut parts = vec![answer(json!({ "output": SUCCEEDED }))];
+                parts.extend_from_slice(many);
+                parts
+            }
         }
     }
 }
@@ -491,7 +474,7 @@ fn push_place(
     out.push('\n');
 }
 
-/// The text of a success with the diff of an edit.
+/// Returns the text of a success with the diff of an edit.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
@@ -510,8 +493,8 @@ fn lines_of(result: &ToolResult) -> String {
     }
 }
 
-/// The places that a result gives: its own, and those that a tool of a project puts among its
-/// data. `None` where it has to do with none.
+/// Returns the places that a result gives: its own, and those that a tool of a project puts among
+/// its data; `None` if it has none.
 pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
     let told = result.data.as_ref().and_then(|data| data.get("locations"));
     let Some(told) = told.and_then(Value::as_array) else {
@@ -581,19 +564,18 @@ fn command_output(result: &ToolResult) -> Option<&str> {
     text.get(result.command_output.clone()?)
 }
 
-fn to_part(item: &PartOrText) -> Part {
-    match item {
-        PartOrText::Text(text) => Part::text(text.clone()),
-        PartOrText::Part(part) => (**part).clone(),
-    }
-}
-
 /// Returns the content as parts.
 fn parts_of(content: &LlmContent) -> Vec<Part> {
     match content {
         LlmContent::Text(text) => vec![Part::text(text.clone())],
         LlmContent::Part(part) => vec![(**part).clone()],
-        LlmContent::List(list) => list.iter().map(to_part).collect(),
+        LlmContent::List(list) => {
+            let part = |item: &PartOrText| match item {
+                PartOrText::Text(text) => Part::text(text.clone()),
+                PartOrText::Part(part) => (**part).clone(),
+            };
+            list.iter().map(part).collect()
+        }
     }
 }
 
@@ -648,22 +630,11 @@ fn processed(part: &Part) -> String {
     format!("Binary content of type {mime} was processed.")
 }
 
+/// Returns the text of the content, with a line for each part that is media.
 fn text_of(content: &LlmContent) -> String {
-    let one = |part: &Part| part.text.clone().unwrap_or_else(|| processed(part));
-    match content {
-        LlmContent::Text(text) => text.clone(),
-        LlmContent::Part(part) => one(part),
-        LlmContent::List(list) => {
-            let texts: Vec<_> = list
-                .iter()
-                .map(|item| match item {
-                    PartOrText::Text(text) => text.clone(),
-                    PartOrText::Part(part) => one(part),
-                })
-                .collect();
-            texts.join("\n")
-        }
-    }
+    let text = |part: Part| part.text.clone().unwrap_or_else(|| processed(&part));
+    let texts: Vec<String> = parts_of(content).into_iter().map(text).collect();
+    texts.join("\n")
 }
 
 fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {

@@ -22,7 +22,7 @@ impl ColourChoice {
     /// The names by which one is chosen.
     pub const NAMES: [&'static str; 3] = ["auto", "always", "never"];
 
-    /// The choice of a name.
+    /// Returns the choice of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "auto" => Self::Auto,
@@ -77,7 +77,7 @@ pub enum Look {
 }
 
 impl Look {
-    /// The parameters of the terminal's sequence.
+    /// Returns the parameters of the terminal's sequence.
     fn code(self) -> &'static str {
         match self {
             Self::Path => "35",
@@ -100,7 +100,7 @@ impl Look {
     }
 }
 
-/// A text with the lines of a unified diff in colour.
+/// Returns a text with the lines of a unified diff in colour.
 pub fn diff(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut is_header = true;

@@ -24,7 +24,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word that texts and JSON have for it.
+    /// Returns the word that texts and JSON have for it.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -47,7 +47,7 @@ pub enum Origin {
     Subject(String),
 }
 
-/// A path that is not UTF-8 has no string in JSON of its own.
+/// Serializes a path as text: one that is not UTF-8 has no string in JSON of its own.
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&show_path(path))
 }
@@ -94,7 +94,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The file or directory, if it is one.
+    /// Returns the file or directory, if it is one.
     pub fn file(&self) -> Option<&Path> {
         match &self.origin {
             Some(Origin::File(path)) => Some(path),
@@ -102,7 +102,8 @@ impl Place {
         }
     }
 
-    /// The file with line and column, the server or the subject, in words; empty if none is known.
+    /// Returns the file with line and column, the server or the subject, in words; empty if none is
+    /// known.
     fn origin_text(&self) -> String {
         let (mut text, is_file) = match &self.origin {
             Some(Origin::File(path)) => (show_path(path).into_owned(), true),
@@ -172,7 +173,7 @@ impl Diagnostic {
         }
     }
 
-    /// An error about a tool and a key, each empty where none is meant.
+    /// Makes an error about a tool and a key, each empty where none is meant.
     pub fn error(
         code: impl Into<Cow<'static, str>>,
         tool: &str,
@@ -182,7 +183,7 @@ impl Diagnostic {
         Self::new(Severity::Error, code, tool, key, message)
     }
 
-    /// A warning about a tool and a key, each empty where none is meant.
+    /// Makes a warning about a tool and a key, each empty where none is meant.
     pub fn warning(
         code: impl Into<Cow<'static, str>>,
         tool: &str,
@@ -192,7 +193,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, code, tool, key, message)
     }
 
-    /// A repair of a tool's key; the message says what was put right.
+    /// Makes a repair of a tool's key; the message says what was put right.
     pub fn repair(
         code: impl Into<Cow<'static, str>>,
         tool: &str,

@@ -119,7 +119,7 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
-/// The text with U+FFFD for each half that is alone; `None` where there is none.
+/// Returns the text with U+FFFD for each half that is alone; `None` where there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = None;
     let mut at = 0;
@@ -142,7 +142,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     repaired
 }
 
-/// The code unit of an escape at a place.
+/// Returns the code unit of an escape at a place.
 fn unit(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;

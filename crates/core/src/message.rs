@@ -40,7 +40,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// A part that holds only text.
+    /// Makes a part that holds only text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: Some(text.into()),
@@ -48,7 +48,7 @@ impl Part {
         }
     }
 
-    /// The answer to a call: `{"output": …}` or `{"error": …}`.
+    /// Makes the answer to a call: `{"output": …}` or `{"error": …}`.
     pub fn function_response(id: &str, name: &str, response: Value) -> Self {
         Self {
             function_response: Some(FunctionResponse {
@@ -61,7 +61,7 @@ impl Part {
         }
     }
 
-    /// A part that holds media; `data` is base64.
+    /// Makes a part that holds media; `data` is base64.
     pub fn inline_data(mime_type: impl Into<String>, data: String) -> Self {
         Self {
             inline_data: Some(Blob {
@@ -110,7 +110,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// A message of the user that is only text.
+    /// Makes a message of the user that is only text.
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: "user".to_owned(),
@@ -119,7 +119,7 @@ impl Content {
     }
 }
 
-/// Some servers write `null` where others leave a field out.
+/// Reads `null`, which some servers write where others leave a field out, as the default.
 pub fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

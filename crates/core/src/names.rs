@@ -33,7 +33,7 @@ impl Dialect {
         Dialect::Anthropic,
     ];
 
-    /// The name by which it is chosen.
+    /// Returns the name by which it is chosen.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Gemini => "gemini",
@@ -43,12 +43,12 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a name.
+    /// Returns the dialect of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// The most characters of a tool's name.
+    /// Returns the most characters of a tool's name.
     pub fn longest_name(self) -> usize {
         match self {
             Dialect::Gemini => 63,
@@ -70,13 +70,13 @@ impl Dialect {
         }
     }
 
-    /// The name under which this dialect knows a tool: its own, where that fits.
+    /// Returns the name under which this dialect knows a tool: its own, where that fits.
     pub fn name_for(self, name: &str) -> Cow<'_, str> {
         mapped(self, name)
     }
 }
 
-/// The name of a tool in a dialect.
+/// Returns the name of a tool in a dialect.
 pub(crate) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
     if dialect.takes_name(name) {
         return Cow::Borrowed(name);
@@ -89,7 +89,7 @@ pub(crate) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
     Cow::Owned(hashed(&plain, name, dialect.longest_name()))
 }
 
-/// A name in which `_` stands for all that is not a letter, digit, `_` or `-`.
+/// Returns a name in which `_` stands for all that is not a letter, digit, `_` or `-`.
 pub fn with_underscores(name: &str, takes_dot: bool) -> String {
     let fits =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || c == '.' && takes_dot;
@@ -113,7 +113,7 @@ pub fn is_mapped(name: &str, written: &str) -> bool {
             .any(|dialect| !dialect.takes_name(name) && mapped(dialect, name) == written)
 }
 
-/// A name of at most `longest` ASCII characters that only `original` has.
+/// Returns a name of at most `longest` ASCII characters that only `original` has.
 pub fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);

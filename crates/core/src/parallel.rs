@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// The most calls that are made at the same time.
 pub const MAX_PARALLEL_CALLS: usize = 8;
 
-/// The calls of a message in groups, in their order: the calls of a group may be made at the same
-/// time, each group after the one before it.
+/// Returns the calls of a message in groups, in their order: the calls of a group may be made at
+/// the same time, each group after the one before it.
 pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut is_open = false;

@@ -26,7 +26,7 @@ impl Position {
         column: NonZeroU32::MIN,
     };
 
-    /// A place by its numbers, both from 1.
+    /// Makes a place of its numbers, both from 1.
     pub fn new(line: usize, column: usize) -> Self {
         let number = |n: usize| u32::try_from(n).ok().and_then(NonZeroU32::new);
         Self {
@@ -79,7 +79,7 @@ impl<'a> LineIndex<'a> {
         count + characters(&self.text[block * BLOCK_BYTES..end])
     }
 
-    /// The place of a byte.
+    /// Returns the place of a byte.
     pub fn position(&self, at: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts[line.saturating_sub(1)];
@@ -134,7 +134,7 @@ impl Node {
             })
     }
 
-    /// The value of a name; of several the last, which is the one that counts.
+    /// Returns the value of a name; of several the last, which is the one that counts.
     fn get(&self, name: &str) -> Option<(Position, &Node)> {
         let NodeKind::Map(entries) = &self.kind else {
             return None;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 /// Prefix that Gemini CLI 0.61 gives the name of a discovered tool.
 pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
-/// A tool's own name, without that.
+/// Returns the own name of a tool, without that prefix.
 pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
 }
@@ -39,7 +39,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// `find` is called once at most.
+    /// Makes a source of a function that is called once at most.
     pub fn new(find: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
         Self {
             find: Box::new(find),
@@ -98,26 +98,22 @@ impl ToolRegistry {
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
 
-    /// [`ToolRegistry::register`] for a tool that another owner keeps as well.
+    /// Registers a tool that another owner keeps as well, as [`ToolRegistry::register`] does.
     ///
     /// # Errors
     ///
     /// As [`ToolRegistry::register`].
     pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
-        self.check_new(&name)?;
-        self.tools.insert(name, tool);
-        Ok(())
-    }
-
-    fn check_new(&self, name: &str) -> Result<(), ToolError> {
-        if self.tools.contains_key(name) {
+        if self.tools.contains_key(&name) {
             return Err(
                 ToolError::invalid(format!("A tool named {name} is registered already."))
                     .with_hint("Unregister it first, or replace it."),
             );
         }
-        check_name(name)
+        check_name(&name)?;
+        self.tools.insert(name, tool);
+        Ok(())
     }
 
     /// Adds tools that are looked for when a name is wanted that neither the registered tools
@@ -160,14 +156,15 @@ impl ToolRegistry {
         all.find(|tool| is_mapped(tool.name(), name))
     }
 
-    /// The tools that are registered, and those of the sources that have none of their names.
+    /// Returns the tools that are registered, and those of the sources that have none of their
+    /// names.
     fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let later = self.sources.iter().flat_map(|source| source.tools());
         let later = later.filter(|tool| !self.tools.contains_key(tool.name()));
         self.tools.values().chain(later)
     }
 
-    /// [`ToolRegistry::get`], with an error that names the nearest tools.
+    /// Finds a tool as [`ToolRegistry::get`] does, with an error that names the nearest tools.
     ///
     /// # Errors
     ///
@@ -177,7 +174,7 @@ impl ToolRegistry {
             .ok_or_else(|| self.missing(name, &Others::default()))
     }
 
-    /// The error of a name that no tool has, which names the nearest tools.
+    /// Returns the error of a name that no tool has, which names the nearest tools.
     pub fn missing(&self, name: &str, others: &Others) -> ToolError {
         let tools = || {
             others
@@ -200,7 +197,7 @@ impl ToolRegistry {
         .with_hint(hint)
     }
 
-    /// Up to three names that are near `name`, the nearest first.
+    /// Returns up to three names that are near `name`, the nearest first.
     pub fn near(&self, name: &str) -> Vec<&str> {
         nearest(name, self.spellings())
     }
@@ -311,7 +308,7 @@ fn check_name(name: &str) -> Result<(), ToolError> {
     )
 }
 
-/// `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+/// Returns true for `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
 pub fn is_valid_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     name.len() <= 63
@@ -324,8 +321,8 @@ pub fn is_valid_name(name: &str) -> bool {
 /// Number of characters that are compared: comparing takes the product of both lengths.
 const COMPARED_CHARS: usize = 200;
 
-/// Up to three tools that `name` may have meant, the nearest first; `spellings` are names of
-/// tools, each with the tool's own.
+/// Returns up to three tools that `name` may have meant, the nearest first; `spellings` are names
+/// of tools, each with the tool's own.
 pub fn nearest<'a>(
     name: &str,
     spellings: impl Iterator<Item = (&'a str, &'a str)>,

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
+/// Returns the path that an argument names. Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
 /// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
 pub fn path_from_argument(argument: &str) -> PathBuf {
     if !argument.contains("\\x{") {
@@ -38,17 +38,16 @@ pub fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Bytes as hexadecimal digits, two each.
+/// Returns bytes as hexadecimal digits, two each.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        text.push(hex_digit(byte >> 4));
-        text.push(hex_digit(byte & 15));
+        text.push_str(&format!("{byte:02x}"));
     }
     text
 }
 
-/// A name or path as text: bytes that are not UTF-8 appear as `\x{ff}`, which path arguments
+/// Returns a name or path as text: bytes that are not UTF-8 appear as `\x{ff}`, which path arguments
 /// understand, so that such a file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name) {
@@ -64,19 +63,12 @@ pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Appends a byte that is not UTF-8, as [`show_name`] shows it.
+/// Appends a byte as [`show_name`] shows one that is not UTF-8.
 pub fn push_odd_byte(shown: &mut String, byte: u8) {
-    shown.push_str("\\x{");
-    shown.push(hex_digit(byte >> 4));
-    shown.push(hex_digit(byte & 15));
-    shown.push('}');
+    shown.push_str(&format!("\\x{{{byte:02x}}}"));
 }
 
-fn hex_digit(half: u8) -> char {
-    char::from(b"0123456789abcdef"[usize::from(half & 15)])
-}
-
-/// A name or path on a line of text: what would end the line, command a terminal, or make the name
+/// Returns a name or path for a line of text: what would end the line, command a terminal, or make the name
 /// look other than it is, is shown as its bytes, such as `\x{0a}`, which path arguments understand.
 pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name)
@@ -86,7 +78,9 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(name.len() + 16);
     let escape = |out: &mut String, bytes: &[u8]| {
-        out.extend(bytes.iter().map(|b| format!("\\x{{{b:02x}}}")));
+        for byte in bytes {
+            push_odd_byte(out, *byte);
+        }
     };
     for chunk in name.utf8_chunks() {
         let valid = chunk.valid();
@@ -122,12 +116,12 @@ pub fn harmless_lines(text: &str) -> String {
     out
 }
 
-/// [`show_name`] of a path.
+/// Returns [`show_name`] of a path.
 pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
 }
 
-/// A text from elsewhere on one line, with everything escaped that could make it look
+/// Returns a text from elsewhere on one line, with everything escaped that could make it look
 /// other than it is: control characters, marks that turn the direction of writing, and what
 /// can't be seen at all.
 pub fn visible(text: &str) -> Cow<'_, str> {
@@ -175,7 +169,7 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// The characters of a text, each with whether it deceives where it is. Joiners between letters
+/// Returns the characters of a text, each with `true` if it deceives where it is. Joiners between letters
 /// that are joined, and selectors of how an emoji looks, belong to what is seen.
 pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
@@ -213,13 +207,21 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> St
     format!("{n} {stem}{ending}")
 }
 
-/// The first sentence of a description, on one line.
+/// Returns the first sentence of a description, on one line.
 pub fn first_sentence(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     match text.find(". ") {
         Some(end) => text[..=end].to_owned(),
         None => text,
+    }
+}
+
+/// Returns a text, or its first `most` characters and a mark.
+pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 
@@ -271,9 +273,9 @@ pub fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
-/// Appends a key that orders names as Gemini CLI's locale does: without regard to case and
-/// accents first, punctuation before digits before letters.
-pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
+/// Returns a key that orders names as Gemini CLI's locale does: without regard to case and accents
+/// first, punctuation before digits before letters.
+pub fn collation_key(name: &[u8]) -> Vec<u8> {
     const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
     // Keys of ASCII characters lie below this, those of all others begin with it.
     const BEYOND: u8 = 0xc0;
@@ -288,9 +290,9 @@ pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
         }
     };
     if name.is_ascii() {
-        key.extend(name.iter().map(|b| ascii(*b)));
-        return;
+        return name.iter().map(|b| ascii(*b)).collect();
     }
+    let mut key = Vec::with_capacity(name.len() * 2);
     for c in String::from_utf8_lossy(name).chars() {
         match base_letter(c) {
             c if c.is_ascii() => key.push(ascii(c as u8)),
@@ -302,6 +304,7 @@ pub fn push_collation_key(key: &mut Vec<u8>, name: &[u8]) {
             }
         }
     }
+    key
 }
 
 /// Returns the letter under an accent, for the letters of Latin-1.

@@ -124,7 +124,7 @@ fn lookup(
         .collect()
 }
 
-/// The lines of the user's files that name a variable of ours. They are read once.
+/// Returns the lines of the user's files that name a variable of ours. They are read once.
 fn user_files() -> &'static [Lines] {
     static FILES: OnceLock<Vec<Lines>> = OnceLock::new();
     FILES.get_or_init(|| {

@@ -120,6 +120,7 @@ use journal::Journal;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -324,6 +325,11 @@ impl Workspace {
             Ok(rest) if !rest.as_os_str().is_empty() => rest,
             _ => path,
         }
+    }
+
+    /// Returns the path of a place as text for people, as [`Workspace::display`] shows it.
+    pub fn display_name<'a>(&self, place: &'a WorkspacePath) -> Cow<'a, str> {
+        show_path(self.display(place.path()))
     }
 
     /// Finds the root that a path argument lies beneath, without looking at the disk where

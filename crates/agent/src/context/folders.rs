@@ -1,7 +1,7 @@
 //! The list of files and directories that the model is shown.
 
 use super::line_of;
-use gemini_tools_core::text::{push_collation_key, visible};
+use gemini_tools_core::text::{collation_key, visible};
 use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
@@ -100,11 +100,7 @@ fn shown_entries(
             ignored: None,
         });
     }
-    entries.sort_by_cached_key(|e| {
-        let mut key = Vec::new();
-        push_collation_key(&mut key, &e.name);
-        (e.is_dir, key, Reverse(e.name.clone()))
-    });
+    entries.sort_by_cached_key(|e| (e.is_dir, collation_key(&e.name), Reverse(e.name.clone())));
     entries
 }
 

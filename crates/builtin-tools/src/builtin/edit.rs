@@ -293,7 +293,7 @@ impl Edit {
 
     pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
         let file_name = self.place.name().to_string_lossy().into_owned();
-        if let (
+        let (
             Plan::Replace {
                 replacement,
                 encoding,
@@ -301,30 +301,28 @@ impl Edit {
             },
             Some(current),
         ) = (plan, &target.current)
-        {
-            let (file_diff, diff_stat) = replacement
-                .diff(current, &file_name)
-                .map_err(|e| self.fail(&e))?;
-            let mut diff = FileDiff {
-                file_diff,
-                file_name,
-                diff_stat,
-                ..FileDiff::default()
-            };
-            let whole = SHOWN_BYTES as u64;
-            if current.size() <= whole && replacement.new_size(current) <= whole {
-                let bytes = self.whole(current)?;
-                diff.original_content = Some(encoding.decode(&bytes).into_owned());
-                diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
-            }
-            Ok(diff)
-        } else {
-            Ok(super::text_diff(file_name, None, &self.new))
+        else {
+            return Ok(super::text_diff(file_name, None, &self.new));
+        };
+        let diff = replacement.diff(current, &file_name);
+        let (file_diff, diff_stat) = diff.map_err(|e| self.fail(&e))?;
+        let mut diff = FileDiff {
+            file_diff,
+            file_name,
+            diff_stat,
+            ..FileDiff::default()
+        };
+        let whole = SHOWN_BYTES as u64;
+        if current.size() <= whole && replacement.new_size(current) <= whole {
+            let bytes = self.whole(current)?;
+            diff.original_content = Some(encoding.decode(&bytes).into_owned());
+            diff.new_content = Some(encoding.decode(&replacement.apply(&bytes)).into_owned());
         }
+        Ok(diff)
     }
 
     pub(super) fn describe(&self) -> String {
-        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        let path = self.workspace.display_name(&self.place);
         if self.old.is_empty() {
             format!("Creates `{path}`")
         } else {
@@ -337,7 +335,7 @@ impl Edit {
     }
 
     pub(super) fn locations(&self) -> Vec<Location> {
-        super::location(&self.place)
+        super::locations(&self.place)
     }
 
     pub(super) fn confirmation(
@@ -364,11 +362,8 @@ impl Edit {
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let is_inexact = matches!(plan, Plan::Replace { tier: Some(_), .. });
-        let diff = if cx.wants_display || is_inexact {
-            Some(self.file_diff(&plan, &target)?)
-        } else {
-            None
-        };
+        let diff = (cx.wants_display || is_inexact).then(|| self.file_diff(&plan, &target));
+        let diff = diff.transpose()?;
         cx.cancel.check()?;
         let other_names = super::other_names(&target);
         let target = target.recorded(&self.workspace, &self.place, super::origin(tool, cx));

@@ -1,10 +1,10 @@
 //! `file_size`: the size of one file. An example for CONTRIBUTING.md, in no list of tools.
 
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
+    ToolResult, Usage,
 };
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             "call_tool file_size README.md",
             "call_tool file_size path=README.md",
         ],
-        errors: &[(ErrorKind::FileNotFound, "there is no such file")],
+        errors: &[ErrorKind::FileNotFound.when("there is no such file")],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, serde::Deserialize)]
@@ -38,11 +38,10 @@ struct Call {
     place: WorkspacePath,
 }
 
-fn build(args: Args, schema: &Schema, env: &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = Arc::clone(&env.workspace);
     let place = workspace.locate(&params.file_path)?;
-    Ok(Box::new(Call { workspace, place }))
+    Ok(Call { workspace, place })
 }
 
 impl ToolInvocation for Call {

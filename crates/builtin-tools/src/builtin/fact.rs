@@ -92,7 +92,7 @@ fn neutralise_markup(line: &str) -> String {
     out
 }
 
-/// Runs of backticks become one, and the last is an apostrophe if it has no partner.
+/// Makes runs of backticks one, and the last an apostrophe if it has no partner.
 fn single_backticks(line: &str) -> Cow<'_, str> {
     if !line.contains('`') {
         return line.into();

@@ -1,25 +1,27 @@
 //! `glob`: files by pattern, the newest first.
 
-use super::{BuiltinTool, ToolEnv, ignored_note, node_modules_note};
+use super::scope::{
+    SearchScope, ignored_note, node_modules, node_modules_note, push_unreadable, require_directory,
+};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces,
-    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
-use gemini_tools_workspace::walk::{
-    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
-};
-use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
+use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
+use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
 use serde::Deserialize;
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::SystemTime;
 
 /// Files changed within this time are ordered by it; older ones by name.
@@ -45,27 +47,23 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("dir_path", "path")],
         limits: &[
-            (
-                "the age of files that count as recent, and stand first",
-                Limit::Hours(RECENT_SECS as u64 / 3600),
-            ),
-            ("paths of matching files", Limit::Bytes(MAX_BYTES as u64)),
+            Limit::Hours(RECENT_SECS as u64 / 3600)
+                .of("the age of files that count as recent, and stand first"),
+            Limit::Bytes(MAX_BYTES as u64).of("paths of matching files"),
         ],
         examples: &[
             "call_tool glob '**/*.rs'",
             "call_tool glob '*.md' path=docs",
         ],
         errors: &[
-            (ErrorKind::SearchPathNotFound, "`path` does not exist"),
-            (ErrorKind::SearchPathNotADirectory, "`path` is a file"),
-            (
-                ErrorKind::PathNotInWorkspace,
-                "`path` is outside, or the pattern leads out of it with `..`",
-            ),
+            ErrorKind::SearchPathNotFound.when("`path` does not exist"),
+            ErrorKind::SearchPathNotADirectory.when("`path` is a file"),
+            ErrorKind::PathNotInWorkspace
+                .when("`path` is outside, or the pattern leads out of it with `..`"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -83,52 +81,21 @@ pub(super) struct Params {
     respect_gemini_ignore: Option<bool>,
 }
 
-/// Decides about `node_modules`, given the patterns and the path to search.
-pub(super) fn node_modules<'a>(
-    patterns: impl IntoIterator<Item = &'a str>,
-    path: Option<&str>,
-    respect: Respect,
-) -> NodeModules {
-    let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
-    // `!(node_modules)` does not ask for it.
-    let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
-    if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
-        NodeModules::Named
-    } else if respect.git {
-        NodeModules::LeftOut
-    } else {
-        NodeModules::Ordinary
-    }
-}
-
 struct Call {
-    workspace: Arc<Workspace>,
-    /// Directories to search; several where the workspace has several roots and no path was given.
-    places: Vec<WorkspacePath>,
+    scope: SearchScope,
     pattern: String,
     set: PatternSet,
-    respect: Respect,
-    node_modules: NodeModules,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     if params.pattern.trim().is_empty() {
         return Err(ToolError::invalid("\"pattern\" must not be empty.")
             .with_hint("Use '**/*' for all files."));
     }
-    let mut places = match &params.path {
-        Some(path) => vec![workspace.locate(path)?],
-        None => workspace.root_places(),
-    };
-    for place in &places {
-        if params.path.is_some() {
-            require_directory(workspace, place)?;
-        }
+    let mut places = workspace.root_places();
+    if let Some(path) = &params.path {
+        places = vec![workspace.locate(path)?];
+        require_directory(workspace, &places[0])?;
     }
     let mut pattern = params.pattern.as_str();
     if pattern.starts_with('/') {
@@ -150,14 +117,16 @@ fn build(
         git: params.respect_git_ignore.unwrap_or(true),
         gemini: params.respect_gemini_ignore.unwrap_or(true),
     };
-    Ok(Box::new(Call {
+    Ok(Call {
         set: compile(pattern, ignore_case)?,
         pattern: pattern.to_owned(),
-        workspace: Arc::clone(workspace),
-        places,
-        respect,
-        node_modules: node_modules([pattern], params.path.as_deref(), respect),
-    }))
+        scope: SearchScope {
+            workspace: Arc::clone(workspace),
+            places,
+            respect,
+            node_modules: node_modules([pattern], params.path.as_deref(), respect),
+        },
+    })
 }
 
 /// Compiles the patterns that braces stand for, without `.`, `..` and empty components.
@@ -204,33 +173,23 @@ fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
     rest.strip_prefix('/')
 }
 
-/// Refuses what is not a directory, with the error types of searches.
-pub(super) fn require_directory(
-    workspace: &Workspace,
-    place: &WorkspacePath,
-) -> Result<(), ToolError> {
-    match workspace.file_type(place) {
-        Ok(FileType::Directory) => Ok(()),
-        Ok(_) => Err(ToolError::new(
-            ErrorKind::SearchPathNotADirectory,
-            format!("{} is not a directory.", place.path().display()),
-        )
-        .with_hint("Give the directory to search in.")),
-        Err(mut e) => {
-            if e.kind == ErrorKind::FileNotFound {
-                e.kind = ErrorKind::SearchPathNotFound;
-            }
-            Err(e)
-        }
-    }
-}
-
 /// A file that matches.
-struct GlobMatch {
+struct GlobMatch<'a> {
     /// Nanoseconds; only for files changed within a day, else `None`.
     changed: Option<i128>,
-    from: usize,
-    to: usize,
+    place: &'a WorkspacePath,
+    /// The path below the place.
+    path: Box<[u8]>,
+}
+
+impl GlobMatch<'_> {
+    /// Compares two matches: the last changed comes first, then the path decides.
+    fn order(&self, other: &Self) -> Ordering {
+        let [place, other_place] = [self, other].map(|one| one.place.path().as_os_str());
+        (other.changed.cmp(&self.changed))
+            .then_with(|| place.cmp(other_place))
+            .then_with(|| self.path.cmp(&other.path))
+    }
 }
 
 struct Finder<'a> {
@@ -238,8 +197,7 @@ struct Finder<'a> {
     place: &'a WorkspacePath,
     /// Files changed after this second are recent.
     recent_after: i64,
-    paths: Vec<u8>,
-    hits: Vec<GlobMatch>,
+    hits: Vec<GlobMatch<'a>>,
     git: usize,
     gemini: usize,
     /// Memory for the paths of all workers, in bytes.
@@ -255,15 +213,11 @@ impl Finder<'_> {
             // A link counts where it leads to a file of the workspace.
             FileType::Symlink => {
                 let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
-                let stat = self.call.workspace.stat(&target).ok()?;
+                let stat = self.call.scope.workspace.stat(&target).ok()?;
                 (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
             }
             _ => None,
         }
-    }
-
-    fn path(&self, hit: &GlobMatch) -> &[u8] {
-        &self.paths[hit.from..hit.to]
     }
 }
 
@@ -279,48 +233,32 @@ impl Visitor for Finder<'_> {
             None => {
                 let Some(stat) = self.stat(found) else { return };
                 let size = HIT_BYTES + self.place.path().as_os_str().len() + found.path.len();
-                if self.taken.fetch_add(size, Ordering::Relaxed) > MAX_BYTES {
+                if self.taken.fetch_add(size, Relaxed) > MAX_BYTES {
                     return;
                 }
-                let seconds = stat.st_mtime;
-                let from = self.paths.len();
-                self.paths.extend_from_slice(found.path);
+                let nanos = i128::from(stat.st_mtime) * 1_000_000_000;
+                let nanos = nanos + i128::from(stat.st_mtime_nsec);
                 self.hits.push(GlobMatch {
-                    changed: (seconds > self.recent_after).then(|| {
-                        i128::from(seconds) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
-                    }),
-                    from,
-                    to: self.paths.len(),
+                    changed: (stat.st_mtime > self.recent_after).then_some(nanos),
+                    place: self.place,
+                    path: found.path.into(),
                 });
             }
         }
     }
 
     fn finish(&mut self) {
-        let mut hits = std::mem::take(&mut self.hits);
-        hits.sort_unstable_by(|a, b| {
-            (b.changed.cmp(&a.changed)).then_with(|| self.path(a).cmp(self.path(b)))
-        });
-        self.hits = hits;
+        self.hits.sort_unstable_by(GlobMatch::order);
     }
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let shown: Vec<_> = self
-            .places
-            .iter()
-            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
-            .collect();
-        format!("Finds `{}` in {}", self.pattern, shown.join(" and "))
+        format!("Finds `{}` in {}", self.pattern, self.scope.describe())
     }
 
     fn locations(&self) -> Vec<Location> {
-        let location = |place: &WorkspacePath| Location {
-            path: place.path().to_owned(),
-            line: None,
-        };
-        self.places.iter().map(location).collect()
+        self.scope.locations()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -333,30 +271,17 @@ impl ToolInvocation for Call {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs() as i64);
         let enter = |path: &[u8]| self.set.can_match_below(path);
-        let mut finders = Vec::new();
-        let mut reports = Vec::new();
         let taken = AtomicUsize::new(0);
-        for place in &self.places {
-            let options = WalkOptions {
-                respect: self.respect,
-                node_modules: self.node_modules,
-                visit_ignored: true,
-                enter: &enter,
-            };
-            let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
-                call: &self,
-                place,
-                recent_after: now - RECENT_SECS,
-                paths: Vec::new(),
-                hits: Vec::new(),
-                git: 0,
-                gemini: 0,
-                taken: &taken,
-            })?;
-            finders.extend(found);
-            reports.push(report);
-        }
-        if taken.load(Ordering::Relaxed) > MAX_BYTES {
+        let (finders, report) = self.scope.walk(true, &enter, &cx.cancel, |place| Finder {
+            call: &self,
+            place,
+            recent_after: now - RECENT_SECS,
+            hits: Vec::new(),
+            git: 0,
+            gemini: 0,
+            taken: &taken,
+        })?;
+        if taken.load(Relaxed) > MAX_BYTES {
             return Err(ToolError::new(
                 ErrorKind::GlobExecutionError,
                 format!(
@@ -367,7 +292,7 @@ impl ToolInvocation for Call {
             )
             .with_hint("Narrow the pattern, or name a directory in 'path'."));
         }
-        Ok(self.answer(&finders, &reports, cx))
+        Ok(self.answer(finders, &report, cx))
     }
 }
 
@@ -378,11 +303,11 @@ impl Call {
             return;
         }
         let exists = |place: &WorkspacePath| {
-            self.workspace
-                .file_type(&place.join(Path::new(&self.pattern)))
-                .is_ok_and(|t| t == FileType::RegularFile)
+            let place = place.join(Path::new(&self.pattern));
+            let file_type = self.scope.workspace.file_type(&place);
+            file_type.is_ok_and(|t| t == FileType::RegularFile)
         };
-        if self.places.iter().any(exists) {
+        if self.scope.places.iter().any(exists) {
             let mut escaped = String::new();
             for c in self.pattern.chars() {
                 if "[]{}()?*\\!,".contains(c) {
@@ -396,109 +321,69 @@ impl Call {
         }
     }
 
+    /// Returns the answer with the hits of all workers.
+    fn answer(&self, finders: Vec<Finder<'_>>, report: &WalkReport, cx: &Context) -> ToolResult {
+        let git = finders.iter().map(|f| f.git).sum();
+        let gemini = finders.iter().map(|f| f.gemini).sum();
+        let mut hits: Vec<GlobMatch<'_>> = finders.into_iter().flat_map(|f| f.hits).collect();
+        // This sort is quick where parts are in order, as those of the workers are.
+        hits.sort_by(GlobMatch::order);
+        let mut ignored = ignored_note(git, gemini);
+        if report.more_ignored && !ignored.is_empty() {
+            ignored.push_str(" or more");
+        }
+        let mut text = self.headline(hits.len(), ignored, report, cx);
+        let room = hits.iter().map(|hit| hit.path.len() + HIT_BYTES);
+        text.text.reserve(room.sum());
+        let mut places = Vec::new();
+        for GlobMatch { place, path, .. } in &hits {
+            text.push_str("\n");
+            text.push_path(place.path());
+            if !text.text.ends_with('/') {
+                text.push_looking("/", Look::Path);
+            }
+            text.push_name(path);
+            if cx.places == ResultPlaces::Items {
+                let path = place.path().join(OsStr::from_bytes(path));
+                places.push(FoundPlace::file(path.as_os_str().as_bytes()));
+            }
+        }
+        push_unreadable(&mut text, report);
+        let mut result = ToolResult::named(text)
+            .with_display(format!("Found {}", super::counted(hits.len(), "file")))
+            .with_data("files", hits.len());
+        result.locations = (cx.places == ResultPlaces::Items).then_some(places);
+        result
+    }
+
     /// Returns the first line of the answer, which is never cut.
     fn headline(
         &self,
         total: usize,
-        finders: &[Finder<'_>],
-        reports: &[WalkReport],
+        ignored: String,
+        report: &WalkReport,
         cx: &Context,
     ) -> NamedText {
-        let git = finders.iter().map(|f| f.git).sum();
-        let gemini = finders.iter().map(|f| f.gemini).sum();
-        let mut note = ignored_note(git, gemini);
-        if reports.iter().any(|r| r.more_ignored) {
-            note.push_str(" or more");
-        }
-        if let Some(more) = node_modules_note(reports) {
-            let parted = if note.is_empty() { "" } else { ", " };
-            note.push_str(&format!("{parted}{more}"));
-        }
-        if !note.is_empty() {
-            note = format!(" ({note})");
-        }
-        let mut text = NamedText::answering(cx);
-        let head = if total == 0 {
-            "No files found".to_owned()
-        } else {
-            format!("Found {total} file(s)")
+        let (head, tail) = match total {
+            0 => ("No files found".to_owned(), "."),
+            _ => (
+                format!("Found {total} file(s)"),
+                ", sorted by modification time (newest first):",
+            ),
         };
+        let mut text = NamedText::answering(cx);
         text.push_str(&format!("{head} matching '{}' within ", self.pattern));
-        for (i, place) in self.places.iter().enumerate() {
+        for (i, place) in self.scope.places.iter().enumerate() {
             text.push_str(if i == 0 { "" } else { " and " });
             text.push_path(place.path());
         }
-        text.push_str(&note);
-        text.push_str(if total == 0 {
-            "."
-        } else {
-            ", sorted by modification time (newest first):"
-        });
+        let ignored = Some(ignored).filter(|note| !note.is_empty());
+        let notes = ignored.into_iter().chain(node_modules_note(report));
+        let notes = notes.collect::<Vec<_>>().join(", ");
+        if !notes.is_empty() {
+            text.push_str(&format!(" ({notes})"));
+        }
+        text.push_str(tail);
         text
-    }
-
-    /// Returns the answer with the hits of all workers.
-    fn answer(&self, finders: &[Finder<'_>], reports: &[WalkReport], cx: &Context) -> ToolResult {
-        let total: usize = finders.iter().map(|f| f.hits.len()).sum();
-        let mut text = self.headline(total, finders, reports, cx);
-        let room: usize = finders
-            .iter()
-            .map(|f| f.paths.len() + f.hits.len() * 64)
-            .sum();
-        text.text.reserve(room);
-        let mut places = Vec::new();
-        merge(finders, |finder, hit| {
-            let directory = finder.place.path();
-            text.push_str("\n");
-            text.push_path(directory);
-            if !text.text.ends_with('/') {
-                text.push_looking("/", Look::Path);
-            }
-            text.push_name(finder.path(hit));
-            if cx.places == ResultPlaces::Items {
-                let path = directory.join(OsStr::from_bytes(finder.path(hit)));
-                places.push(FoundPlace::file(path.as_os_str().as_bytes()));
-            }
-        });
-        super::push_unreadable(&mut text, reports);
-        let mut result = ToolResult::named(text)
-            .with_display(format!(
-                "Found {}",
-                gemini_tools_core::text::counted(total, "file")
-            ))
-            .with_data("files", total);
-        result.locations = (cx.places == ResultPlaces::Items).then_some(places);
-        result
-    }
-}
-
-/// Merges the hits of all workers in order; each worker's own are sorted.
-fn merge<'a>(finders: &'a [Finder<'a>], mut f: impl FnMut(&'a Finder<'a>, &'a GlobMatch)) {
-    let mut heads: Vec<(
-        &Finder<'_>,
-        std::slice::Iter<'_, GlobMatch>,
-        Option<&GlobMatch>,
-    )> = finders
-        .iter()
-        .map(|finder| {
-            let mut hits = finder.hits.iter();
-            let head = hits.next();
-            (finder, hits, head)
-        })
-        .collect();
-    loop {
-        let first = heads
-            .iter_mut()
-            .filter_map(|(finder, hits, head)| (*head).map(|hit| (*finder, hit, hits, head)))
-            .min_by(|(fa, a, ..), (fb, b, ..)| {
-                (b.changed.cmp(&a.changed))
-                    .then_with(|| fa.place.path().cmp(fb.place.path()))
-                    .then_with(|| fa.path(a).cmp(fb.path(b)))
-            });
-        let Some((finder, hit, hits, head)) = first else {
-            return;
-        };
-        f(finder, hit);
-        *head = hits.next();
     }
 }

@@ -1,9 +1,10 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
+    ToolResult, Usage,
 };
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::WebTask;
@@ -29,15 +30,12 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             "echo '{\"query\":\"release notes of Rust\"}' | call_tool google_web_search",
         ],
         errors: &[
-            (
-                ErrorKind::WebSearchFailed,
-                "there is no credential, or the API fails",
-            ),
-            (ErrorKind::InvalidToolParams, "`query` is blank"),
+            ErrorKind::WebSearchFailed.when("there is no credential, or the API fails"),
+            ErrorKind::InvalidToolParams.when("`query` is blank"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -54,29 +52,26 @@ struct Call {
 }
 
 fn build(
-    args: Args,
-    schema: &Schema,
+    params: Params,
     ToolEnv {
         workspace, network, ..
     }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+) -> Result<Call, ToolError> {
     if params.query.trim().is_empty() {
         return Err(ToolError::invalid("\"query\" is blank.").with_hint("Say what to search for."));
     }
-    Ok(Box::new(Call {
+    Ok(Call {
         network: Arc::clone(network),
         workspace: Arc::clone(workspace),
         query: params.query,
-    }))
+    })
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         let line = self.query.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = line.chars().take(SHOWN_CHARS).collect();
-        let more = if short.len() < line.len() { "…" } else { "" };
-        format!("Searches the web for \"{short}{more}\"")
+        let shown = excerpt(&line, SHOWN_CHARS);
+        format!("Searches the web for \"{shown}\"")
     }
 
     fn locations(&self) -> Vec<Location> {

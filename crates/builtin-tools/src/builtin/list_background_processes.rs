@@ -1,9 +1,9 @@
 //! `list_background_processes`: what commands have left running, and how it ended.
 
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, Kind, Limit, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Usage,
 };
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::jobs::{Job, Jobs, seconds};
@@ -23,14 +23,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ListBackgroundProcessesTool"]),
     usage: Usage {
         limits: &[
-            (
-                "processes that have ended, the last ones",
-                Limit::Count(MAX_ENDED as u64),
-            ),
-            (
-                "a command line that is shown",
-                Limit::Characters(MAX_COMMAND_CHARS),
-            ),
+            Limit::Count(MAX_ENDED as u64).of("processes that have ended, the last ones"),
+            Limit::Characters(MAX_COMMAND_CHARS).of("a command line that is shown"),
         ],
         examples: &[
             "call_tool list_background_processes",
@@ -38,7 +32,13 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| {
+        let build = |Params {}, env: &ToolEnv| {
+            let jobs = env.workspace.jobs_dir().map(Jobs::new);
+            Ok(Call { jobs })
+        };
+        make_call(build, args, schema, env)
+    },
 };
 
 /// Jobs that have ended are shown up to this many.
@@ -53,17 +53,6 @@ pub(super) struct Params {}
 
 struct Call {
     jobs: Option<Jobs>,
-}
-
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let Params {} = args.parse(schema)?;
-    Ok(Box::new(Call {
-        jobs: workspace.jobs_dir().map(Jobs::new),
-    }))
 }
 
 impl ToolInvocation for Call {

@@ -1,19 +1,20 @@
 //! `list_directory`: the entries of one directory.
 
-use super::{BuiltinTool, ToolEnv, ignored_note};
+use super::scope::ignored_note;
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
-use gemini_tools_core::text::{counted, push_collation_key};
+use gemini_tools_core::text::{collation_key, counted};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces,
-    Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location, ResultPlaces, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::DirectoryEntry;
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
 use serde::Deserialize;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -29,22 +30,22 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["LSTool"]),
     usage: Usage {
         renamed: &[("dir_path", "path")],
-        limits: &[(
-            "names of entries",
-            Limit::Bytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64),
-        )],
+        limits: &[
+            Limit::Bytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64)
+                .of("names of entries"),
+        ],
         examples: &[
             "call_tool list_directory src",
             "call_tool list_directory . ignore:='[\"*.lock\"]'",
         ],
         errors: &[
-            (ErrorKind::FileNotFound, "there is no such directory"),
-            (ErrorKind::PathIsNotADirectory, "`path` is a file"),
-            (ErrorKind::PathNotInWorkspace, "`path` is outside"),
+            ErrorKind::FileNotFound.when("there is no such directory"),
+            ErrorKind::PathIsNotADirectory.when("`path` is a file"),
+            ErrorKind::PathNotInWorkspace.when("`path` is outside"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -84,33 +85,22 @@ struct Call {
     respect: Respect,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
-    Ok(Box::new(Call {
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+    Ok(Call {
         place: workspace.locate(&params.path)?,
         workspace: Arc::clone(workspace),
         ignore: PatternSet::for_names_or_paths(params.ignore.unwrap_or_default(), false)?,
         respect: params.file_filtering_options.unwrap_or_default().respect(),
-    }))
+    })
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        format!(
-            "Lists `{}`",
-            show_path(self.workspace.display(self.place.path()))
-        )
+        format!("Lists `{}`", self.workspace.display_name(&self.place))
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        super::locations(&self.place)
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -125,7 +115,11 @@ impl ToolInvocation for Call {
         cx.cancel.check()?;
         let count = |who| entries.iter().filter(|e| e.ignored == Some(who)).count();
         let note = ignored_note(count(IgnoreSource::Git), count(IgnoreSource::Gemini));
-        let shown = self.sorted(&entries);
+        let is_shown = |entry: &&DirectoryEntry| {
+            entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0)
+        };
+        let mut shown: Vec<&DirectoryEntry> = entries.iter().filter(is_shown).collect();
+        shown.sort_by_cached_key(|entry| (!entry.is_dir, order(&entry.name)));
         let path = self.place.path();
         let mut text = NamedText::answering(cx);
         if shown.is_empty() {
@@ -167,27 +161,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the entries that are shown, in order.
-    fn sorted<'e>(&self, entries: &'e [DirectoryEntry]) -> Vec<&'e DirectoryEntry> {
-        // The keys are one after the other in one buffer: ten thousand small ones would cost
-        // more than the sorting.
-        let mut keys = Vec::new();
-        let mut shown = Vec::with_capacity(entries.len());
-        for entry in entries {
-            if entry.ignored.is_none() && !self.ignore.matches(&entry.name, 0) {
-                let from = keys.len();
-                push_collation_key(&mut keys, &entry.name);
-                shown.push((from, keys.len(), entry));
-            }
-        }
-        shown.sort_unstable_by(|(a, b, x), (c, d, y)| {
-            y.is_dir
-                .cmp(&x.is_dir)
-                .then_with(|| compare(&keys[*a..*b], &keys[*c..*d], &x.name, &y.name))
-        });
-        shown.into_iter().map(|(_, _, entry)| entry).collect()
-    }
-
     /// Returns the place of an entry.
     fn place(&self, entry: &DirectoryEntry) -> FoundPlace {
         let directory = self.place.path().as_os_str().as_bytes();
@@ -211,15 +184,14 @@ impl Call {
     }
 }
 
-fn compare(a: &[u8], b: &[u8], x: &[u8], y: &[u8]) -> Ordering {
-    // Where only the case differs, the small letter comes first.
-    a.cmp(b).then_with(|| y.cmp(x))
+/// Returns the key that orders names. Where only the case differs, the small letter comes first.
+fn order(name: &[u8]) -> (Vec<u8>, Reverse<&[u8]>) {
+    (collation_key(name), Reverse(name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
-    use gemini_tools_core::text::push_collation_key;
+    use super::order;
 
     #[test]
     fn names_are_ordered_as_people_expect() {
@@ -227,12 +199,7 @@ mod tests {
             "zeta", "Makefile", ".hidden", "alpha", "f10", "f2", "F3", "_x", "-y", "1", "été",
             "eu", "Été", "a", "A",
         ];
-        let key = |name: &str| {
-            let mut key = Vec::new();
-            push_collation_key(&mut key, name.as_bytes());
-            key
-        };
-        names.sort_by(|x, y| compare(&key(x), &key(y), x.as_bytes(), y.as_bytes()));
+        names.sort_by_key(|name| order(name.as_bytes()));
         assert_eq!(
             names,
             [

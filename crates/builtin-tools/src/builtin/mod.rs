@@ -6,6 +6,11 @@
 //! that they are current (`UPDATE_DECLARATIONS=1 cargo test --workspace --lib declarations`
 //! writes them anew).
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "each tool's `build` is given its parameters, whether it keeps them or not"
+)]
+
 #[cfg(feature = "full")]
 mod confinement;
 mod edit;
@@ -19,6 +24,7 @@ mod nearest;
 mod pages_tests;
 mod placeholder;
 mod query;
+mod scope;
 mod search;
 
 #[cfg(feature = "full")]
@@ -33,8 +39,8 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, FileDiff, Location, Schema, Tool, ToolError,
-    ToolInfo, ToolInvocation, Usage,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, FileDiff, Location, Schema, Tool,
+    ToolError, ToolInfo, ToolInvocation, Usage,
 };
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
@@ -44,9 +50,9 @@ use gemini_tools_process::network::{Helper, Network};
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
 use gemini_tools_workspace::journal::ChangeOrigin;
-use gemini_tools_workspace::walk::WalkReport;
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::path::Path;
 #[cfg(feature = "full")]
@@ -95,6 +101,10 @@ tools! {
 
 /// The JSON Schemas of the arguments, a line for each tool.
 const SCHEMAS: &str = include_str!("schemas.json");
+
+/// The error of a file outside of the workspace, for the help of tools.
+const OUTSIDE: (ErrorKind, &str) =
+    ErrorKind::PathNotInWorkspace.when("the path, or a link on it, leads outside");
 
 /// The most characters that `read_file` and `read_many_files` answer.
 const READ_LIMIT_CHARS: usize = 400_000;
@@ -164,6 +174,16 @@ impl ToolEnv {
     pub fn keep(&self, tool: &str, text: &str) -> Option<PathBuf> {
         kept_answers::keep(&self.workspace.overflow_dir()?, tool, text)
     }
+}
+
+/// Parses the arguments of a call, which `build` makes of them.
+fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
+    build: fn(P, &ToolEnv) -> Result<C, ToolError>,
+    args: Args,
+    schema: &Schema,
+    env: &ToolEnv,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    Ok(Box::new(build(args.parse(schema)?, env)?))
 }
 
 type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
@@ -311,29 +331,8 @@ impl Tool for BoundTool {
     }
 }
 
-/// Returns a note on what ignore rules left out, or nothing.
-fn ignored_note(git: usize, gemini: usize) -> String {
-    let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
-    let parts: Vec<_> = [part(git, "git"), part(gemini, "gemini")]
-        .into_iter()
-        .flatten()
-        .collect();
-    parts.join(", ")
-}
-
-/// Returns a note that directories called `node_modules` were left out, if any were.
-fn node_modules_note(reports: &[WalkReport]) -> Option<String> {
-    let count: usize = reports.iter().map(|r| r.node_modules).sum();
-    let directories = if count == 1 {
-        "directory"
-    } else {
-        "directories"
-    };
-    (count > 0).then(|| format!("{count} node_modules {directories} left out"))
-}
-
 /// Returns the location of a call that is about one file or directory.
-fn location(place: &WorkspacePath) -> Vec<Location> {
+fn locations(place: &WorkspacePath) -> Vec<Location> {
     vec![Location {
         path: place.path().to_owned(),
         line: None,
@@ -403,17 +402,6 @@ fn other_names(target: &Target) -> Option<String> {
         n => Some(format!(
             "It had {n} more names (hard links), which keep the old content."
         )),
-    }
-}
-
-/// Adds a note that directories could not be read, if any could not.
-fn push_unreadable(text: &mut NamedText, reports: &[WalkReport]) {
-    let count: usize = reports.iter().map(|r| r.unreadable).sum();
-    if let Some(example) = reports.iter().find_map(|r| r.unreadable_example.as_ref()) {
-        text.push_str(&format!(
-            "\n({} could not be read: {example})",
-            counted(count, "directory")
-        ));
     }
 }
 

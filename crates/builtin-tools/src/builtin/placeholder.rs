@@ -2,8 +2,14 @@
 //! they would take the place of the code that they stand for.
 
 use crate::edit_match::omission;
-use gemini_tools_core::tool::ToolError;
+use gemini_tools_core::tool::{ErrorKind, ToolError};
 use std::collections::HashSet;
+
+/// The refusal of a placeholder, for the help of tools.
+pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
+    "the new text has a placeholder in place of code, such as `// ... existing code ...`, that the \
+     file does not have",
+);
 
 /// Returns the phrase of a placeholder. Dots alone are ordinary text.
 fn placeholder(line: &str) -> Option<String> {

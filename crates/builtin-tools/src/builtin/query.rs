@@ -4,19 +4,19 @@
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `grep-regex`, whose time is linear in
 //! the text, or, for look-around and back-references only, `fancy_regex`, which backtracks.
-//! The syntax tree tells beforehand if a pattern can match a carriage return, and how many
-//! characters it has with its repetitions written out.
+//! The syntax tree tells beforehand how many characters a pattern has with its repetitions written
+//! out.
 //!
 //! [`LineMatcher`] has the engine find candidate lines in a block of text, and decides about each
-//! line alone where that is not enough: a line may end in `\r\n`, whose carriage return does not
-//! belong to it. The engines look at no clock, so for an expression that may take long (`is_heavy`)
-//! each line is a candidate, and the call's clock is looked at before it.
+//! line alone: a line may end in `\r\n`, whose carriage return does not belong to it. The engines
+//! look at no clock, so for an expression that may take long (`is_heavy`) each line is a candidate,
+//! and the call's clock is looked at before it.
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{ErrorKind as AstErrorKind, parse::Parser};
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Hir, HirKind};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
@@ -57,22 +57,12 @@ pub(super) struct Query {
     /// Finds candidates where `$` must also match before `\r\n`. It takes a lone carriage return
     /// for the end of a line as well, so `engine` decides.
     crlf: Option<Box<RegexMatcher>>,
-    line_end: LineEnd,
+    /// The expression asks for carriage returns, so that one at the end of a line belongs to it.
+    keeps_return: bool,
     /// The expression may take long on a line.
     is_heavy: bool,
     /// An explanation, where the pattern was not taken as it stands.
     pub(super) note: Option<String>,
-}
-
-/// The treatment of a carriage return at the end of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineEnd {
-    /// The expression asks for it: it belongs to the line.
-    Kept,
-    /// A line must be looked at without it.
-    Removed,
-    /// A line matches with it as without.
-    Irrelevant,
 }
 
 #[derive(Debug)]
@@ -112,38 +102,33 @@ impl Query {
             return Err(spans_lines(pattern));
         }
         if fixed {
-            return Self::compile(&regex_syntax::escape(pattern), ignore_case)
-                .map_err(|e| e.explain(pattern));
+            return Self::linear(&regex_syntax::escape(pattern), ignore_case);
         }
         check_classes(pattern)?;
-        let error = match Self::compile(pattern, ignore_case) {
-            Ok(query) => return Ok(query),
-            Err(CompileError::Syntax(e)) if !is_about_line_feeds(&e) => e,
-            Err(e) => return Err(e.explain(pattern)),
-        };
-        match Parser::new().parse(pattern) {
-            Ok(_) => Err(invalid(pattern, &error.to_string())),
-            Err(e) if asks_to_look_around(e.kind()) => Self::backtracking(pattern, ignore_case),
-            // JavaScript and grep take a brace that counts nothing for itself.
-            Err(e) if is_about_braces(e.kind()) => {
-                let invalid = || invalid(pattern, &e.to_string());
-                let escaped = escape_braces(pattern).ok_or_else(invalid)?;
-                let mut query = Self::compile(&escaped, ignore_case).map_err(|_| invalid())?;
-                query.note = Some("braces that count nothing were taken literally".to_owned());
-                Ok(query)
+        let error = match Parser::new().parse(pattern) {
+            Ok(_) => return Self::linear(pattern, ignore_case),
+            Err(e) if asks_to_look_around(e.kind()) => {
+                return Self::backtracking(pattern, ignore_case);
             }
-            // The pattern as it was given: the other error shows it in a group.
-            Err(e) => Err(invalid(pattern, &e.to_string())),
-        }
+            Err(e) => e,
+        };
+        // JavaScript and grep take a brace that counts nothing for itself.
+        let escaped = escape_braces(pattern).ok_or_else(|| invalid(pattern, &error.to_string()))?;
+        let mut query = Self::linear(&escaped, ignore_case)?;
+        query.note = Some("braces that count nothing were taken literally".to_owned());
+        Ok(query)
     }
 
     /// Compiles a pattern for the linear engine.
-    fn compile(pattern: &str, ignore_case: bool) -> Result<Self, CompileError> {
-        let hir = parse(pattern, ignore_case);
-        let characters = hir.as_ref().map_or(0, characters);
+    fn linear(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
+        let characters = characters_of(pattern, ignore_case);
         if characters > MAX_CHARS {
-            return Err(CompileError::Size(characters));
+            return Err(too_large(characters));
         }
+        let fault = |e: grep_regex::Error| match e.kind() {
+            grep_regex::ErrorKind::NotAllowed(_) => spans_lines(pattern),
+            _ => invalid(pattern, &e.to_string()),
+        };
         let has_line_end = pattern.contains('$');
         let mut builder = RegexMatcherBuilder::new();
         builder
@@ -152,22 +137,13 @@ impl Query {
             .size_limit(PROGRAM_BYTES)
             .dfa_size_limit(CACHE_BYTES)
             .line_terminator(Some(b'\n'));
-        let engine = builder.build(pattern).map_err(CompileError::Syntax)?;
+        let engine = builder.build(pattern).map_err(fault)?;
         let crlf = has_line_end.then(|| builder.crlf(true).build(pattern));
-        let crlf = crlf.transpose().map_err(CompileError::Syntax)?;
-        let line_end = if has_line_end {
-            LineEnd::Removed
-        } else if asks_for_carriage_return(pattern) {
-            LineEnd::Kept
-        } else if hir.as_ref().is_none_or(can_match_carriage_return) {
-            LineEnd::Removed
-        } else {
-            LineEnd::Irrelevant
-        };
+        let crlf = crlf.transpose().map_err(fault)?;
         Ok(Self {
             engine: Engine::Linear(Box::new(engine)),
             crlf: crlf.map(Box::new),
-            line_end,
+            keeps_return: !has_line_end && asks_for_carriage_return(pattern),
             is_heavy: characters > LIGHT_CHARS,
             note: None,
         })
@@ -188,7 +164,7 @@ impl Query {
                 long_line: Mutex::default(),
             },
             crlf: None,
-            line_end: LineEnd::Removed,
+            keeps_return: false,
             is_heavy: true,
             note: None,
         })
@@ -197,7 +173,7 @@ impl Query {
     /// Returns the line as the expression sees it.
     fn line<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         match line.strip_suffix(b"\r") {
-            Some(rest) if self.line_end != LineEnd::Kept => rest,
+            Some(rest) if !self.keeps_return => rest,
             _ => line,
         }
     }
@@ -302,44 +278,17 @@ impl Matcher for LineMatcher<'_> {
 
     fn find_candidate_line(&self, text: &[u8]) -> Result<Option<LineMatchKind>, String> {
         let query = self.query;
-        let found = match &query.engine {
+        let at = match &query.engine {
             Engine::Linear(matcher) if !query.is_heavy => {
                 let matcher = query.crlf.as_ref().unwrap_or(matcher);
-                match matcher.find_candidate_line(text).unwrap_or_default() {
-                    Some(LineMatchKind::Confirmed(at)) => Some((at, true)),
-                    Some(LineMatchKind::Candidate(at)) => Some((at, false)),
-                    None => None,
-                }
+                let found = matcher.find_candidate_line(text).unwrap_or_default();
+                found.map(|(LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at))| at)
             }
-            _ => (!text.is_empty()).then_some((0, false)),
+            _ => (!text.is_empty()).then_some(0),
         };
         // An empty match behind the last line is in no line.
-        let found = found.filter(|(at, _)| *at < text.len() || !text.ends_with(b"\n"));
-        let must_look = query.line_end == LineEnd::Removed || self.except.is_some();
-        Ok(found.map(|(at, is_sure)| {
-            if is_sure && !must_look {
-                LineMatchKind::Confirmed(at)
-            } else {
-                LineMatchKind::Candidate(at)
-            }
-        }))
-    }
-}
-
-/// A reason why the linear engine does not take an expression.
-enum CompileError {
-    Syntax(grep_regex::Error),
-    /// The number of characters.
-    Size(u64),
-}
-
-impl CompileError {
-    fn explain(&self, pattern: &str) -> ToolError {
-        match self {
-            Self::Size(characters) => too_large(*characters),
-            Self::Syntax(e) if is_about_line_feeds(e) => spans_lines(pattern),
-            Self::Syntax(e) => invalid(pattern, &e.to_string()),
-        }
+        let at = at.filter(|at| *at < text.len() || !text.ends_with(b"\n"));
+        Ok(at.map(LineMatchKind::Candidate))
     }
 }
 
@@ -402,10 +351,6 @@ fn in_order(reason: &str) -> String {
     }
 }
 
-fn is_about_line_feeds(error: &grep_regex::Error) -> bool {
-    matches!(error.kind(), grep_regex::ErrorKind::NotAllowed(_))
-}
-
 fn asks_to_look_around(kind: &AstErrorKind) -> bool {
     matches!(
         kind,
@@ -446,31 +391,13 @@ fn asks_for_carriage_return(pattern: &str) -> bool {
     pattern.contains(['\r']) || pattern.contains("\\r") || hex.iter().any(|hex| lower.contains(hex))
 }
 
-/// Parses an expression; `None` where it is not valid, or is for the backtracking engine.
-fn parse(pattern: &str, ignore_case: bool) -> Option<Hir> {
+/// Counts the characters of an expression; 0 where it is not valid, or is for the backtracking
+/// engine.
+fn characters_of(pattern: &str, ignore_case: bool) -> u64 {
     let mut parser = regex_syntax::ParserBuilder::new();
     let parser = parser.case_insensitive(ignore_case).utf8(false);
-    parser.build().parse(pattern).ok()
-}
-
-/// Returns true if an expression can match a carriage return.
-fn can_match_carriage_return(hir: &Hir) -> bool {
-    match hir.kind() {
-        HirKind::Class(Class::Unicode(class)) => {
-            let mut ranges = class.ranges().iter();
-            ranges.any(|range| (range.start()..=range.end()).contains(&'\r'))
-        }
-        HirKind::Class(Class::Bytes(class)) => {
-            let mut ranges = class.ranges().iter();
-            ranges.any(|range| (range.start()..=range.end()).contains(&b'\r'))
-        }
-        HirKind::Repetition(r) => can_match_carriage_return(&r.sub),
-        HirKind::Capture(c) => can_match_carriage_return(&c.sub),
-        HirKind::Concat(subs) | HirKind::Alternation(subs) => {
-            subs.iter().any(can_match_carriage_return)
-        }
-        HirKind::Literal(_) | HirKind::Look(_) | HirKind::Empty => false,
-    }
+    let hir = parser.build().parse(pattern);
+    hir.as_ref().map_or(0, characters)
 }
 
 /// Counts characters and classes, repetitions written out.

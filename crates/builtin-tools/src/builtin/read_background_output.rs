@@ -3,10 +3,10 @@
 use super::list_background_processes::state;
 use super::query::Query;
 use super::stop_background_process::{find, process_id};
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Usage,
+    Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
@@ -33,27 +33,21 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("limit", "lines")],
         limits: &[
-            (
-                "lines, where `lines` is missing",
-                Limit::Count(DEFAULT_LINES),
-            ),
-            (
-                "the wait for `pattern`, where `wait` is missing",
-                Limit::Seconds(DEFAULT_WAIT.as_secs()),
-            ),
-            ("a line that is shown", Limit::Characters(MAX_LINE_CHARS)),
+            Limit::Count(DEFAULT_LINES).of("lines, where `lines` is missing"),
+            Limit::Seconds(DEFAULT_WAIT.as_secs())
+                .of("the wait for `pattern`, where `wait` is missing"),
+            Limit::Characters(MAX_LINE_CHARS).of("a line that is shown"),
         ],
         examples: &[
             "call_tool read_background_output 4711 lines=20",
             "call_tool read_background_output 4711 pattern='listening on' wait=30",
         ],
-        errors: &[(
-            ErrorKind::InvalidToolParams,
-            "`pid` is not a background process of this project",
-        )],
+        errors: &[
+            ErrorKind::InvalidToolParams.when("`pid` is not a background process of this project")
+        ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 /// Number of lines that are shown by default.
@@ -99,12 +93,7 @@ struct Call {
     pattern: Option<(String, Query)>,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     let pattern = match params.pattern {
         None => None,
         Some(text) => {
@@ -117,14 +106,14 @@ fn build(
         None if pattern.is_some() => DEFAULT_WAIT,
         None => Duration::ZERO,
     };
-    Ok(Box::new(Call {
+    Ok(Call {
         jobs: workspace.jobs_dir().map(Jobs::new),
         pid: process_id(params.pid)?,
         lines: params.lines.unwrap_or(DEFAULT_LINES),
         offset: params.offset,
         wait,
         pattern,
-    }))
+    })
 }
 
 impl ToolInvocation for Call {
@@ -222,17 +211,15 @@ impl Call {
 
 /// The lines of a log that are to be shown, read as it grows.
 struct Window<'a> {
+    call: &'a Call,
     file: File,
     position: u64,
     decoder: Utf8Decoder,
     terminal: TerminalEmulator,
     /// The line that has not ended.
     partial: String,
-    matcher: Option<&'a Query>,
     /// The first line that matched.
     matched: Option<u64>,
-    lines: u64,
-    offset: Option<u64>,
     first: u64,
     shown: VecDeque<String>,
     total: u64,
@@ -241,15 +228,13 @@ struct Window<'a> {
 impl<'a> Window<'a> {
     fn new(call: &'a Call, job: &Job) -> Result<Self, ToolError> {
         Ok(Self {
+            call,
             file: open(&job.log)?,
             position: 0,
             decoder: Utf8Decoder::default(),
             terminal: TerminalEmulator::default(),
             partial: String::new(),
-            matcher: call.pattern.as_ref().map(|(_, matcher)| matcher),
             matched: None,
-            lines: call.lines,
-            offset: call.offset,
             first: call.offset.unwrap_or(0),
             shown: VecDeque::new(),
             total: 0,
@@ -296,21 +281,18 @@ impl<'a> Window<'a> {
     fn line(&mut self, line: String) {
         let number = self.total;
         self.total += 1;
-        if self.matched.is_none()
-            && let Some(matcher) = self.matcher
-            && matcher.is_match(line.as_bytes()).unwrap_or(false)
-        {
+        if self.matched.is_none() && self.matches(&line) {
             self.matched = Some(number);
         }
         let line = shortened(line);
-        if let Some(offset) = self.offset {
-            if number >= offset && (self.shown.len() as u64) < self.lines {
+        if let Some(offset) = self.call.offset {
+            if number >= offset && (self.shown.len() as u64) < self.call.lines {
                 self.shown.push_back(line);
             }
             return;
         }
         self.shown.push_back(line);
-        if self.shown.len() as u64 > self.lines {
+        if self.shown.len() as u64 > self.call.lines {
             self.shown.pop_front();
         }
         self.first = self.total - self.shown.len() as u64;
@@ -321,13 +303,14 @@ impl<'a> Window<'a> {
         format!("{}{}", self.partial, self.terminal.unfinished())
     }
 
+    /// Returns true if a line matches what is waited for.
+    fn matches(&self, line: &str) -> bool {
+        let pattern = self.call.pattern.as_ref();
+        pattern.is_some_and(|(_, query)| query.is_match(line.as_bytes()).unwrap_or(false))
+    }
+
     fn is_met(&self) -> bool {
-        let matches = |matcher: &Query| {
-            matcher
-                .is_match(self.unfinished().as_bytes())
-                .unwrap_or(false)
-        };
-        self.matched.is_some() || self.matcher.is_some_and(matches)
+        self.matched.is_some() || self.matches(&self.unfinished())
     }
 
     /// Ends the reading.

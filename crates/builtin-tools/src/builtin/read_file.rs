@@ -1,16 +1,17 @@
 //! `read_file`: a window of a text file's lines, or a media file.
 
-use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
-use base64::Engine;
+use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv, make_call};
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderStringWriter;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, LlmContent,
-    Location, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, LlmContent,
+    Location, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
 use gemini_tools_workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
-use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
@@ -59,46 +60,29 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             ),
         ],
         limits: &[
-            (
-                "lines, where `limit` is missing",
-                Limit::Count(DEFAULT_LINES),
-            ),
-            ("a line that is shown", Limit::Characters(LINE_CHARS)),
-            ("the text of an answer", Limit::Characters(READ_LIMIT_CHARS)),
-            ("media", Limit::Bytes(MAX_MEDIA_BYTES)),
-            (
-                "a file whose lines are counted without `count_lines`",
-                Limit::Bytes(COUNT_BYTES),
-            ),
+            Limit::Count(DEFAULT_LINES).of("lines, where `limit` is missing"),
+            Limit::Characters(LINE_CHARS).of("a line that is shown"),
+            Limit::Characters(READ_LIMIT_CHARS).of("the text of an answer"),
+            Limit::Bytes(MAX_MEDIA_BYTES).of("media"),
+            Limit::Bytes(COUNT_BYTES).of("a file whose lines are counted without `count_lines`"),
         ],
         examples: &[
             "call_tool read_file README.md limit=20",
             "call_tool read_file src/main.rs start_line=2 end_line=3",
         ],
         errors: &[
-            (ErrorKind::FileNotFound, "there is no such file"),
-            (
-                ErrorKind::PathNotInWorkspace,
-                "the path, or a link on it, leads outside",
-            ),
-            (ErrorKind::TargetIsDirectory, "it is a directory"),
-            (
-                ErrorKind::PermissionDenied,
-                "`.geminiignore` excludes it, or the system denies access",
-            ),
-            (
-                ErrorKind::FileTooLarge,
-                "it is not text, and larger than the limit for media",
-            ),
-            (
-                ErrorKind::ReadContentFailure,
-                "it is a device, FIFO or socket, or reading fails",
-            ),
-            (ErrorKind::InvalidToolParams, "`offset` is beyond the end"),
+            ErrorKind::FileNotFound.when("there is no such file"),
+            OUTSIDE,
+            ErrorKind::TargetIsDirectory.when("it is a directory"),
+            ErrorKind::PermissionDenied
+                .when("`.geminiignore` excludes it, or the system denies access"),
+            ErrorKind::FileTooLarge.when("it is not text, and larger than the limit for media"),
+            ErrorKind::ReadContentFailure.when("it is a device, FIFO or socket, or reading fails"),
+            ErrorKind::InvalidToolParams.when("`offset` is beyond the end"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -131,21 +115,16 @@ struct Call {
     count_lines: Option<bool>,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     let (offset, limit) = window(&params)?;
     let (workspace, place) = readable(workspace, &params.absolute_path)?;
-    Ok(Box::new(Call {
+    Ok(Call {
         workspace,
         place,
         offset,
         limit,
         count_lines: params.count_lines,
-    }))
+    })
 }
 
 /// Returns the first line, from 0, and how many.
@@ -196,7 +175,7 @@ fn readable(
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let path = show_path(self.workspace.display(self.place.path())).into_owned();
+        let path = self.workspace.display_name(&self.place);
         if self.offset == 0 && self.limit == DEFAULT_LINES {
             format!("Reads `{path}`")
         } else {
@@ -229,7 +208,7 @@ impl ToolInvocation for Call {
                 .with_display(shown))
             }
             FileContent::Binary => {
-                let name = show_path(self.workspace.display(self.place.path())).into_owned();
+                let name = self.workspace.display_name(&self.place);
                 Ok(ToolResult::text(format!(
                     "[Binary file {name}, {} bytes: its content cannot be shown as text.]",
                     open.size()
@@ -281,7 +260,7 @@ impl Call {
             "Read lines {}-{last}{} of {}",
             self.offset + 1,
             window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
-            show_path(self.workspace.display(self.place.path()))
+            self.workspace.display_name(&self.place)
         );
         let text = window_text(self.offset, &window, encoding, open.size());
         let mut result = ToolResult::text(text)
@@ -422,19 +401,8 @@ pub(super) fn read_content(
 
 /// Encodes a file in base64, without all of it in memory besides.
 fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
-    let mut data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
-    let mut piece = vec![0; 3 * 16 * 1024];
-    loop {
-        let mut filled = 0;
-        while filled < piece.len() {
-            match file.read(&mut piece[filled..])? {
-                0 => break,
-                n => filled += n,
-            }
-        }
-        base64::engine::general_purpose::STANDARD.encode_string(&piece[..filled], &mut data);
-        if filled < piece.len() {
-            return Ok(data);
-        }
-    }
+    let data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
+    let mut encoder = EncoderStringWriter::from_consumer(data, &STANDARD);
+    std::io::copy(&mut file, &mut encoder)?;
+    Ok(encoder.into_inner())
 }

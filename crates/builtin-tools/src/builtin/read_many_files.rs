@@ -4,18 +4,18 @@ use super::list_directory::FilteringOptions;
 use super::read_file::{
     DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
 };
-use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
+use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::text::{line_name, visible};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::lines::WindowRequest;
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name};
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
-use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_path};
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -55,30 +55,24 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ReadManyFilesTool"]),
     usage: Usage {
         limits: &[
-            ("lines of each file", Limit::Count(DEFAULT_LINES)),
-            ("a line that is shown", Limit::Characters(LINE_CHARS)),
-            ("the text of an answer", Limit::Characters(READ_LIMIT_CHARS)),
-            ("media, all together", Limit::Bytes(MAX_MEDIA_BYTES)),
-            (
-                "files that are looked at, in the order of their paths",
-                Limit::Count(MAX_FILES as u64),
-            ),
-            (
-                "skipped files that are named",
-                Limit::Count(NAMED_SKIPS as u64),
-            ),
+            Limit::Count(DEFAULT_LINES).of("lines of each file"),
+            Limit::Characters(LINE_CHARS).of("a line that is shown"),
+            Limit::Characters(READ_LIMIT_CHARS).of("the text of an answer"),
+            Limit::Bytes(MAX_MEDIA_BYTES).of("media, all together"),
+            Limit::Count(MAX_FILES as u64)
+                .of("files that are looked at, in the order of their paths"),
+            Limit::Count(NAMED_SKIPS as u64).of("skipped files that are named"),
         ],
         examples: &[
             "call_tool read_many_files README.md 'src/**/*.rs'",
             "call_tool read_many_files docs exclude:='[\"**/*.svg\"]'",
         ],
-        errors: &[(
-            ErrorKind::InvalidToolParams,
-            "`paths` is empty, or has an empty string in it",
-        )],
+        errors: &[
+            ErrorKind::InvalidToolParams.when("`paths` is empty, or has an empty string in it")
+        ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -106,18 +100,14 @@ pub(super) struct Params {
 struct Call {
     workspace: Arc<Workspace>,
     wanted: Vec<String>,
-    exclude: PatternSet,
-    default_excludes: PatternSet,
+    /// Patterns of files that are left out, each with the reason.
+    excludes: [(PatternSet, &'static str); 2],
+    node_modules: NodeModules,
     recursive: bool,
     respect: Respect,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     let mut wanted = params.paths;
     wanted.extend(params.include.unwrap_or_default());
     if let Some(odd) = wanted.iter().find(|w| w.contains('\0')) {
@@ -125,27 +115,34 @@ fn build(
             "The path {odd:?} holds a NUL character."
         )));
     }
-    let set = |patterns: &mut dyn Iterator<Item = &str>| {
-        let patterns = patterns.map(|pattern| match pattern.strip_suffix('/') {
-            Some(directory) => format!("{directory}/**"),
-            None => pattern.to_owned(),
-        });
-        PatternSet::for_names_or_paths(patterns, false)
-    };
+    let has_defaults = params.use_default_excludes.unwrap_or(true);
+    let defaults = if has_defaults { DEFAULT_EXCLUDES } else { &[] };
     let exclude = params.exclude.unwrap_or_default();
-    let defaults = if params.use_default_excludes.unwrap_or(true) {
-        DEFAULT_EXCLUDES
-    } else {
-        &[]
-    };
-    Ok(Box::new(Call {
+    let exclude = exclude
+        .iter()
+        .map(|pattern| match pattern.strip_suffix('/') {
+            Some(directory) => format!("{directory}/**"),
+            None => pattern.clone(),
+        });
+    let by_default = "excluded by default; useDefaultExcludes: false reads it";
+    Ok(Call {
         workspace: Arc::clone(workspace),
         wanted,
-        exclude: set(&mut exclude.iter().map(String::as_str))?,
-        default_excludes: set(&mut defaults.iter().copied())?,
+        excludes: [
+            (
+                PatternSet::for_names_or_paths(exclude, false)?,
+                "excluded by the call",
+            ),
+            (PatternSet::for_names_or_paths(defaults, false)?, by_default),
+        ],
+        node_modules: if has_defaults {
+            NodeModules::LeftOut
+        } else {
+            NodeModules::Ordinary
+        },
         recursive: params.recursive.unwrap_or(true),
         respect: params.file_filtering_options.unwrap_or_default().respect(),
-    }))
+    })
 }
 
 /// The files to read, in the order of their paths' bytes, and those left out.
@@ -201,20 +198,15 @@ impl SkipList {
     }
 }
 
-/// The files below a directory, as several threads add to them.
-#[derive(Default)]
-struct WalkState {
-    selection: Selection,
-    has_file: bool,
-    /// Reason why a file is not read.
-    excluded: Option<&'static str>,
-}
-
+/// A worker that adds the files of a directory.
 struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
     set: &'a PatternSet,
-    state: &'a Mutex<WalkState>,
+    selection: &'a Mutex<Selection>,
+    has_file: bool,
+    /// Reason why a file is not read.
+    excluded: Option<&'static str>,
 }
 
 impl Visitor for Finder<'_> {
@@ -236,14 +228,13 @@ impl Visitor for Finder<'_> {
         if !is_file {
             return;
         }
-        let excluded = self.call.excluded(&place);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if excluded.is_some() {
-            state.excluded = excluded;
-        } else {
-            state.has_file = true;
-            state.selection.add(place);
+        if let Some(reason) = self.call.excluded(&place) {
+            self.excluded = Some(reason);
+            return;
         }
+        self.has_file = true;
+        let selection = self.selection.lock();
+        selection.unwrap_or_else(PoisonError::into_inner).add(place);
     }
 }
 
@@ -252,15 +243,15 @@ impl Call {
         let mut selection = Selection::default();
         let mut globs = Vec::new();
         for wanted in &self.wanted {
+            if wanted.trim().is_empty() || wanted == "/" {
+                continue;
+            }
             let place = match self.workspace.locate(wanted.trim_end_matches('/')) {
                 Ok(place) => place,
-                Err(_) if wanted.trim().is_empty() || wanted == "/" => continue,
                 Err(e) => {
-                    let is_outside = e.kind == ErrorKind::PathNotInWorkspace;
-                    let reason = if is_outside {
-                        "not in the workspace"
-                    } else {
-                        "not a valid path"
+                    let reason = match e.kind {
+                        ErrorKind::PathNotInWorkspace => "not in the workspace",
+                        _ => "not a valid path",
                     };
                     selection.skipped.insert(wanted.clone(), reason);
                     continue;
@@ -295,7 +286,7 @@ impl Call {
     }
 
     fn display(&self, place: &WorkspacePath) -> String {
-        show_path(self.workspace.display(place.path())).into_owned()
+        self.workspace.display_name(place).into_owned()
     }
 
     /// Adds a file that was asked for by its own path.
@@ -336,43 +327,36 @@ impl Call {
         let enter = |path: &[u8]| recursive && set.can_match_below(path);
         let options = WalkOptions {
             respect: self.respect,
-            node_modules: if self.default_excludes.is_empty() {
-                NodeModules::Ordinary
-            } else {
-                NodeModules::LeftOut
-            },
+            node_modules: self.node_modules,
             visit_ignored: false,
             enter: &enter,
         };
-        let state = Mutex::new(WalkState {
-            selection: std::mem::take(selection),
-            ..WalkState::default()
-        });
-        let (_, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
+        let shared = Mutex::new(std::mem::take(selection));
+        let (finders, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
             call: self,
             place,
             set,
-            state: &state,
+            selection: &shared,
+            has_file: false,
+            excluded: None,
         })?;
-        let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        *selection = state.selection;
+        let has_file = finders.iter().any(|finder| finder.has_file);
+        let excluded = finders.iter().find_map(|finder| finder.excluded);
+        drop(finders);
+        *selection = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(example) = report.unreadable_example {
             selection.skipped.insert(example, "nothing there was read");
         }
         let none = "holds no file, or none that is not ignored";
-        Ok((!state.has_file).then(|| state.excluded.unwrap_or(none)))
+        Ok((!has_file).then(|| excluded.unwrap_or(none)))
     }
 
     fn excluded(&self, place: &WorkspacePath) -> Option<&'static str> {
         let path = place.rel().as_os_str().as_bytes();
         let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-        if self.exclude.matches(path, name_at) {
-            Some("excluded by the call")
-        } else if self.default_excludes.matches(path, name_at) {
-            Some("excluded by default; useDefaultExcludes: false reads it")
-        } else {
-            None
-        }
+        let mut excludes = self.excludes.iter();
+        let (_, reason) = excludes.find(|(set, _)| set.matches(path, name_at))?;
+        Some(reason)
     }
 
     /// Returns true if media were asked for by name or extension, as Gemini CLI judges.

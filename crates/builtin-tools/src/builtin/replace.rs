@@ -1,12 +1,12 @@
 //! `replace`: an exact text in one file, for another.
 
 use super::edit::{Edit, Plan, line_list};
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, Location, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, Location, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::edit::Occurrences;
+use gemini_tools_workspace::edit::{MAX_PLACES, Occurrences};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -38,48 +38,26 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
                 "Ignored; Gemini CLI 0.61 sends one.",
             ),
         ],
-        limits: &[(
-            "places that one call replaces",
-            Limit::Count(gemini_tools_workspace::edit::MAX_PLACES as u64),
-        )],
+        limits: &[Limit::Count(MAX_PLACES as u64).of("places that one call replaces")],
         examples: &[
             "call_tool replace file_path=README.md old_string=one new_string=two --explain",
             "call_tool replace file_path=README.md old_string=one new_string=two expected_replacements=1",
         ],
         errors: &[
-            (
-                ErrorKind::FileNotFound,
-                "there is no such file, and `old_string` is not empty",
-            ),
-            (
-                ErrorKind::EditNoOccurrenceFound,
-                "`old_string` is not in the file",
-            ),
-            (
-                ErrorKind::EditExpectedOccurrenceMismatch,
-                "`old_string` occurs more or less often than expected",
-            ),
-            (
-                ErrorKind::EditNoChange,
-                "`old_string` and `new_string` are the same",
-            ),
-            (
-                ErrorKind::AttemptToCreateExistingFile,
-                "`old_string` is empty, and the file exists",
-            ),
-            (ErrorKind::TargetIsDirectory, "it is a directory"),
-            (
-                ErrorKind::PathNotInWorkspace,
-                "the path, or a link on it, leads outside",
-            ),
-            (
-                ErrorKind::InvalidToolParams,
-                "`new_string` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
-            ),
+            ErrorKind::FileNotFound.when("there is no such file, and `old_string` is not empty"),
+            ErrorKind::EditNoOccurrenceFound.when("`old_string` is not in the file"),
+            ErrorKind::EditExpectedOccurrenceMismatch
+                .when("`old_string` occurs more or less often than expected"),
+            ErrorKind::EditNoChange.when("`old_string` and `new_string` are the same"),
+            ErrorKind::AttemptToCreateExistingFile
+                .when("`old_string` is empty, and the file exists"),
+            ErrorKind::TargetIsDirectory.when("it is a directory"),
+            OUTSIDE,
+            placeholder::REFUSED,
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -105,17 +83,12 @@ struct Call {
     expected: Option<f64>,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     let expected = match (params.expected_replacements, params.allow_multiple) {
         (None, Some(true)) => None,
         (given, _) => Some(given.unwrap_or(1.0)),
     };
-    Ok(Box::new(Call {
+    Ok(Call {
         edit: Edit {
             place: workspace.locate(&params.file_path)?,
             workspace: Arc::clone(workspace),
@@ -123,7 +96,7 @@ fn build(
             new: params.new_string,
         },
         expected,
-    }))
+    })
 }
 
 impl Call {

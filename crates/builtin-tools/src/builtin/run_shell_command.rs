@@ -1,11 +1,11 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
 use super::confinement::sandbox;
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location,
-    OutputUpdate, ResultError, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
-    seconds_of,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, OutputUpdate,
+    ResultError, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage, seconds_of,
 };
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
@@ -42,39 +42,27 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("dir_path", "directory")],
         limits: &[
-            (
+            Limit::Seconds(DEFAULT_TIMEOUT.as_secs()).of(
                 "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",
-                Limit::Seconds(DEFAULT_TIMEOUT.as_secs()),
             ),
-            (
-                "the longest `timeout`",
-                Limit::Seconds(MAX_TIMEOUT.as_secs()),
-            ),
-            (
-                "output with `--output text`",
-                Limit::Characters(UNLIMITED_CHARS),
-            ),
+            Limit::Seconds(MAX_TIMEOUT.as_secs()).of("the longest `timeout`"),
+            Limit::Characters(UNLIMITED_CHARS).of("output with `--output text`"),
         ],
         examples: &[
             "call_tool run_shell_command 'make test' timeout=600 --propagate-status",
             "call_tool run_shell_command 'sleep 60' is_background=true",
         ],
         errors: &[
-            (
-                ErrorKind::Timeout,
-                "the time limit is reached; every process that the command started is ended",
-            ),
-            (ErrorKind::FileNotFound, "`directory` does not exist"),
-            (ErrorKind::PathIsNotADirectory, "`directory` is a file"),
-            (ErrorKind::PathNotInWorkspace, "`directory` is outside"),
-            (
-                ErrorKind::InvalidToolParams,
-                "`command` is blank, or `timeout` out of range",
-            ),
+            ErrorKind::Timeout
+                .when("the time limit is reached; every process that the command started is ended"),
+            ErrorKind::FileNotFound.when("`directory` does not exist"),
+            ErrorKind::PathIsNotADirectory.when("`directory` is a file"),
+            ErrorKind::PathNotInWorkspace.when("`directory` is outside"),
+            ErrorKind::InvalidToolParams.when("`command` is blank, or `timeout` out of range"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 /// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
@@ -118,12 +106,7 @@ struct Call {
     overlooks_timeout: bool,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    tool_env: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.command.trim().is_empty() {
         return Err(ToolError::invalid("\"command\" must not be empty.")
             .with_hint("Give a command line such as \"ls -la\"."));
@@ -150,7 +133,7 @@ fn build(
             .filter(|limit| !limit.is_zero())
             .unwrap_or(DEFAULT_TIMEOUT),
     };
-    Ok(Box::new(Call {
+    Ok(Call {
         tool_env: tool_env.clone(),
         command: params.command,
         description: params.description.filter(|d| !d.trim().is_empty()),
@@ -163,17 +146,14 @@ fn build(
             hold: None,
         },
         overlooks_timeout: is_background && params.timeout.is_some(),
-    }))
+    })
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         // The whole line is in the question.
         let command = self.command.trim();
-        let mut text = match command.char_indices().nth(1_000) {
-            None => format!("`{command}`"),
-            Some((end, _)) => format!("`{}…`", &command[..end]),
-        };
+        let mut text = format!("`{}`", excerpt(command, 1_000));
         if let Some(directory) = &self.directory {
             let _ = write!(text, " [in {directory}]");
         }
@@ -187,7 +167,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        super::location(&self.place)
+        super::locations(&self.place)
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

@@ -7,10 +7,11 @@
 use super::fact::Fact;
 use super::memory::insertion;
 use super::memory_hosts::MemoryHost;
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, Display, ErrorKind, Kind, Limit, Location, Schema, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, Display, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
@@ -51,17 +52,17 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["MemoryTool"]),
     usage: Usage {
         limits: &[
-            ("a fact", Limit::Characters(MAX_FACT_CHARS)),
-            ("the file", Limit::Bytes(MAX_FILE_BYTES)),
+            Limit::Characters(MAX_FACT_CHARS).of("a fact"),
+            Limit::Bytes(MAX_FILE_BYTES).of("the file"),
         ],
         examples: &[
             "call_tool save_memory 'The tests need a database.'",
             "echo '{\"fact\":\"The tests need a database.\"}' | call_tool save_memory",
         ],
-        errors: &[(ErrorKind::InvalidToolParams, "`fact` is blank or too long")],
+        errors: &[ErrorKind::InvalidToolParams.when("`fact` is blank or too long")],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -81,12 +82,7 @@ struct Call {
     fact: Fact,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    tool_env: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.fact.chars().count() > MAX_FACT_CHARS {
         return Err(ToolError::invalid(format!(
             "\"fact\" is longer than {MAX_FACT_CHARS} characters."
@@ -104,12 +100,12 @@ fn build(
     let host = tool_env.memory_host;
     let path =
         path_of(workspace, host.unwrap_or_else(MemoryHost::gemini_cli), name).map_err(failure)?;
-    Ok(Box::new(Call {
+    Ok(Call {
         workspace: Arc::clone(workspace),
         path,
         is_named: host.is_some(),
         fact,
-    }))
+    })
 }
 
 /// Returns the memory files of all hosts, by the home directory and the settings.
@@ -288,11 +284,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let (is_new, others) = self.save(cx).map_err(failure)?;
-        let stored = self.fact.stored();
-        let quoted = match stored.char_indices().nth(SHOWN_CHARS) {
-            Some((end, _)) => format!("{}…", &stored[..end]),
-            None => stored.to_owned(),
-        };
+        let quoted = excerpt(self.fact.stored(), SHOWN_CHARS);
         let mut message = if is_new {
             format!("Okay, I've remembered that: \"{quoted}\"")
         } else {

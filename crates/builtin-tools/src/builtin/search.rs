@@ -178,13 +178,9 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
-        let has_mark = start.first().is_some_and(|byte| *byte >= 0xfe);
-        let encoding = if has_mark && is_utf16(start) {
-            Some(encoding_rs::UTF_16LE)
-        } else if str::from_utf8(start).is_err() {
-            legacy_encoding(start)
-        } else {
-            None
+        let encoding = match str::from_utf8(start) {
+            Ok(_) => None,
+            Err(_) => encoding_of(start),
         };
         let mut sink = HitSink {
             matcher: self.matcher,
@@ -260,15 +256,8 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     format!("line {line}{context} is longer than {most} MiB")
 }
 
-fn is_utf16(bytes: &[u8]) -> bool {
-    matches!(
-        detect(bytes, true),
-        ContentKind::Text(Encoding::Utf16 { .. })
-    )
-}
-
-/// Returns the encoding of a file that is neither UTF-8 nor binary.
-fn legacy_encoding(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+/// Returns the encoding of a file that is not UTF-8; `None` for a binary one.
+fn encoding_of(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     // The sample does not end within a character.
     let sample = match start.get(..SAMPLE_BYTES) {
         Some(sample) => {
@@ -279,6 +268,8 @@ fn legacy_encoding(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     };
     match detect(sample, true) {
         ContentKind::Text(Encoding::Legacy(encoding)) => Some(encoding),
+        // Its mark says which of the two it is.
+        ContentKind::Text(Encoding::Utf16 { .. }) => Some(encoding_rs::UTF_16LE),
         _ => None,
     }
 }

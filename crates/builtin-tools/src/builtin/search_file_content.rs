@@ -1,20 +1,20 @@
 //! `search_file_content`: lines of files by a regular expression.
 
-use super::glob::{node_modules, require_directory};
 use super::query::{LineMatcher, Query};
+use super::scope::{
+    SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
+};
 use super::search::{Failure, FileSearcher, Hits, SearchRequest, ShownLine};
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, FoundPlace, Kind, Limit,
-    Location, ResultPlaces, Schema, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, FoundPlace, Kind, Limit,
+    Location, ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
-use gemini_tools_workspace::walk::{
-    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
-};
-use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name, show_path};
+use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use grep_matcher::Match;
 use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
@@ -33,6 +33,9 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Memory for the names of files, where only these are given, in bytes.
 const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
 
+/// Memory for a file besides its name and lines, in bytes.
+const NAME_BYTES: usize = 40;
+
 /// Names of binary files that data list.
 const MAX_BINARY: usize = 10_000;
 
@@ -49,7 +52,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     description: "Searches the contents of the project's files for a regular expression, line by \
         line, without regard to case. Gives the matching lines with their numbers, grouped by \
         file. 'include' takes glob patterns such as '*.ts' or 'src/**/*.{c,h}'; '!dist' leaves out \
-        a file or directory. Hidden files are searched; binary and ignored ones are not.",
+        a file or directory. Hidden files are searched, ignored ones are not; of binary ones it \
+        says only how many match.",
     info: ToolInfo::new("SearchText", Kind::Search)
         .on_this_machine()
         .with_aliases(&["grep_search", "GrepTool", "RipGrepTool"]),
@@ -100,54 +104,30 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             ),
         ],
         limits: &[
-            (
-                "matching lines, where `total_max_matches` is missing",
-                Limit::Count(MAX_MATCHES),
-            ),
-            (
-                "lines that are shown, with 64 bytes for each",
-                Limit::Bytes(MAX_BYTES as u64),
-            ),
-            (
-                "lines of `context`, `before` and `after`",
-                Limit::Count(MAX_CONTEXT_LINES),
-            ),
-            (
-                "an expression, in bytes",
-                Limit::Count(super::query::MAX_PATTERN_BYTES as u64),
-            ),
-            (
-                "the same in characters, repetitions written out",
-                Limit::Count(super::query::MAX_CHARS),
-            ),
-            (
-                "the program of an expression",
-                Limit::Bytes(super::query::PROGRAM_BYTES as u64),
-            ),
-            (
-                "a line, with the lines of `before`, in a file of 256 KiB or more",
-                Limit::Bytes(super::search::MAX_LINE_BYTES as u64),
-            ),
+            Limit::Count(MAX_MATCHES).of("matching lines, where `total_max_matches` is missing"),
+            Limit::Bytes(MAX_BYTES as u64).of("lines that are shown, with 64 bytes for each"),
+            Limit::Count(MAX_CONTEXT_LINES).of("lines of `context`, `before` and `after`"),
+            Limit::Count(super::query::MAX_PATTERN_BYTES as u64).of("an expression, in bytes"),
+            Limit::Count(super::query::MAX_CHARS)
+                .of("the same in characters, repetitions written out"),
+            Limit::Bytes(super::query::PROGRAM_BYTES as u64).of("the program of an expression"),
+            Limit::Bytes(super::search::MAX_LINE_BYTES as u64)
+                .of("a line, with the lines of `before`, in a file of 256 KiB or more"),
         ],
         examples: &[
             "call_tool search_file_content 'TODO|FIXME' include='*.rs' context=1",
             "call_tool search_file_content 'main(' fixed_strings=true names_only=true",
         ],
         errors: &[
-            (
-                ErrorKind::InvalidToolParams,
-                "`pattern` is not a valid regular expression; the message shows where",
-            ),
-            (ErrorKind::SearchPathNotFound, "`path` does not exist"),
-            (ErrorKind::PathNotInWorkspace, "`path` is outside"),
-            (
-                ErrorKind::PermissionDenied,
-                "`path` is a file that `.geminiignore` excludes",
-            ),
+            ErrorKind::InvalidToolParams
+                .when("`pattern` is not a valid regular expression; the message shows where"),
+            ErrorKind::SearchPathNotFound.when("`path` does not exist"),
+            ErrorKind::PathNotInWorkspace.when("`path` is outside"),
+            ErrorKind::PermissionDenied.when("`path` is a file that `.geminiignore` excludes"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -182,8 +162,7 @@ pub(super) struct Params {
 }
 
 struct Call {
-    workspace: Arc<Workspace>,
-    places: Vec<WorkspacePath>,
+    scope: SearchScope,
     /// The one file to search, where `path` names a file.
     single: bool,
     pattern: String,
@@ -199,22 +178,16 @@ struct Call {
     request: SearchRequest,
     /// The most matching lines of the answer.
     most: u64,
-    respect: Respect,
-    node_modules: NodeModules,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     if params.pattern.is_empty() {
         return Err(ToolError::invalid("\"pattern\" must not be empty."));
     }
     let fixed = params.fixed_strings.unwrap_or(false);
     let ignore_case = !params.case_sensitive.unwrap_or(false);
-    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)?;
+    let query = Query::new("pattern", &params.pattern, ignore_case, fixed)
+        .map_err(|e| with_literal_hint(e, &params.pattern))?;
     let except = match params.exclude_pattern.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
@@ -234,9 +207,13 @@ fn build(
     };
     let included = list.into_iter().filter(|part| !part.starts_with('!'));
     let node_modules = node_modules(included, params.path.as_deref(), respect);
-    Ok(Box::new(Call {
-        workspace: Arc::clone(workspace),
-        places,
+    Ok(Call {
+        scope: SearchScope {
+            workspace: Arc::clone(workspace),
+            places,
+            respect,
+            node_modules,
+        },
         single,
         pattern: params.pattern,
         query,
@@ -247,9 +224,21 @@ fn build(
         names_only,
         request,
         most,
-        respect,
-        node_modules,
-    }))
+    })
+}
+
+/// Adds to the error of a pattern with the look of plain text that it can be taken literally.
+fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
+    let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])
+        && ![".*", ".+", ".?", "(?"]
+            .iter()
+            .any(|operator| pattern.contains(operator))
+        && !pattern.split('{').skip(1).any(repeats);
+    match error.hint.clone().filter(|_| is_plain) {
+        Some(hint) => error.with_hint(format!("{hint} Or set fixed_strings to true.")),
+        None => error,
+    }
 }
 
 /// Returns the places to search, and true if that is a single file.
@@ -317,36 +306,18 @@ fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolErro
     }
 }
 
-/// A file with matches.
-struct FileMatches {
-    /// Relative to the first root where it lies below, else absolute.
-    name: Box<[u8]>,
-    count: u64,
-    /// The matches, where lines are shown.
-    hits: Option<Box<Hits>>,
-}
-
-impl FileMatches {
-    /// Returns its size in memory, in bytes.
-    fn size(&self) -> usize {
-        let hits = self.hits.as_ref().map_or(0, |hits| {
-            size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
-        });
-        size_of::<Self>() + self.name.len() + hits
-    }
-}
-
 /// The results of all workers.
 #[derive(Default)]
 struct Results {
     names_only: bool,
     /// The most matches that are shown.
     most: u64,
-    files: Vec<FileMatches>,
+    /// The files with matches, by their names: relative to the first root where they lie below it,
+    /// else absolute. Their matches are there where lines are shown.
+    files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
     matches: u64,
     bytes: usize,
-    /// Files after this one can't be among those that are shown.
-    cutoff: Option<Box<[u8]>>,
+    /// There were more files; those after the last that is kept can't be shown.
     is_cut: bool,
     /// Binary files with matches, which are not shown, and how many there are.
     binary: Vec<Vec<u8>>,
@@ -367,7 +338,8 @@ impl Results {
         }
     }
 
-    /// Adds the matches of a file.
+    /// Adds the matches of a file, and forgets files that can't be shown. What is kept suffices
+    /// whatever else is found: the first matches in the order of names, up to both limits.
     fn add(&mut self, name: Vec<u8>, hits: Hits) {
         if hits.is_binary {
             self.binaries += 1;
@@ -376,15 +348,26 @@ impl Results {
             }
             return;
         }
-        let file = FileMatches {
-            name: name.into(),
-            count: hits.count,
-            hits: (!self.names_only).then(|| Box::new(hits)),
-        };
-        self.matches += file.count;
-        self.bytes += file.size();
-        self.files.push(file);
-        self.prune();
+        let hits = (!self.names_only).then(|| Box::new(hits));
+        self.matches += count_of(hits.as_deref());
+        self.bytes += size_of_file(&name, hits.as_deref());
+        self.files.insert(name, hits);
+        let (most, room) = self.room();
+        while let Some(last) = self.files.last_entry() {
+            let matches = self.matches - count_of(last.get().as_deref());
+            let bytes = self.bytes - size_of_file(last.key(), last.get().as_deref());
+            if matches <= most && bytes <= room {
+                break;
+            }
+            last.remove();
+            (self.matches, self.bytes, self.is_cut) = (matches, bytes, true);
+        }
+    }
+
+    /// Returns the name after which no file can be shown.
+    fn cutoff(&self) -> Option<&[u8]> {
+        let last = self.files.last_key_value().filter(|_| self.is_cut)?;
+        Some(last.0)
     }
 
     /// Appends notes on files that are not shown or were not searched.
@@ -418,34 +401,19 @@ impl Results {
             (self.most, MAX_BYTES)
         }
     }
+}
 
-    /// Forgets what can't be shown. What is kept suffices whatever else is found: the first
-    /// matches in the order of names, up to both limits.
-    fn prune(&mut self) {
-        let (most, room) = self.room();
-        if self.matches < most.saturating_add(1).saturating_mul(2) && self.bytes < room + MAX_BYTES
-        {
-            return;
-        }
-        self.sort();
-        let (mut matches, mut bytes, mut kept) = (0, 0, 0);
-        for file in &self.files {
-            if matches > most || bytes > room {
-                break;
-            }
-            matches += file.count;
-            bytes += file.size();
-            kept += 1;
-        }
-        self.is_cut |= kept < self.files.len();
-        self.files.truncate(kept);
-        self.cutoff = self.files.last().map(|file| file.name.clone());
-        (self.matches, self.bytes) = (matches, bytes);
-    }
+/// Returns the number of matches of a file; one where only names are given.
+fn count_of(hits: Option<&Hits>) -> u64 {
+    hits.map_or(1, |hits| hits.count)
+}
 
-    fn sort(&mut self) {
-        self.files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    }
+/// Returns the size in memory of a file's name and matches, in bytes.
+fn size_of_file(name: &[u8], hits: Option<&Hits>) -> usize {
+    let hits = hits.map_or(0, |hits| {
+        size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
+    });
+    NAME_BYTES + name.len() + hits
 }
 
 struct Finder<'a> {
@@ -466,8 +434,8 @@ impl<'a> Finder<'a> {
         kept: &'a Mutex<Results>,
         cancel: &'a Cancellation,
     ) -> Self {
-        let shown = call.workspace.display(place.path());
-        let mut prefix = if shown == call.workspace.root() {
+        let shown = call.scope.workspace.display(place.path());
+        let mut prefix = if shown == call.scope.workspace.root() {
             Vec::new()
         } else {
             shown.as_os_str().as_bytes().to_vec()
@@ -536,7 +504,7 @@ impl Visitor for Finder<'_> {
             return;
         }
         self.has_searched = true;
-        let is_beyond = self.kept().cutoff.as_ref().is_some_and(|cutoff| {
+        let is_beyond = self.kept().cutoff().is_some_and(|cutoff| {
             let cutoff = cutoff.strip_prefix(self.prefix.as_slice());
             cutoff.is_some_and(|cutoff| found.path > cutoff)
         });
@@ -554,11 +522,6 @@ impl Visitor for Finder<'_> {
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let shown: Vec<_> = self
-            .places
-            .iter()
-            .map(|p| show_path(self.workspace.display(p.path())).into_owned())
-            .collect();
         let filter = self
             .filter
             .as_ref()
@@ -567,16 +530,12 @@ impl ToolInvocation for Call {
         format!(
             "Searches for `{}`{filter} in {}",
             self.pattern,
-            shown.join(" and ")
+            self.scope.describe()
         )
     }
 
     fn locations(&self) -> Vec<Location> {
-        let location = |place: &WorkspacePath| Location {
-            path: place.path().to_owned(),
-            line: None,
-        };
-        self.places.iter().map(location).collect()
+        self.scope.locations()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -590,38 +549,26 @@ impl ToolInvocation for Call {
             most: self.most,
             ..Results::default()
         });
-        let mut finders = Vec::new();
-        let mut reports = Vec::new();
-        if self.single {
-            finders.push(self.search_file(&self.places[0], &kept, cx)?);
+        let (mut finders, report) = if self.single {
+            let finder = self.search_file(&kept, cx)?;
+            (vec![finder], WalkReport::default())
         } else {
-            let includes =
-                |path: &[u8]| self.include.is_empty() || self.include.can_match_below(path);
             let enter = |path: &[u8]| {
                 let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-                !self.exclude.matches(path, name_at) && includes(path)
+                !self.exclude.matches(path, name_at)
+                    && (self.include.is_empty() || self.include.can_match_below(path))
             };
-            for place in &self.places {
-                let options = WalkOptions {
-                    respect: self.respect,
-                    node_modules: self.node_modules,
-                    visit_ignored: false,
-                    enter: &enter,
-                };
-                let (found, report) = walk(&self.workspace, place, options, &cx.cancel, || {
-                    Finder::new(&self, place, &kept, &cx.cancel)
-                })?;
-                finders.extend(found);
-                reports.push(report);
-            }
-        }
+            self.scope.walk(false, &enter, &cx.cancel, |place| {
+                Finder::new(&self, place, &kept, &cx.cancel)
+            })?
+        };
         if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
             return Err(e);
         }
         let has_searched = self.single || finders.iter().any(|f| f.has_searched);
         drop(finders);
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let result = self.answer(kept, &reports, cx);
+        let result = self.answer(kept, &report, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -633,21 +580,23 @@ impl Call {
     /// Searches the one file that `path` names.
     fn search_file<'a>(
         &'a self,
-        place: &WorkspacePath,
         kept: &'a Mutex<Results>,
         cx: &'a Context,
     ) -> Result<Finder<'a>, ToolError> {
-        let open = self.workspace.open_file(place)?;
-        self.workspace.check_gemini_ignore(place)?;
+        let SearchScope {
+            workspace, places, ..
+        } = &self.scope;
+        let place = &places[0];
+        let open = workspace.open_file(place)?;
+        workspace.check_gemini_ignore(place)?;
         let mut finder = Finder::new(self, place, kept, &cx.cancel);
-        let name = self.workspace.display(place.path()).as_os_str();
+        let name = workspace.display(place.path()).as_os_str();
         finder.search(Ok(open.file), |_| name.as_bytes().to_vec());
         Ok(finder)
     }
 
     /// Returns the answer with the results of all workers.
-    fn answer(&self, mut kept: Results, reports: &[WalkReport], cx: &Context) -> ToolResult {
-        kept.sort();
+    fn answer(&self, mut kept: Results, report: &WalkReport, cx: &Context) -> ToolResult {
         kept.binary.sort_unstable();
         let shown = self.show(&mut kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
@@ -667,13 +616,13 @@ impl Call {
             let most = self.request.most;
             note(format!("Matches shown of each file: at most {most}."));
         }
-        if let Some(modules) = super::node_modules_note(reports) {
+        if let Some(modules) = node_modules_note(report) {
             note(format!(
                 "{modules}; name it in 'include' or 'path' to search it."
             ));
         }
         kept.push_left_out(&mut text);
-        super::push_unreadable(&mut text, reports);
+        push_unreadable(&mut text, report);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)
             .with_display(summary)
@@ -684,8 +633,7 @@ impl Call {
             let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
             result = result.with_data("binaryFiles", names);
         }
-        let directories: usize = reports.iter().map(|r| r.unreadable).sum();
-        let unread = kept.unreadable + directories;
+        let unread = kept.unreadable + report.unreadable;
         if unread > 0 {
             result = result.with_data("unreadable", unread);
         }
@@ -706,7 +654,7 @@ impl Call {
             is_cut: false,
             is_cut_in_file: false,
         };
-        for file in std::mem::take(&mut kept.files) {
+        for (name, hits) in std::mem::take(&mut kept.files) {
             if shown.matches >= most || shown.text.text.len() > room {
                 shown.is_cut = true;
                 break;
@@ -714,17 +662,17 @@ impl Call {
             shown.files += 1;
             if self.request.columns {
                 let left = usize::try_from(most - shown.matches).unwrap_or(usize::MAX);
-                push_locations(&mut shown.locations, &file, left);
+                push_locations(&mut shown.locations, &name, hits.as_deref(), left);
             }
-            if let Some(hits) = file.hits {
+            if let Some(hits) = hits {
                 let left = most - shown.matches;
-                shown.matches += push_file(&mut shown.text, &file.name, &hits, left, &find_all);
+                shown.matches += push_file(&mut shown.text, &name, &hits, left, &find_all);
                 shown.is_cut |= hits.count > left;
                 shown.is_cut |= hits.is_cut && hits.count < self.request.most;
                 shown.is_cut_in_file |= hits.is_cut;
             } else {
                 shown.matches += 1;
-                shown.text.push_name(&file.name);
+                shown.text.push_name(&name);
                 shown.text.push_str("\n");
             }
         }
@@ -742,15 +690,15 @@ impl Call {
         };
         let mut line = NamedText::answering(cx);
         line.push_str(&format!("{noun} for pattern \"{pattern}\" "));
-        match self.places.as_slice() {
-            [one] if one.path() == self.workspace.root() => {
+        match self.scope.places.as_slice() {
+            [one] if one.path() == self.scope.workspace.root() => {
                 line.push_str("in the workspace directory");
             }
             places => {
                 line.push_str("in path \"");
                 for (i, place) in places.iter().enumerate() {
                     line.push_str(if i == 0 { "" } else { "\" and \"" });
-                    line.push_path(self.workspace.display(place.path()));
+                    line.push_path(self.scope.workspace.display(place.path()));
                 }
                 line.push_str("\"");
             }
@@ -781,9 +729,9 @@ struct ShownMatches {
 
 /// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
 /// wanted.
-fn push_locations(locations: &mut Vec<FoundPlace>, file: &FileMatches, room: usize) {
-    let path: Arc<[u8]> = (*file.name).into();
-    let Some(hits) = file.hits.as_ref().filter(|hits| !hits.lines.is_empty()) else {
+fn push_locations(locations: &mut Vec<FoundPlace>, name: &[u8], hits: Option<&Hits>, room: usize) {
+    let path: Arc<[u8]> = name.into();
+    let Some(hits) = hits.filter(|hits| !hits.lines.is_empty()) else {
         locations.push(FoundPlace::file(path));
         return;
     };

@@ -7,13 +7,13 @@
 mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use crate::edit_match::{EditMatch, MatchTier, NoMatch, behind, find_place, unit_of};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, Limit, Location, Schema, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation,
+    ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::{Match, Replacement};
 use gemini_tools_workspace::lines::read_at;
@@ -42,47 +42,25 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["SmartEditTool"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-        limits: &[(
-            "a file that is sent to a model, where edit matching ends",
-            Limit::Characters(MODEL_CHARS),
-        )],
+        limits: &[Limit::Characters(MODEL_CHARS)
+            .of("a file that is sent to a model, where edit matching ends")],
         examples: &[
             "call_tool smart_edit file_path=README.md old_string=one new_string=two instruction='Count on.' --explain",
             "call_tool smart_edit file_path=README.md old_string=one new_string=two instruction='Count on.'",
         ],
         errors: &[
-            (
-                ErrorKind::FileNotFound,
-                "there is no such file, and `old_string` is not empty",
-            ),
-            (
-                ErrorKind::EditNoOccurrenceFound,
-                "no tier of edit matching finds `old_string`",
-            ),
-            (
-                ErrorKind::EditExpectedOccurrenceMismatch,
-                "`old_string` matches several places",
-            ),
-            (
-                ErrorKind::EditNoChange,
-                "`old_string` and `new_string` are the same",
-            ),
-            (
-                ErrorKind::AttemptToCreateExistingFile,
-                "`old_string` is empty, and the file exists",
-            ),
-            (
-                ErrorKind::PathNotInWorkspace,
-                "the path, or a link on it, leads outside",
-            ),
-            (
-                ErrorKind::InvalidToolParams,
-                "`new_string` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
-            ),
+            ErrorKind::FileNotFound.when("there is no such file, and `old_string` is not empty"),
+            ErrorKind::EditNoOccurrenceFound.when("no tier of edit matching finds `old_string`"),
+            ErrorKind::EditExpectedOccurrenceMismatch.when("`old_string` matches several places"),
+            ErrorKind::EditNoChange.when("`old_string` and `new_string` are the same"),
+            ErrorKind::AttemptToCreateExistingFile
+                .when("`old_string` is empty, and the file exists"),
+            OUTSIDE,
+            placeholder::REFUSED,
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -109,14 +87,9 @@ struct Call {
     corrector: correction::Corrector,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    tool_env: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = &tool_env.workspace;
-    Ok(Box::new(Call {
+    Ok(Call {
         edit: Edit {
             place: workspace.locate(&params.file_path)?,
             workspace: Arc::clone(workspace),
@@ -125,7 +98,7 @@ fn build(
         },
         #[cfg(feature = "full")]
         corrector: correction::Corrector::new(tool_env, params.instruction),
-    }))
+    })
 }
 
 impl Call {

@@ -1,11 +1,11 @@
 //! `stop_background_process`: ends what a command has left running.
 
 use super::list_background_processes::state;
-use super::{BuiltinTool, ToolEnv};
+use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::ending::GRACE;
 use gemini_tools_process::jobs::{Job, Jobs};
@@ -25,13 +25,12 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             "call_tool stop_background_process 4711",
             "echo '{\"pid\":4711}' | call_tool stop_background_process",
         ],
-        errors: &[(
-            ErrorKind::InvalidToolParams,
-            "`pid` is not a background process of this project",
-        )],
+        errors: &[
+            ErrorKind::InvalidToolParams.when("`pid` is not a background process of this project")
+        ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -47,16 +46,11 @@ struct Call {
     pid: i32,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
-    Ok(Box::new(Call {
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+    Ok(Call {
         jobs: workspace.jobs_dir().map(Jobs::new),
         pid: process_id(params.pid)?,
-    }))
+    })
 }
 
 /// Converts an id to the system's type.

@@ -3,11 +3,11 @@
 //! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-net`
 //! fetches the pages and has a model read them.
 
-use super::{BuiltinTool, ToolEnv};
-use gemini_tools_core::text::counted;
+use super::{BuiltinTool, ToolEnv, make_call};
+use gemini_tools_core::text::{counted, excerpt};
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_core::variables;
 use gemini_tools_process::network::Network;
@@ -48,29 +48,26 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         renamed: &[("url", "prompt")],
         limits: &[
-            ("addresses", Limit::Count(MAX_ADDRESSES as u64)),
-            ("pages at the same time", Limit::Count(PAGES_AT_ONCE)),
-            ("bytes of all pages", Limit::Bytes(PAGES_BYTES)),
-            (
-                "the text of pages for a model",
-                Limit::Characters(PAGES_CHARS),
-            ),
+            Limit::Count(MAX_ADDRESSES as u64).of("addresses"),
+            Limit::Count(PAGES_AT_ONCE).of("pages at the same time"),
+            Limit::Bytes(PAGES_BYTES).of("bytes of all pages"),
+            Limit::Characters(PAGES_CHARS).of("the text of pages for a model"),
         ],
         examples: &[
             "call_tool web_fetch https://www.rust-lang.org/",
             "call_tool web_fetch prompt='Summarise https://www.rust-lang.org/'",
         ],
         errors: &[
-            (ErrorKind::WebFetchNoUrlInPrompt, "`prompt` has no URL"),
-            (
-                ErrorKind::PolicyViolation,
-                "a URL leads to an address that is not public, and the user has not allowed its host",
+            ErrorKind::WebFetchNoUrlInPrompt.when("`prompt` has no URL"),
+            ErrorKind::PolicyViolation.when(
+                "a URL leads to an address that is not public, and the user has not allowed its \
+                 host",
             ),
-            (ErrorKind::InvalidToolParams, "`prompt` has too many URLs"),
+            ErrorKind::InvalidToolParams.when("`prompt` has too many URLs"),
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -94,16 +91,14 @@ struct Call {
 }
 
 fn build(
-    args: Args,
-    schema: &Schema,
+    params: Params,
     ToolEnv {
         workspace,
         settings,
         network,
         ..
     }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
+) -> Result<Call, ToolError> {
     let found = find(&params.prompt);
     let why = |(address, why): &(String, String)| format!("{address}: {why}");
     if found.usable.is_empty() {
@@ -125,7 +120,7 @@ fn build(
         .with_hint("Make several calls."));
     }
     let (allowed, policy) = address_policy(settings)?;
-    Ok(Box::new(Call {
+    Ok(Call {
         workspace: Arc::clone(workspace),
         network: Arc::clone(network),
         allowed,
@@ -133,7 +128,7 @@ fn build(
         prompt: params.prompt,
         urls: found.usable,
         unusable: found.unusable,
-    }))
+    })
 }
 
 /// Returns the addresses that may be reached: the public, and those that the user has allowed,
@@ -175,12 +170,8 @@ fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), T
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         let line = self.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short: String = line.chars().take(SHOWN_CHARS).collect();
-        let more = if short.len() < line.len() { "…" } else { "" };
-        format!(
-            "Reads {}: \"{short}{more}\"",
-            counted(self.urls.len(), "page")
-        )
+        let pages = counted(self.urls.len(), "page");
+        format!("Reads {pages}: \"{}\"", excerpt(&line, SHOWN_CHARS))
     }
 
     fn locations(&self) -> Vec<Location> {

@@ -1,9 +1,9 @@
 //! `write_file`: the whole content of one file.
 
-use super::{BuiltinTool, ToolEnv, placeholder};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
-    Args, Confirmation, Context, Display, ErrorKind, FileDiff, Kind, Limit, Location, Schema,
-    ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, Display, ErrorKind, FileDiff, Kind, Limit, Location, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
@@ -11,7 +11,7 @@ use gemini_tools_workspace::text::{
     ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, uniform_line_ending,
 };
 use gemini_tools_workspace::write::Target;
-use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::Deserialize;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -33,36 +33,23 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["WriteFileTool"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-        limits: &[(
-            "a present file that is compared with the new content",
-            Limit::Bytes(DIFF_BYTES),
-        )],
+        limits: &[
+            Limit::Bytes(DIFF_BYTES).of("a present file that is compared with the new content")
+        ],
         examples: &[
             "call_tool write_file file_path=notes.md content='A note.'",
             "jq -n --rawfile content README.md '{file_path: \"copy.md\", $content}' | call_tool write_file",
         ],
         errors: &[
-            (ErrorKind::TargetIsDirectory, "it is a directory"),
-            (
-                ErrorKind::PathIsNotADirectory,
-                "a part of the path is a file",
-            ),
-            (
-                ErrorKind::PathNotInWorkspace,
-                "the path, or a link on it, leads outside",
-            ),
-            (
-                ErrorKind::ReadContentFailure,
-                "it is a device, FIFO or socket",
-            ),
-            (
-                ErrorKind::InvalidToolParams,
-                "`content` has a placeholder in place of code, such as `// ... existing code ...`, that the file does not have",
-            ),
+            ErrorKind::TargetIsDirectory.when("it is a directory"),
+            ErrorKind::PathIsNotADirectory.when("a part of the path is a file"),
+            OUTSIDE,
+            ErrorKind::ReadContentFailure.when("it is a device, FIFO or socket"),
+            placeholder::REFUSED,
         ],
         ..Usage::NONE
     },
-    build,
+    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -80,17 +67,12 @@ struct Call {
     content: String,
 }
 
-fn build(
-    args: Args,
-    schema: &Schema,
-    ToolEnv { workspace, .. }: &ToolEnv,
-) -> Result<Box<dyn ToolInvocation>, ToolError> {
-    let params: Params = args.parse(schema)?;
-    Ok(Box::new(Call {
+fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+    Ok(Call {
         place: workspace.locate(&params.file_path)?,
         workspace: Arc::clone(workspace),
         content: params.content,
-    }))
+    })
 }
 
 /// The content to write, and its purpose.
@@ -180,14 +162,11 @@ impl Call {
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        format!(
-            "Writes `{}`",
-            show_path(self.workspace.display(self.place.path()))
-        )
+        format!("Writes `{}`", self.workspace.display_name(&self.place))
     }
 
     fn locations(&self) -> Vec<Location> {
-        super::location(&self.place)
+        super::locations(&self.place)
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {

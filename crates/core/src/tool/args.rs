@@ -34,12 +34,12 @@ impl Args {
         Self(args)
     }
 
-    /// The arguments as one JSON object.
+    /// Returns the arguments as one JSON object.
     pub fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 
-    /// The arguments by name.
+    /// Returns the arguments by name.
     pub fn as_map(&self) -> &Map<String, Value> {
         &self.0
     }
@@ -82,7 +82,8 @@ impl Args {
         Self::from_value(value)
     }
 
-    /// [`Args::checked`], with the defaults of the schema for the arguments that are missing.
+    /// Checks the arguments as [`Args::checked`] does, with the defaults of the schema for those
+    /// that are missing.
     ///
     /// # Errors
     ///

@@ -12,13 +12,16 @@ use super::equal::{is_multiple, order, same};
 use super::pattern::regex;
 use super::reference::find;
 use super::schema::describe;
-use crate::text::counted;
+use crate::text::{counted, excerpt};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A schema that takes more steps for one value is left to the tool.
 const MAX_STEPS: usize = 1_000_000;
+
+/// Maximum characters of a schema that a message shows.
+const MAX_EXCERPT_CHARS: usize = 200;
 
 /// A schema that goes deeper is left to the tool.
 const MAX_DEPTH: usize = 400;
@@ -70,16 +73,6 @@ fn name(path: &str) -> String {
         "The arguments".to_owned()
     } else {
         format!("\"{path}\"")
-    }
-}
-
-/// Returns a part of a schema for a message, cut where it is long.
-fn excerpt(schema: &Value) -> String {
-    const MAX_CHARS: usize = 200;
-    let text = schema.to_string();
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 
@@ -303,7 +296,8 @@ impl<'a> Checker<'a> {
         if let Some(not) = schema.get("not")
             && self.check(not, value).is_ok()
         {
-            let not = excerpt(not);
+            let not = not.to_string();
+            let not = excerpt(&not, MAX_EXCERPT_CHARS);
             return self.wrong(&format!("must not fit {not}"));
         }
         Ok(())
@@ -543,7 +537,7 @@ mod tests {
         ]
     }
 
-    /// The cases about references.
+    /// Returns the cases about references.
     fn more_cases() -> [(Value, Value, Value); 6] {
         let text = json!({"type": "string"});
         [

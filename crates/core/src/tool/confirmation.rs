@@ -15,7 +15,7 @@ pub enum Confirmation {
 }
 
 impl Confirmation {
-    /// `false`, or the details: the form that `--explain` prints.
+    /// Returns `false`, or the details: the form that `--explain` prints.
     pub fn to_json(&self) -> Value {
         match self {
             Confirmation::NotNeeded => Value::Bool(false),
@@ -110,18 +110,13 @@ impl ApprovalMode {
     pub const ASKING_MOST_FIRST: [Self; 4] =
         [Self::Plan, Self::Default, Self::AutoEdit, Self::Yolo];
 
-    /// The mode of this name.
+    /// Returns the mode of this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "default" => Some(Self::Default),
-            "auto_edit" => Some(Self::AutoEdit),
-            "yolo" => Some(Self::Yolo),
-            "plan" => Some(Self::Plan),
-            _ => None,
-        }
+        let mut all = Self::ASKING_MOST_FIRST.into_iter();
+        all.find(|mode| mode.name() == name)
     }
 
-    /// The mode's name.
+    /// Returns the mode's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

@@ -56,7 +56,13 @@ impl ErrorKind {
         self == ErrorKind::NoSpaceLeft
     }
 
-    /// The exit status of `call_tool` for this kind.
+    /// Pairs this kind with the case in which a tool gives it, for
+    /// [`Usage::errors`](super::Usage::errors).
+    pub const fn when(self, case: &str) -> (Self, &str) {
+        (self, case)
+    }
+
+    /// Returns the exit status of `call_tool` for this kind.
     pub fn exit_status(self) -> u8 {
         match self {
             ErrorKind::ToolNotRegistered | ErrorKind::InvalidToolParams => 2,
@@ -82,7 +88,7 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// An error without hint or source.
+    /// Makes an error without hint or source.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

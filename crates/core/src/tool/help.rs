@@ -17,7 +17,7 @@ const NARROWEST: usize = 40;
 const STATUSES: &str = "Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable \
     arguments, 3 refused by policy, 124 out of time, 130 and 143 interrupted.";
 
-/// The help for a tool, in lines of up to `width` characters.
+/// Returns the help for a tool, in lines of up to `width` characters.
 pub fn help(tool: &dyn Tool, width: usize) -> String {
     let width = width.max(NARROWEST);
     let (info, usage) = (tool.info(), tool.usage());
@@ -124,7 +124,7 @@ fn synopsis(tool: &dyn Tool) -> String {
     }
 }
 
-/// A call with what is required, typed and as JSON.
+/// Makes a call with what is required, typed and as JSON.
 fn made_examples(tool: &dyn Tool) -> Vec<String> {
     let schema = tool.parameters();
     let properties = &schema.value()["properties"];
@@ -200,7 +200,7 @@ impl Page {
         self.text.push_str(&format!("\n{heading}:\n"));
     }
 
-    /// A line to copy, which is never broken.
+    /// Adds a line to copy, which is never broken.
     fn example(&mut self, line: &str) {
         self.text.push_str(&format!("  {}\n", visible(line)));
     }
@@ -216,7 +216,7 @@ impl Page {
         self.item(&parameter.name, &kind, parameter.description);
     }
 
-    /// A name with what it is, and below it what it means.
+    /// Adds a name with its type, and its meaning below it.
     fn item(&mut self, name: &str, kind: &str, meaning: &str) {
         let head = format!("  {}  {}", visible(name), visible(kind));
         self.text.push_str(head.trim_end());
@@ -226,7 +226,7 @@ impl Page {
         }
     }
 
-    /// A text in lines, each after `indent`; an empty line in it stays one.
+    /// Adds a text in lines, each after `indent`; an empty line in it stays one.
     fn paragraph(&mut self, indent: &str, text: &str) {
         // Marks of markdown are for pages.
         let text = text.replace('`', "");

@@ -57,13 +57,13 @@ use std::path::{Path, PathBuf};
 /// Object-safe, with run-time names and schemas, so that a built-in, a project's own script
 /// and a tool of an MCP server are the same to a caller.
 pub trait Tool: Send + Sync {
-    /// The name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+    /// Returns the name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
 
     /// Returns the purpose of the tool and when to use it, for the model.
     fn description(&self) -> &str;
 
-    /// The JSON Schema of the arguments.
+    /// Returns the JSON Schema of the arguments.
     fn parameters(&self) -> &Schema;
 
     /// Returns the facts that callers go by.
@@ -194,7 +194,7 @@ pub trait ToolInvocation: Send {
     /// Describes the call in one line of markdown, before it runs.
     fn describe(&self) -> String;
 
-    /// The paths that the call reads or changes.
+    /// Returns the paths that the call reads or changes.
     fn locations(&self) -> Vec<Location>;
 
     /// Returns whether a person must agree first, and the details for the question.

@@ -18,7 +18,7 @@ use std::path::Path;
 pub struct OddNames(Vec<(Range<usize>, Box<str>)>);
 
 impl OddNames {
-    /// The text with each of them as it is shown on a line.
+    /// Returns the text with each of them as it is shown on a line.
     pub fn replace_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.0.is_empty() {
             return text.into();
@@ -34,8 +34,8 @@ impl OddNames {
         out.into()
     }
 
-    /// The text as a terminal shows it, with colours at the places that have a look: what else
-    /// would command the terminal is escaped.
+    /// Returns the text as a terminal shows it, with colours at the places that have a look: what
+    /// else would command the terminal is escaped.
     pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
@@ -85,7 +85,7 @@ pub struct NamedText {
 }
 
 impl NamedText {
-    /// An empty text for the answer to a call.
+    /// Makes an empty text for the answer to a call.
     pub fn answering(cx: &Context) -> Self {
         Self {
             looks: cx.wants_looks.then(Vec::new),
@@ -140,7 +140,7 @@ impl NamedText {
         }
     }
 
-    /// [`NamedText::push_name`] of a path.
+    /// Adds a path as [`NamedText::push_name`] does.
     pub fn push_path(&mut self, path: &Path) {
         self.push_name(path.as_os_str().as_bytes());
     }
@@ -160,7 +160,7 @@ impl NamedText {
         }
     }
 
-    /// The text, the names in it, and how its pieces look.
+    /// Returns the text, the names in it, and the looks of its pieces.
     pub(crate) fn into_parts(self) -> (String, OddNames, Vec<PlacedLook>) {
         (self.text, self.odd, self.looks.unwrap_or_default())
     }

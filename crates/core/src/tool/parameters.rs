@@ -20,8 +20,8 @@ pub struct Parameter<'a> {
 /// The deepest object whose members are listed.
 const MAX_DEPTH: usize = 4;
 
-/// The parameters of a schema: the required ones first, each in the order of the schema, and the
-/// members of an object after it.
+/// Returns the parameters of a schema: the required ones first, each in the order of the schema,
+/// and the members of an object after it.
 pub fn parameters(schema: &Value) -> Vec<Parameter<'_>> {
     let mut all = Vec::new();
     collect(schema, "", MAX_DEPTH, &mut all);
@@ -51,7 +51,7 @@ fn collect<'a>(schema: &'a Value, before: &str, depth: usize, all: &mut Vec<Para
     }
 }
 
-/// The type of a parameter in the words of JSON Schema, with its limits.
+/// Returns the type of a parameter in the words of JSON Schema, with its limits.
 pub fn kind_of_parameter(schema: &Value) -> String {
     let mut kind = match &schema["type"] {
         Value::String(name) => name.clone(),

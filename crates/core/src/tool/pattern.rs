@@ -3,14 +3,14 @@
 use fancy_regex::Regex;
 use std::borrow::Cow;
 
-/// The regular expression of a pattern; `None` where it is not one here.
+/// Returns the regular expression of a pattern; `None` where it is not one here.
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 
-/// A pattern in the words of the engine: for ECMA-262 digits and letters are those of ASCII, a
-/// space may be a byte-order mark, a class has no classes within it, four characters end a line,
-/// and a repetition says its least number.
+/// Returns a pattern in the words of the engine: for ECMA-262 digits and letters are those of
+/// ASCII, a space may be a byte-order mark, a class has no classes within it, four characters end a
+/// line, and a repetition says its least number.
 fn translated(pattern: &str) -> Cow<'_, str> {
     if !pattern.contains(['\\', '[', '.', '{']) {
         return Cow::Borrowed(pattern);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The schema within `root` that a reference leads to: by pointer, by anchor, or by the address
-/// that a schema gives itself.
+/// Returns the schema within `root` that a reference leads to: by pointer, by anchor, or by the
+/// address that a schema gives itself.
 pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let (address, fragment) = target.split_once('#').unwrap_or((target, ""));
     let document = if address.is_empty() {
@@ -23,7 +23,7 @@ pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     })
 }
 
-/// The one schema for which that holds.
+/// Returns the one schema for which `holds` is true; `None` for several.
 fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
     fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'a Value>) {
         match value {
@@ -51,7 +51,7 @@ pub fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
 }
 
-/// A fragment of an address as a JSON pointer.
+/// Returns a fragment of an address as a JSON pointer.
 pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();

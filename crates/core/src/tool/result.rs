@@ -54,7 +54,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// A result that is the same text for the model and for people.
+    /// Makes a result that is the same text for the model and for people.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             llm_content: LlmContent::Text(text.into()),
@@ -112,7 +112,7 @@ pub struct FoundPlace {
 }
 
 impl FoundPlace {
-    /// A file without a place in it.
+    /// Makes a place that is a file, without a line in it.
     pub fn file(path: impl Into<Arc<[u8]>>) -> Self {
         Self {
             column: None,
@@ -157,6 +157,23 @@ pub enum LlmContent {
     Part(Box<Part>),
     /// Parts and strings in order.
     List(Vec<PartOrText>),
+}
+
+impl LlmContent {
+    /// Returns the texts, to be changed.
+    pub(crate) fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Text(text) => vec![text],
+            Self::Part(part) => part.text.iter_mut().collect(),
+            Self::List(list) => {
+                let texts = list.iter_mut().filter_map(|item| match item {
+                    PartOrText::Text(text) => Some(text),
+                    PartOrText::Part(part) => part.text.as_mut(),
+                });
+                texts.collect()
+            }
+        }
+    }
 }
 
 impl Default for LlmContent {

@@ -25,7 +25,7 @@ impl fmt::Debug for Schema {
 }
 
 impl Schema {
-    /// A schema that is part of the program; `text` is compact JSON.
+    /// Makes a schema that is part of the program; `text` is compact JSON.
     pub const fn from_static(text: &'static str) -> Self {
         Self {
             text: Cow::Borrowed(text),
@@ -34,7 +34,7 @@ impl Schema {
         }
     }
 
-    /// A schema made at run time.
+    /// Makes a schema of a value.
     pub fn from_value(value: Value) -> Self {
         Self {
             text: Cow::Owned(value.to_string()),
@@ -66,7 +66,7 @@ impl Schema {
         self
     }
 
-    /// The schema as JSON.
+    /// Returns the schema as JSON.
     pub fn value(&self) -> &Value {
         self.value
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
@@ -141,7 +141,7 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// A short description of a JSON value for messages.
+/// Returns a short description of a JSON value for messages.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -56,6 +56,13 @@ pub enum Limit {
     Hours(u64),
 }
 
+impl Limit {
+    /// Pairs this limit with the thing that it limits, for [`Usage::limits`].
+    pub const fn of(self, thing: &str) -> (&str, Self) {
+        (thing, self)
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -252,7 +259,7 @@ fn takes_none(schema: &Schema) -> bool {
     schema["properties"].as_object().is_some_and(has_none) && collect(schema, &mut Vec::new())
 }
 
-/// The names of required arguments.
+/// Returns the names of required arguments.
 fn required(schema: &Schema) -> Vec<&str> {
     let list = schema.value()["required"].as_array();
     list.into_iter()
@@ -261,7 +268,7 @@ fn required(schema: &Schema) -> Vec<&str> {
         .collect()
 }
 
-/// The arguments of a call that the tool would ignore, where it does not take any.
+/// Returns the arguments of a call that the tool would ignore, where it does not take any.
 pub fn unknown_arguments(tool: &dyn Tool, args: &Args) -> Vec<String> {
     let unknown = Names::new(tool).unknown(args.as_map()).into_iter();
     unknown.map(str::to_owned).collect()
@@ -276,32 +283,25 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     let names = Names::new(tool);
     let args = args.as_map();
     let unknown = names.unknown(args);
-    let own = tool.name();
-    let hints: Vec<String> = match unknown.as_slice() {
-        [] => return Ok(()),
-        [one] => {
-            let meant = names.suggestion(one, args);
-            meant
-                .map(|meant| format!("Did you mean {meant}?"))
-                .into_iter()
-                .collect()
-        }
-        several => {
-            let meant = several
-                .iter()
-                .filter_map(|name| Some((name, names.suggestion(name, args)?)));
-            meant
-                .map(|(name, meant)| format!("Did you mean {meant} by \"{name}\"?"))
-                .collect()
-        }
-    };
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let hints = unknown.iter().filter_map(|name| {
+        let meant = names.suggestion(name, args)?;
+        Some(match unknown.as_slice() {
+            [_] => format!("Did you mean {meant}?"),
+            _ => format!("Did you mean {meant} by \"{name}\"?"),
+        })
+    });
+    let hints: Vec<String> = hints.collect();
     let hint = if hints.is_empty() {
         names.list()
     } else {
         hints.join(" ")
     };
     Err(ToolError::invalid(format!(
-        "The tool {own} has no argument \"{}\".",
+        "The tool {} has no argument \"{}\".",
+        tool.name(),
         unknown.join("\" or \"")
     ))
     .with_hint(hint))
@@ -340,8 +340,8 @@ pub(super) fn with_misnamed(mut error: ToolError, misnamed: Option<String>) -> T
     error
 }
 
-/// The parameter that a value without a name is for, and its schema: the only required one, or
-/// the only one there is.
+/// Returns the parameter that a value without a name is for, and its schema: the only required one,
+/// or the only one there is.
 pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
     let properties = schema.value()["properties"].as_object()?;
     let name = match required(schema).as_slice() {

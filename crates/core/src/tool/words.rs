@@ -191,7 +191,7 @@ impl TypedArguments<'_> {
         Ok(())
     }
 
-    /// The error of a second bare value. `grep` and `rg` take paths after the pattern.
+    /// Returns the error of a second bare value. `grep` and `rg` take paths after the pattern.
     fn unexpected(&self, value: &str, name: &str) -> ToolError {
         let own = self.tool.name();
         let message = format!("Unexpected {value:?}: {own} takes one bare value, its {name}.");
@@ -239,7 +239,8 @@ fn kinds(schema: &Value) -> Option<Vec<&str>> {
     Some(kinds?.concat())
 }
 
-/// [`kinds`] of a variant; arrays, whose items the whole schema doesn't describe, count as unknown.
+/// Returns [`kinds`] of a variant; arrays, whose items the whole schema doesn't describe, count as
+/// unknown.
 fn kinds_without_items(schema: &Value) -> Option<Vec<&str>> {
     kinds(schema).filter(|kinds| !kinds.contains(&"array"))
 }

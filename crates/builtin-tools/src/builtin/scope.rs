@@ -1,0 +1,133 @@
+//! The directories that `glob` and `search_file_content` look through.
+
+use super::locations;
+use gemini_tools_core::tool::named::NamedText;
+use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError};
+use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkOptions, WalkReport, walk};
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
+use rustix::fs::FileType;
+use std::sync::Arc;
+
+/// The directories of a call, and the rules for what is left out in them.
+pub(super) struct SearchScope {
+    pub(super) workspace: Arc<Workspace>,
+    /// Several where the workspace has several roots and no path was given.
+    pub(super) places: Vec<WorkspacePath>,
+    pub(super) respect: Respect,
+    pub(super) node_modules: NodeModules,
+}
+
+impl SearchScope {
+    /// Returns the places as they are shown to a person.
+    pub(super) fn describe(&self) -> String {
+        let names = self
+            .places
+            .iter()
+            .map(|place| self.workspace.display_name(place));
+        names.collect::<Vec<_>>().join(" and ")
+    }
+
+    pub(super) fn locations(&self) -> Vec<Location> {
+        self.places.iter().flat_map(locations).collect()
+    }
+
+    /// Walks all places and returns the visitors of all workers. `enter` decides if a directory, by
+    /// its path below a place, is worth entering.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the first walk that fails.
+    pub(super) fn walk<'p, V: Visitor>(
+        &'p self,
+        visit_ignored: bool,
+        enter: &(dyn Fn(&[u8]) -> bool + Sync),
+        cancel: &Cancellation,
+        make: impl Fn(&'p WorkspacePath) -> V + Sync,
+    ) -> Result<(Vec<V>, WalkReport), ToolError> {
+        let options = WalkOptions {
+            respect: self.respect,
+            node_modules: self.node_modules,
+            visit_ignored,
+            enter,
+        };
+        let mut visitors = Vec::new();
+        let mut all = WalkReport::default();
+        for place in &self.places {
+            let (found, report) = walk(&self.workspace, place, options, cancel, || make(place))?;
+            visitors.extend(found);
+            all.unreadable += report.unreadable;
+            all.unreadable_example = all.unreadable_example.or(report.unreadable_example);
+            all.more_ignored |= report.more_ignored;
+            all.node_modules += report.node_modules;
+        }
+        Ok((visitors, all))
+    }
+}
+
+/// Decides about `node_modules`, given the patterns and the path to search.
+pub(super) fn node_modules<'a>(
+    patterns: impl IntoIterator<Item = &'a str>,
+    path: Option<&str>,
+    respect: Respect,
+) -> NodeModules {
+    let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
+    // `!(node_modules)` does not ask for it.
+    let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
+    if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
+        NodeModules::Named
+    } else if respect.git {
+        NodeModules::LeftOut
+    } else {
+        NodeModules::Ordinary
+    }
+}
+
+/// Refuses what is not a directory, with the error types of searches.
+///
+/// # Errors
+///
+/// Returns `search_path_not_found` or `search_path_not_a_directory`.
+pub(super) fn require_directory(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+) -> Result<(), ToolError> {
+    match workspace.file_type(place) {
+        Ok(FileType::Directory) => Ok(()),
+        Ok(_) => Err(ToolError::new(
+            ErrorKind::SearchPathNotADirectory,
+            format!("{} is not a directory.", place.path().display()),
+        )
+        .with_hint("Give the directory to search in.")),
+        Err(mut e) => {
+            if e.kind == ErrorKind::FileNotFound {
+                e.kind = ErrorKind::SearchPathNotFound;
+            }
+            Err(e)
+        }
+    }
+}
+
+/// Returns a note on what ignore rules left out, or nothing.
+pub(super) fn ignored_note(git: usize, gemini: usize) -> String {
+    let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
+    let parts = [part(git, "git"), part(gemini, "gemini")];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// Returns a note that directories called `node_modules` were left out, if any were.
+pub(super) fn node_modules_note(report: &WalkReport) -> Option<String> {
+    match report.node_modules {
+        0 => None,
+        1 => Some("1 node_modules directory left out".to_owned()),
+        n => Some(format!("{n} node_modules directories left out")),
+    }
+}
+
+/// Adds a note that directories could not be read, if any could not.
+pub(super) fn push_unreadable(text: &mut NamedText, report: &WalkReport) {
+    if let Some(example) = &report.unreadable_example {
+        let directories = super::counted(report.unreadable, "directory");
+        text.push_str(&format!("\n({directories} could not be read: {example})"));
+    }
+}
