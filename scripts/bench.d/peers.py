@@ -49,7 +49,9 @@ def version(program):
 
 
 def environment(root):
-    """What every measured program gets: nobody's configuration, and a home that may be littered."""
+    """What every measured program gets: the caller's variables without configuration, and a home that may be littered."""
     home = root / "home"
     home.mkdir(parents=True, exist_ok=True)
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    configures = ("GEMINI", "GOOGLE", "GIT_", "RIPGREP_", "XDG_", "LC_", "LANG")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(configures)}
+    return {**plain, "HOME": str(home), "LC_ALL": "C.UTF-8"}

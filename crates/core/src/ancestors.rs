@@ -14,6 +14,9 @@ const MAX_ANCESTORS: usize = 8;
 /// Maximum bytes of words or variables that are read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// Bytes that most of those files fit in, for one read instead of many small ones.
+const USUAL_BYTES: usize = 8192;
+
 /// A process above this one.
 #[derive(Debug, Clone, Copy)]
 pub struct Ancestor {
@@ -41,7 +44,7 @@ impl Ancestor {
         if !ARE_VISIBLE {
             return None;
         }
-        let mut content = Vec::new();
+        let mut content = Vec::with_capacity(USUAL_BYTES);
         let file = File::open(format!("/proc/{}/{name}", self.pid)).ok()?;
         file.take(MAX_BYTES).read_to_end(&mut content).ok()?;
         Some(content)

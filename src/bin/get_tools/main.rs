@@ -24,6 +24,11 @@ mod trust;
 use options::Task;
 use std::process::ExitCode;
 
+// The allocator of musl maps memory for each size of block, which takes a sixth of the time of a small call.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     gemini_tools::start::run(run)
 }

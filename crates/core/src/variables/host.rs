@@ -91,32 +91,24 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     is_by_host || added <= MAX_ADDED
 }
 
-/// Returns our variables of the nearest process above that is in a workflow, if that is the host.
+/// Returns our variables of the nearest process above that is the host, in a workflow.
 fn host_variables() -> Option<Vec<(OsString, OsString)>> {
-    ancestors::all().find_map(|process| {
-        let lines = process.variables();
-        let variables = || lines.iter().filter_map(|line| parse(line));
-        let is_in_workflow = |(name, value): (&[u8], &[u8])| match name {
-            b"GITHUB_SHA" => !value.is_empty(),
-            b"SURFACE" => value == b"Github",
-            _ => false,
-        };
-        if !variables().any(is_in_workflow) {
-            return None;
-        }
-        if !is_gemini_cli(&process.words()) {
-            return Some(None);
-        }
-        let is_ours = |(name, _): &(&[u8], &[u8])| {
-            let begins = |prefix: &str| name.starts_with(prefix.as_bytes());
-            begins(PREFIX) || begins(HOST_PREFIX)
-        };
-        let own = |text: &[u8]| OsStr::from_bytes(text).to_owned();
-        let ours = variables().filter(is_ours);
-        Some(Some(
-            ours.map(|(name, value)| (own(name), own(value))).collect(),
-        ))
-    })?
+    let is_in_workflow = |line: &Vec<u8>| match parse(line) {
+        Some((b"GITHUB_SHA", value)) => !value.is_empty(),
+        Some((b"SURFACE", value)) => value == b"Github",
+        _ => false,
+    };
+    let lines = ancestors::all()
+        .filter(|process| is_gemini_cli(&process.words()))
+        .map(|host| host.variables())
+        .find(|lines| lines.iter().any(is_in_workflow))?;
+    let is_ours = |(name, _): &(&[u8], &[u8])| {
+        let begins = |prefix: &str| name.starts_with(prefix.as_bytes());
+        begins(PREFIX) || begins(HOST_PREFIX)
+    };
+    let own = |text: &[u8]| OsStr::from_bytes(text).to_owned();
+    let ours = lines.iter().filter_map(|line| parse(line)).filter(is_ours);
+    Some(ours.map(|(name, value)| (own(name), own(value))).collect())
 }
 
 fn parse(line: &[u8]) -> Option<(&[u8], &[u8])> {
