@@ -24,6 +24,7 @@
 //! cut into pieces. The size of the file is bounded by [`super::log::Log`]. Reading the pipe, and
 //! deciding when the command is over, is left to the caller.
 
+use super::command::OutputSink;
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_core::text::count_newlines;
@@ -108,32 +109,6 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Takes a piece of output.
-    pub fn push(&mut self, bytes: &[u8]) {
-        let room = SNIFF_BYTES
-            .saturating_sub(self.sniffed.len())
-            .min(bytes.len());
-        self.sniffed.extend_from_slice(&bytes[..room]);
-        self.whole.push(bytes);
-        self.decoder.push(bytes, |text| self.shown.push(text));
-    }
-
-    /// Returns the number of bytes that have come.
-    pub fn bytes(&self) -> u64 {
-        self.whole.bytes
-    }
-
-    /// Returns the output since the last time, for a user who watches, or `None` if there is none.
-    pub fn take_live(&mut self) -> Option<String> {
-        let live = self.shown.live.as_mut()?;
-        if is_binary(&self.sniffed) {
-            return None;
-        }
-        let text = std::mem::replace(live, Ends::new(LIVE_CHARS))
-            .cut(LIVE_CHARS, |missing| format!("[… {missing} left out …]\n"));
-        (!text.0.is_empty()).then_some(text.0)
-    }
-
     /// Puts all output so far into a file of this name, which others go on with.
     ///
     /// # Errors
@@ -155,14 +130,15 @@ impl<'a> Capture<'a> {
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
-        shown.terminal.finish(&mut |text| shown.plain.push(text));
+        shown
+            .terminal
+            .finish_line(&mut |text| shown.plain.push(text));
         let bytes = self.whole.bytes;
         let is_binary =
             is_binary(&self.sniffed) || (shown.terminal.odd > 8 && shown.terminal.odd * 50 > bytes);
         if is_binary {
             let kind = format_of(&self.sniffed);
-            let file = self.whole.keep();
-            let place = place(file.as_ref(), self.whole.is_lost);
+            let (file, place) = self.whole.keep();
             return CapturedOutput {
                 text: format!("[Binary output of {kind}, {bytes} bytes, is not shown.{place}]"),
                 coloured: None,
@@ -170,40 +146,51 @@ impl<'a> Capture<'a> {
                 file,
             };
         }
-        let is_cut = shown.plain.chars > self.limit;
-        let file = if is_cut { self.whole.keep() } else { None };
-        if !is_cut {
+        let (file, place) = if shown.plain.chars > self.limit {
+            self.whole.keep()
+        } else {
             self.whole.forget();
-        }
-        let place = place(file.as_ref(), self.whole.is_lost);
-        let marker =
-            |missing: String| format!("[Truncated: {missing} are left out here.{place}]\n");
-        let (text, _) = shown.plain.cut(self.limit, marker);
+            (None, String::new())
+        };
+        let text = shown.plain.cut(self.limit, |missing| {
+            format!("[Truncated: {missing} are left out here.{place}]\n")
+        });
+        let coloured = shown.coloured.map(|ends| {
+            ends.cut(self.limit, |missing| {
+                format!("[{missing} are left out here.{place}]\n")
+            })
+        });
         CapturedOutput {
             text: text.trim_matches(['\n', ' ', '\t']).to_owned(),
-            coloured: shown.coloured.map(|ends| {
-                ends.cut(self.limit, |missing| {
-                    format!("[{missing} are left out here.{place}]\n")
-                })
-                .0
-            }),
+            coloured,
             bytes,
             file,
         }
     }
 }
 
-fn place(file: Option<&PathBuf>, is_lost: bool) -> String {
-    match file {
-        Some(file) if is_lost => format!(
-            " The beginning of it is in {}; read it with read_file.",
-            file.display()
-        ),
-        Some(file) => format!(
-            " The whole output is in {}; read it with read_file.",
-            file.display()
-        ),
-        None => String::new(),
+impl OutputSink for Capture<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = SNIFF_BYTES
+            .saturating_sub(self.sniffed.len())
+            .min(bytes.len());
+        self.sniffed.extend_from_slice(&bytes[..room]);
+        self.whole.push(bytes);
+        self.decoder.push(bytes, |text| self.shown.push(text));
+    }
+
+    fn bytes(&self) -> u64 {
+        self.whole.bytes
+    }
+
+    fn take_live(&mut self) -> Option<String> {
+        let live = self.shown.live.as_mut()?;
+        if is_binary(&self.sniffed) {
+            return None;
+        }
+        let text = std::mem::replace(live, Ends::new(LIVE_CHARS))
+            .cut(LIVE_CHARS, |missing| format!("[… {missing} left out …]\n"));
+        (!text.is_empty()).then_some(text)
     }
 }
 
@@ -305,11 +292,21 @@ impl WholeOutput<'_> {
         self.memory = Vec::new();
     }
 
-    fn keep(&mut self) -> Option<PathBuf> {
+    /// Returns the file, if it could be made, and a sentence that names it.
+    fn keep(&mut self) -> (Option<PathBuf>, String) {
         if self.path.is_none() && !self.is_lost {
             self.spill();
         }
-        self.path.clone()
+        let place = self.path.as_ref().map_or_else(String::new, |path| {
+            let what = if self.is_lost {
+                "beginning of it"
+            } else {
+                "whole output"
+            };
+            let path = path.display();
+            format!(" The {what} is in {path}; read it with read_file.")
+        });
+        (self.path.clone(), place)
     }
 
     /// Removes the file: its content is all in the answer.
@@ -370,11 +367,10 @@ impl Ends {
         self.tail.push_str(rest);
     }
 
-    /// Returns at most `limit` characters, and a marker if something is missing, and whether that is
-    /// so.
-    fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> (String, bool) {
+    /// Returns at most `limit` characters, and a marker if something is missing.
+    fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
         if self.chars <= limit {
-            return (self.head + &self.tail, false);
+            return self.head + &self.tail;
         }
         let for_head = limit / 5 * HEAD_FIFTHS;
         let nth =
@@ -421,7 +417,7 @@ impl Ends {
         } else {
             "\n"
         };
-        (format!("{head}{gap}{}{end}", marker(missing)), true)
+        format!("{head}{gap}{}{end}", marker(missing))
     }
 }
 
@@ -436,6 +432,7 @@ fn boundary(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::Capture;
+    use crate::command::OutputSink;
 
     fn captured(limit: usize, pieces: &[&[u8]]) -> super::CapturedOutput {
         let mut capture = Capture::new(limit, true, false, || None);

@@ -1,6 +1,5 @@
 //! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
 
-use super::capture::Capture;
 use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
 use crate::sandbox::Sandbox;
@@ -173,30 +172,16 @@ pub trait OutputSink {
     fn push(&mut self, bytes: &[u8]);
 
     /// Takes a piece of what came on standard error, where that is kept apart.
-    fn push_error(&mut self, bytes: &[u8]);
+    fn push_error(&mut self, bytes: &[u8]) {
+        self.push(bytes);
+    }
 
     /// Returns the number of bytes that have come in all.
     fn bytes(&self) -> u64;
 
     /// Returns the output since the last time, for a user who watches, or `None` if there is none.
-    fn take_live(&mut self) -> Option<String>;
-}
-
-impl OutputSink for Capture<'_> {
-    fn push(&mut self, bytes: &[u8]) {
-        Capture::push(self, bytes);
-    }
-
-    fn push_error(&mut self, bytes: &[u8]) {
-        Capture::push(self, bytes);
-    }
-
-    fn bytes(&self) -> u64 {
-        Capture::bytes(self)
-    }
-
     fn take_live(&mut self) -> Option<String> {
-        Capture::take_live(self)
+        None
     }
 }
 
@@ -228,9 +213,8 @@ struct Supervision<'a> {
     watched: &'a SupervisedProgram,
     capture: &'a mut dyn OutputSink,
     buffer: ReadBuffer,
-    /// True if a process may still write.
-    is_open: bool,
-    are_errors_open: bool,
+    /// The streams that a process may still write to.
+    open: Vec<(Stream, &'a OwnedFd)>,
     last_output: Instant,
     last_shown: Instant,
     show: &'a dyn Fn(String),
@@ -245,49 +229,11 @@ struct PendingEnd {
     until: Option<Instant>,
 }
 
-/// The moments at which something becomes of a command, as far as they are known.
-struct Deadlines {
-    wall: Option<Instant>,
-    idle: Option<Instant>,
-    background: Option<Instant>,
-    /// The end of the wait for pipes that are held open.
-    held: Option<Instant>,
-    /// The end of the call that the caller has chosen.
-    chosen: Option<Instant>,
-}
-
-impl Deadlines {
-    fn new(
-        limits: CommandLimits,
-        started: Instant,
-        last_output: Instant,
-        pending_end: Option<PendingEnd>,
-        cancel: &Cancellation,
-    ) -> Self {
-        // Once the command has ended, only the limit of its pipes counts.
-        let held = pending_end.and_then(|pending_end| pending_end.until);
-        Self {
-            wall: started.checked_add(limits.wall).filter(|_| held.is_none()),
-            idle: limits.idle.and_then(|idle| last_output.checked_add(idle)),
-            background: limits.background_after.and_then(|b| started.checked_add(b)),
-            held,
-            chosen: cancel.chosen_deadline(),
-        }
-    }
-
-    /// Returns the time until the next of them, or until the next look at the call.
-    fn pause(&self) -> Duration {
-        let all = [
-            self.wall,
-            self.idle,
-            self.background,
-            self.held,
-            self.chosen,
-        ];
-        let next = all.into_iter().flatten().min();
-        let left = next.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
-        left.min(TICK)
-    }
+/// Returns the time until the first of some moments, or until the next look at the call.
+fn pause_until(moments: [Option<Instant>; 5]) -> Duration {
+    let next = moments.into_iter().flatten().min();
+    let left = next.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
+    left.min(TICK)
 }
 
 fn is_past(at: Option<Instant>) -> bool {
@@ -300,12 +246,13 @@ impl<'a> Supervision<'a> {
         capture: &'a mut dyn OutputSink,
         show: &'a dyn Fn(String),
     ) -> Supervision<'a> {
+        let errors = watched.errors.as_ref().map(|fd| (Stream::Errors, fd));
+        let output = [(Stream::Output, &watched.output)];
         Self {
             watched,
             capture,
             buffer: ReadBuffer::new(CHUNK_BYTES),
-            is_open: true,
-            are_errors_open: watched.errors.is_some(),
+            open: output.into_iter().chain(errors).collect(),
             last_output: Instant::now(),
             last_shown: Instant::now(),
             show,
@@ -319,13 +266,19 @@ impl<'a> Supervision<'a> {
             if cancel.signal().is_some() {
                 return self.end_all(StopReason::Cancelled);
             }
-            let clock = Deadlines::new(limits, started, self.last_output, pending_end, cancel);
-            if is_past(clock.background) {
+            let after = |from: Instant, time: Option<Duration>| from.checked_add(time?);
+            let background = after(started, limits.background_after);
+            let idle = after(self.last_output, limits.idle);
+            // Once the command has ended, only the limit of its pipes counts.
+            let held = pending_end.and_then(|end| end.until);
+            let wall = after(started, Some(limits.wall)).filter(|_| held.is_none());
+            let chosen = cancel.chosen_deadline();
+            if is_past(background) {
                 return CommandOutcome::Background;
             }
             if let Some(PendingEnd { ending, took, .. }) = pending_end {
-                let is_held = self.is_open || self.are_errors_open;
-                if !is_held || is_past(clock.held) {
+                let is_held = !self.open.is_empty();
+                if !is_held || is_past(held) {
                     return CommandOutcome::Done {
                         ending,
                         has_survivors: true,
@@ -334,13 +287,14 @@ impl<'a> Supervision<'a> {
                     };
                 }
             }
-            if is_past(clock.wall) || is_past(clock.chosen) {
+            if is_past(wall) || is_past(chosen) {
                 return self.end_all(StopReason::OutOfTime);
             }
-            if is_past(clock.idle) {
+            if is_past(idle) {
                 return self.end_all(StopReason::Idle);
             }
-            self.step(clock.pause(), Some(cancel));
+            let pause = pause_until([background, idle, held, wall, chosen]);
+            self.step(pause, Some(cancel));
             match (self.watched.next_event(), limits.hold) {
                 (None, _) => {}
                 (Some(SupervisorEvent::Lost), _) => return self.end_unwatched(),
@@ -349,11 +303,11 @@ impl<'a> Supervision<'a> {
                         return self.done(ending, took, false);
                     }
                 }
-                (Some(SupervisorEvent::Ended { status, all_gone }), Some(hold)) if !all_gone => {
+                (Some(SupervisorEvent::Ended { status, all_gone }), Some(wait)) if !all_gone => {
                     pending_end = Some(PendingEnd {
                         ending: status.into(),
                         took: started.elapsed(),
-                        until: Instant::now().checked_add(hold),
+                        until: Instant::now().checked_add(wait),
                     });
                 }
                 (Some(SupervisorEvent::Ended { status, all_gone }), _) => {
@@ -372,7 +326,7 @@ impl<'a> Supervision<'a> {
         CommandOutcome::Done {
             ending,
             has_survivors,
-            is_held: self.is_open || self.are_errors_open,
+            is_held: !self.open.is_empty(),
             took,
         }
     }
@@ -380,10 +334,10 @@ impl<'a> Supervision<'a> {
     /// Waits for something to happen and takes in some output.
     fn step(&mut self, pause: Duration, cancel: Option<&Cancellation>) {
         let control = self.watched.control();
-        let open: Vec<_> = self.open_streams().collect();
         let caller = cancel.and_then(Cancellation::caller);
         let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
-        fds.extend(open.iter().map(|(_, fd)| PollFd::new(*fd, PollFlags::IN)));
+        let open = self.open.iter();
+        fds.extend(open.map(|(_, fd)| PollFd::new(*fd, PollFlags::IN)));
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
         // An interruption is a signal, which is looked at next.
@@ -391,51 +345,30 @@ impl<'a> Supervision<'a> {
             return;
         }
         let mut ready = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
-        let readable: Vec<_> = open
-            .iter()
-            .filter(|_| ready.next() == Some(true))
-            .map(|(stream, _)| *stream)
-            .collect();
+        let mut readable = self.open.clone();
+        readable.retain(|_| ready.next() == Some(true));
         if let Some(cancel) = cancel
             && ready.next() == Some(true)
         {
             cancel.cancel();
         }
-        for stream in readable {
-            self.read(stream);
+        for (stream, fd) in readable {
+            self.read(stream, fd);
         }
     }
 
-    /// Returns the streams that a process may still write to.
-    fn open_streams(&self) -> impl Iterator<Item = (Stream, &'a OwnedFd)> + use<'a> {
-        let watched = self.watched;
-        let output = self.is_open.then_some((Stream::Output, &watched.output));
-        let errors = watched.errors.as_ref().filter(|_| self.are_errors_open);
-        output
-            .into_iter()
-            .chain(errors.map(|fd| (Stream::Errors, fd)))
-    }
-
-    fn read(&mut self, stream: Stream) {
-        let Some((_, fd)) = self.open_streams().find(|(of, _)| *of == stream) else {
-            return;
-        };
-        let is_open = match self.buffer.read(fd) {
-            Ok([]) => false,
+    /// Takes in a piece of a stream, or notes that it has ended.
+    fn read(&mut self, stream: Stream, fd: &OwnedFd) {
+        match self.buffer.read(fd) {
+            Err(Errno::AGAIN) => {}
+            Ok([]) | Err(_) => self.open.retain(|(open, _)| *open != stream),
             Ok(piece) => {
                 self.last_output = Instant::now();
                 match stream {
                     Stream::Output => self.capture.push(piece),
                     Stream::Errors => self.capture.push_error(piece),
                 }
-                true
             }
-            Err(Errno::AGAIN) => true,
-            Err(_) => false,
-        };
-        match stream {
-            Stream::Output => self.is_open = is_open,
-            Stream::Errors => self.are_errors_open = is_open,
         }
     }
 
@@ -449,13 +382,13 @@ impl<'a> Supervision<'a> {
             retry_on_intr(|| rustix::event::poll(&mut ready, Some(&now))) == Ok(1)
         };
         while self.capture.bytes() < until
-            && let Some((stream, _)) = self.open_streams().find(|(_, fd)| is_ready(fd))
+            && let Some((stream, fd)) = self.open.iter().find(|(_, fd)| is_ready(fd)).copied()
         {
-            self.read(stream);
+            self.read(stream, fd);
         }
     }
 
-    /// Gives what the command has started a moment to end as well. Whether nothing is left.
+    /// Gives what the command has started a moment to end as well. Returns true if nothing is left.
     fn linger(&mut self) -> bool {
         let until = Instant::now() + LINGER;
         loop {

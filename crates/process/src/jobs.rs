@@ -8,7 +8,6 @@
 
 use super::ending::ProcessEnd;
 use super::log::Log;
-use crate::supervisor::OutputKeeper;
 use crate::tree;
 use crate::tree::Identity;
 use rustix::fs::{Mode, OFlags};
@@ -87,32 +86,37 @@ fn process_ids(record: &mut impl Read) -> Vec<i32> {
         .unwrap_or_default()
 }
 
-/// The open files of a supervisor that stays.
-struct JobFiles {
+/// The open files of a job, for the supervisor that stays.
+pub(crate) struct JobFiles {
     log: Log,
     record: File,
     /// Processes whose end is recorded.
     processes: Vec<i32>,
 }
 
-/// Opens the files of a job, which exist.
-pub(super) fn keeper(record: &Path, log: &Path) -> io::Result<Box<dyn OutputKeeper>> {
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
-    Ok(Box::new(JobFiles {
-        log: Log::reopen(log)?,
-        processes: process_ids(&mut record),
-        record,
-    }))
-}
+impl JobFiles {
+    /// Opens the files of a job, which exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub(crate) fn open(record: &Path, log: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
+        Ok(Self {
+            log: Log::reopen(log)?,
+            processes: process_ids(&mut record),
+            record,
+        })
+    }
 
-impl OutputKeeper for JobFiles {
-    fn output(&mut self, bytes: &[u8]) {
-        // What can't be kept is lost, but the writer goes on.
+    /// Adds output to the log. What can't be kept is lost, but the writer goes on.
+    pub(crate) fn append_output(&mut self, bytes: &[u8]) {
         let _ = self.log.append(bytes);
     }
 
-    fn ended(&mut self, process: i32, status: ExitStatus) {
+    /// Adds the end of a process to the record, if the job was left with it.
+    pub(crate) fn record_end(&mut self, process: i32, status: ExitStatus) {
         if self.processes.contains(&process) {
             let line = ending_line(process, status.into(), SystemTime::now());
             // A full disk must not end the watch.

@@ -64,12 +64,13 @@ pub fn make_room(directory: &Path) {
     }
 }
 
-/// A file that may be removed.
+/// A kept answer, or a job with its log.
 struct StoredAnswer {
     changed: SystemTime,
+    /// The size, in bytes.
     bytes: u64,
     files: Vec<PathBuf>,
-    /// A process that lives made it.
+    /// True if a process that lives made it.
     is_in_use: bool,
 }
 
@@ -108,6 +109,20 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 impl StoredAnswer {
+    /// Returns what is kept in these files, of which the last holds the text; `None` if it is
+    /// gone.
+    fn new(files: Vec<PathBuf>, is_in_use: bool) -> Option<Self> {
+        let metadata = files.last()?.symlink_metadata().ok();
+        let metadata = metadata.filter(Metadata::is_file)?;
+        Some(Self {
+            changed: metadata.modified().ok()?,
+            // A log may be longer by its last line.
+            bytes: metadata.len().min(log::MAX_BYTES),
+            files,
+            is_in_use,
+        })
+    }
+
     /// Parses the name of a kept answer; returns `None` for files of others.
     fn answer(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
@@ -116,13 +131,7 @@ impl StoredAnswer {
         let (Ok(pid), Ok(_), Ok(_)) = (pid, nanos, secs) else {
             return None;
         };
-        let (changed, bytes) = size_of_file(path)?;
-        Some(Self {
-            changed,
-            bytes,
-            files: vec![path.to_owned()],
-            is_in_use: Identity::find(pid).is_some(),
-        })
+        Self::new(vec![path.to_owned()], Identity::find(pid).is_some())
     }
 
     /// Returns a log whose job is forgotten; `None` for other files.
@@ -131,32 +140,12 @@ impl StoredAnswer {
         if !is_log || path.with_extension("json").exists() {
             return None;
         }
-        let (changed, bytes) = size_of_file(&path)?;
-        Some(Self {
-            changed,
-            bytes,
-            files: vec![path],
-            is_in_use: false,
-        })
+        Self::new(vec![path], false)
     }
 
     /// Returns the log of a job in the background, with its record.
     fn log(job: &Job) -> Option<Self> {
-        let (changed, bytes) = size_of_file(&job.log)?;
-        Some(Self {
-            changed,
-            bytes,
-            files: vec![job.log.with_extension("json"), job.log.clone()],
-            is_in_use: job.is_running(),
-        })
+        let files = vec![job.log.with_extension("json"), job.log.clone()];
+        Self::new(files, job.is_running())
     }
-}
-
-/// When a file was changed, and what it takes at most on the disk.
-fn size_of_file(path: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = path.symlink_metadata().ok().filter(Metadata::is_file)?;
-    Some((
-        metadata.modified().ok()?,
-        metadata.len().min(log::MAX_BYTES),
-    ))
 }

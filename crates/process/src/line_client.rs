@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -169,12 +169,12 @@ impl<R: LineReply> LineClient<R> {
         let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
-        let reader = Reader {
-            waiting: Arc::clone(&waiting),
-            notes: Arc::clone(&self.notes),
-        };
+        let (shared, notes) = (Arc::clone(&waiting), Arc::clone(&self.notes));
         std::thread::spawn(move || {
-            reader.read(stdout, child);
+            read_lines(stdout, &shared, &notes);
+            // No more output: wakes all that wait.
+            lock(&shared).take();
+            let _ = child.wait();
             drop(alive);
         });
         Ok(RunningProgram {
@@ -222,42 +222,32 @@ fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
     ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
 }
 
-/// A thread's state, which reads the process's output.
-struct Reader<R: LineReply> {
-    waiting: WaitingRequests<R>,
-    notes: Arc<Mutex<R::Notes>>,
-}
-
-impl<R: LineReply> Reader<R> {
-    fn read(&self, stdout: ChildStdout, mut child: Child) {
-        let mut lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
-        for line in lines.by_ref().map_while(Result::ok) {
-            match serde_json::from_slice::<R>(&line) {
-                Ok(reply) if reply.is_nameless() => break,
-                Ok(reply) => self.hand_over(reply),
-                Err(_) => {}
-            }
-        }
-        // No more output: wakes all that wait.
-        lock(&self.waiting).take();
-        drop(lines);
-        let _ = child.wait();
-    }
-
-    fn hand_over(&self, reply: R) {
-        let Some((id, is_last)) = reply.answers() else {
-            return reply.note(&mut lock(&self.notes));
+/// Hands the lines of the process's output over, up to an answer to no request.
+fn read_lines<R: LineReply>(
+    stdout: ChildStdout,
+    waiting: &WaitingRequests<R>,
+    notes: &Mutex<R::Notes>,
+) {
+    let lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
+    for line in lines.map_while(Result::ok) {
+        let Ok(reply) = serde_json::from_slice::<R>(&line) else {
+            continue;
         };
-        let mut waiting = lock(&self.waiting);
-        let Some(waiting) = waiting.as_mut() else {
+        if reply.is_nameless() {
             return;
-        };
-        if let Some(sender) = waiting.get(&id) {
-            // A request that was given up does not want it.
-            let _ = sender.send(reply);
         }
-        if is_last {
-            waiting.remove(&id);
+        let Some((id, is_last)) = reply.answers() else {
+            reply.note(&mut lock(notes));
+            continue;
+        };
+        if let Some(waiting) = lock(waiting).as_mut() {
+            if let Some(sender) = waiting.get(&id) {
+                // A request that was given up does not want it.
+                let _ = sender.send(reply);
+            }
+            if is_last {
+                waiting.remove(&id);
+            }
         }
     }
 }

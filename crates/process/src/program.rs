@@ -55,13 +55,6 @@ pub fn to_execute(
     find(name, environment, directory)
 }
 
-/// Returns the shell that runs a user's line, and what comes before the line: bash.
-pub fn shell() -> Option<(PathBuf, &'static [&'static str])> {
-    // What comes after `--` is the line, whatever it begins with.
-    let words = &["--norc", "--noprofile", "-c", "--"];
-    Some((find_program(OsStr::new("bash"))?, words))
-}
-
 /// Returns true if the shell takes code, settings or functions from a variable before it reads its line:
 /// none of that was judged.
 pub fn changes_shell(name: &OsStr) -> bool {

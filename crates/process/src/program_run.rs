@@ -154,13 +154,9 @@ impl OutputSink for ProgramRun {
     fn bytes(&self) -> u64 {
         self.bytes
     }
-
-    fn take_live(&mut self) -> Option<String> {
-        None
-    }
 }
 
-/// Keeps what there is room for. Whether that is all.
+/// Keeps what there is room for. Returns true if that is all.
 fn keep(stream: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let room = MAX_STREAM_BYTES.saturating_sub(stream.len());
     stream.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -22,20 +22,18 @@ pub(crate) use system::{
     socket_pair, watch_process, widen,
 };
 
-use crate::supervisor::Confine;
-use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
+use crate::sandbox::Sandbox;
+use crate::supervisor::{MESSAGE_BYTES, Start, chosen};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::fmt;
+use std::ffi::{CString, c_char, c_int};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 /// The largest number of a signal that hosts are known to ignore and children to inherit so.
 const SIGNALS: c_int = 31;
-
-/// A signal as it came through the descriptor.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SignalNumber(pub i32);
 
 fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
@@ -93,77 +91,49 @@ pub(crate) struct PreparedProgram<'a> {
     input: RawFd,
     output: RawFd,
     errors: RawFd,
-    confine: Option<&'a Confine<'a>>,
-    announcement: Option<Announcement>,
-}
-
-/// A message by which a child names itself, before it becomes another program.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Announcement {
-    /// An open socket of [`socket_pair`].
-    pub(crate) socket: RawFd,
-    /// The message, by the process id.
-    pub(crate) message: fn(i32) -> [u8; ANNOUNCEMENT_BYTES],
-}
-
-/// The length of the message of an [`Announcement`].
-pub(crate) const ANNOUNCEMENT_BYTES: usize = 9;
-
-impl fmt::Debug for PreparedProgram<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arguments and environment may hold secrets.
-        f.debug_struct("PreparedProgram")
-            .field("program", &self.program)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The descriptors that a program starts with.
-#[derive(Debug)]
-pub(crate) struct Descriptors<'a> {
-    /// The directory.
-    pub(crate) directory: BorrowedFd<'a>,
-    /// Standard input; `None` for the caller's own.
-    pub(crate) input: Option<BorrowedFd<'a>>,
-    /// Standard output.
-    pub(crate) output: BorrowedFd<'a>,
-    /// Standard error.
-    pub(crate) errors: BorrowedFd<'a>,
+    sandbox: Option<&'a Sandbox>,
+    /// The socket of [`socket_pair`] on which the child names itself before it becomes the program.
+    announce_to: RawFd,
 }
 
 impl<'a> PreparedProgram<'a> {
-    /// Makes it ready; `confine` is done in the child last of all.
+    /// Makes a program ready whose standard streams lead to these descriptors.
+    ///
+    /// # Errors
+    ///
+    /// Returns `InvalidInput` for a word with a NUL.
     pub(crate) fn new(
-        program: &CStr,
-        arguments: Vec<CString>,
-        environment: Vec<CString>,
-        descriptors: &Descriptors<'_>,
-        confine: Option<&'a Confine<'a>>,
-    ) -> Self {
+        start: &Start<'a>,
+        output: &OwnedFd,
+        errors: &OwnedFd,
+        announce_to: &OwnedFd,
+    ) -> io::Result<Self> {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|s| s.as_ptr());
             pointers.chain([ptr::null()]).collect()
         };
-        let (argv, envp) = (list(&arguments), list(&environment));
-        let mut strings = arguments;
+        let words = std::iter::once(&start.name).chain(start.arguments);
+        let words = words.map(|word| CString::new(word.as_bytes()));
+        let mut strings: Vec<CString> = words.collect::<Result<_, _>>()?;
+        let environment = start.environment.iter().filter_map(|(name, value)| {
+            let both = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            CString::new(both).ok()
+        });
+        let environment: Vec<CString> = environment.collect();
+        let (argv, envp) = (list(&strings), list(&environment));
         strings.extend(environment);
-        Self {
-            program: program.to_owned(),
+        Ok(Self {
+            program: CString::new(start.program.as_os_str().as_bytes())?,
             _strings: strings,
             argv,
             envp,
-            directory: descriptors.directory.as_raw_fd(),
-            input: descriptors.input.map_or(-1, |fd| fd.as_raw_fd()),
-            output: descriptors.output.as_raw_fd(),
-            errors: descriptors.errors.as_raw_fd(),
-            confine,
-            announcement: None,
-        }
-    }
-
-    /// Has the child say who it is before it becomes the program.
-    pub(crate) fn announce(&mut self, announcement: Announcement) {
-        self.announcement = Some(announcement);
+            directory: start.directory.as_raw_fd(),
+            input: start.input.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            output: output.as_raw_fd(),
+            errors: errors.as_raw_fd(),
+            sandbox: start.sandbox,
+            announce_to: announce_to.as_raw_fd(),
+        })
     }
 
     /// Starts the program in a session of its own. Gives back its process id once it runs.
@@ -178,9 +148,7 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {
         libc::setsid();
-        if let Some(Announcement { socket, message }) = program.announcement {
-            system::announce(socket, &message(libc::getpid()));
-        }
+        system::announce(program.announce_to, &chosen(libc::getpid()));
         for signal in 1..=SIGNALS {
             // Some can't be changed, which is as it should be.
             libc::signal(signal, libc::SIG_DFL);
@@ -194,7 +162,7 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
             || libc::fchdir(program.directory) < 0
         {
             last().raw_os_error()
-        } else if let Some(Err(errno)) = program.confine.map(|confine| confine()) {
+        } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
             errno.raw_os_error()
         } else {
             // Descriptors that the host has left open are not for the program, least of all in

@@ -1,15 +1,16 @@
 //! Starting programs: what each kind is given.
 
 use super::command::{ProgramCommand, ShellCommand, variables};
-use super::jobs;
 use super::piped::Program;
 use crate::program;
-use crate::supervisor::{Confine, Start, SupervisedProgram, file_with};
+use crate::raw;
+use crate::supervisor::{Start, SupervisedProgram};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 
 impl ShellCommand<'_> {
     /// Starts the command.
@@ -18,23 +19,21 @@ impl ShellCommand<'_> {
     ///
     /// Returns `NotFound` if there is no shell, or the operating system's error.
     pub fn start(&self) -> io::Result<SupervisedProgram> {
-        let (shell, words) = program::shell().ok_or(io::ErrorKind::NotFound)?;
-        let words = words.iter().chain([&self.line]);
+        let shell = program::find_program(OsStr::new("bash")).ok_or(io::ErrorKind::NotFound)?;
+        // What comes after `--` is the line, whatever it begins with.
+        let words = ["--norc", "--noprofile", "-c", "--", self.line];
         let mut environment = variables(self.path);
         environment.retain(|name, _| !program::changes_shell(name));
-        let confine = self.sandbox.map(|sandbox| move || sandbox.apply());
-        let start = Start {
+        SupervisedProgram::start(&Start {
             name: shell.file_name().unwrap_or_default(),
             program: &shell,
-            arguments: &words.map(OsStr::new).collect::<Vec<_>>(),
+            arguments: &words.map(OsStr::new),
             environment: &environment,
             directory: self.directory,
             input: None,
             apart: false,
-            confine: confine.as_ref().map(|confine| confine as &Confine<'_>),
-            keeper: jobs::keeper,
-        };
-        start.start()
+            sandbox: self.sandbox,
+        })
     }
 }
 
@@ -54,9 +53,8 @@ impl ProgramCommand<'_> {
             [] => None,
             bytes => Some(file_with(bytes)?.into()),
         };
-        let confine = self.sandbox.map(|sandbox| move || sandbox.apply());
         let arguments = self.arguments.iter().map(OsString::as_os_str);
-        let start = Start {
+        SupervisedProgram::start(&Start {
             name: self.program,
             program: &program.ok_or(io::ErrorKind::NotFound)?,
             arguments: &arguments.collect::<Vec<_>>(),
@@ -64,10 +62,8 @@ impl ProgramCommand<'_> {
             directory: self.directory,
             input,
             apart: true,
-            confine: confine.as_ref().map(|confine| confine as &Confine<'_>),
-            keeper: jobs::keeper,
-        };
-        start.start()
+            sandbox: self.sandbox,
+        })
     }
 }
 
@@ -79,7 +75,7 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
     let directory = rustix::fs::open(program.directory, flags, Mode::empty())?;
     let (reads, input) = io::pipe()?;
     let arguments = program.arguments.iter().map(OsStr::new);
-    let start = Start {
+    let started = SupervisedProgram::start(&Start {
         name: program.name,
         program: &path,
         arguments: &arguments.collect::<Vec<_>>(),
@@ -87,8 +83,16 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
         directory: directory.as_fd(),
         input: Some(reads.into()),
         apart: true,
-        confine: None,
-        keeper: jobs::keeper,
-    };
-    Ok((start.start()?, input.into()))
+        sandbox: None,
+    })?;
+    Ok((started, input.into()))
+}
+
+/// Returns a file without a name that holds `bytes` and is read from its beginning: it need not be fed to
+/// a program, and one that does not read it is not waited for.
+fn file_with(bytes: &[u8]) -> io::Result<File> {
+    let mut file = raw::file_in_memory()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }

@@ -2,18 +2,15 @@
 //!
 //! A supervisor sees to that: a process between the caller and the program.
 
-mod start;
 mod supervised;
 
-pub use start::file_with;
 pub use supervised::SupervisedProgram;
+pub(crate) use supervised::{MESSAGE_BYTES, chosen};
 
+use crate::sandbox::Sandbox;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -40,23 +37,8 @@ pub enum SupervisorEvent {
     Lost,
 }
 
-/// Takes what there is of a program that stays when its caller is gone.
-pub trait OutputKeeper {
-    /// Takes a piece of output.
-    fn output(&mut self, bytes: &[u8]);
-
-    /// Takes how a process has ended.
-    fn ended(&mut self, process: i32, status: ExitStatus);
-}
-
-/// Opens the files that [`SupervisedProgram::detach`] names: the record, and the log of the output.
-pub type OpenKeeper = fn(record: &Path, log: &Path) -> io::Result<Box<dyn OutputKeeper>>;
-
-/// The last steps of a process before it becomes the program. They may only make system calls.
-pub type Confine<'a> = dyn Fn() -> Result<(), Errno> + 'a;
-
 /// A program to be started.
-pub struct Start<'a> {
+pub(crate) struct Start<'a> {
     /// The file of the program. A relative path counts from the directory.
     pub program: &'a Path,
     /// The name for itself (`argv[0]`).
@@ -71,17 +53,6 @@ pub struct Start<'a> {
     pub input: Option<OwnedFd>,
     /// True if standard error is kept apart.
     pub apart: bool,
-    /// The last step, which puts it into its sandbox.
-    pub confine: Option<&'a Confine<'a>>,
-    /// For when it stays.
-    pub keeper: OpenKeeper,
-}
-
-impl fmt::Debug for Start<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Arguments and environment may hold secrets.
-        f.debug_struct("Start")
-            .field("program", &self.program)
-            .finish_non_exhaustive()
-    }
+    /// The sandbox that the program is put into.
+    pub sandbox: Option<&'a Sandbox>,
 }

@@ -18,11 +18,10 @@ pub fn plain_text(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     let mut terminal = TerminalEmulator::default();
     let mut decoder = Utf8Decoder::default();
-    let mut text = String::new();
-    decoder.push(bytes, |piece| text.push_str(piece));
-    decoder.finish(|piece| text.push_str(piece));
-    terminal.push(&text, &mut |piece| out.push_str(piece));
-    terminal.finish(&mut |piece| out.push_str(piece));
+    let mut show = |piece: &str| terminal.push(piece, &mut |shown| out.push_str(shown));
+    decoder.push(bytes, &mut show);
+    decoder.finish(&mut show);
+    terminal.finish_line(&mut |shown| out.push_str(shown));
     out
 }
 
@@ -126,11 +125,6 @@ impl TerminalEmulator {
         self.line.iter().collect()
     }
 
-    /// Ends the output: gives the last line, which has no line feed.
-    pub fn finish(&mut self, out: &mut impl FnMut(&str)) {
-        self.flush(out);
-    }
-
     /// Takes a piece of output and gives complete lines to `out`.
     pub fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         let mut rest = text;
@@ -160,7 +154,7 @@ impl TerminalEmulator {
             let end = text.find('\n');
             self.write(&text[..end.unwrap_or(text.len())], out);
             let Some(end) = end else { return };
-            self.flush(out);
+            self.finish_line(out);
             out("\n");
             text = &text[end + 1..];
         }
@@ -177,7 +171,8 @@ impl TerminalEmulator {
         }
     }
 
-    fn flush(&mut self, out: &mut impl FnMut(&str)) {
+    /// Gives the line that has not ended, and begins another one.
+    pub fn finish_line(&mut self, out: &mut impl FnMut(&str)) {
         if !self.line.is_empty() {
             let line: String = self.line.drain(..).collect();
             out(&line);
@@ -211,7 +206,7 @@ impl TerminalEmulator {
         }
         self.column += 1;
         if self.line.len() >= MAX_LINE_CHARS {
-            self.flush(out);
+            self.finish_line(out);
         }
     }
 
@@ -279,7 +274,7 @@ impl TerminalEmulator {
             'C' => self.column = (self.column + number(1).max(1)).min(MAX_LINE_CHARS),
             'G' => self.column = number(1).max(1) - 1,
             'A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'f' if !self.line.is_empty() => {
-                self.flush(out);
+                self.finish_line(out);
                 out("\n");
             }
             _ => {}
@@ -324,7 +319,7 @@ mod tests {
             decoder.push(piece, |t| terminal.push(t, &mut |t| text.push_str(t)));
         }
         decoder.finish(|t| terminal.push(t, &mut |t| text.push_str(t)));
-        terminal.finish(&mut |t| text.push_str(t));
+        terminal.finish_line(&mut |t| text.push_str(t));
         text
     }
 

@@ -6,6 +6,7 @@
 //! other machine has not got yet, whether a program has read it or not, and other systems tell the
 //! end that writes nothing: then the reader is not watched.
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedStream<'a> {
     fd: BorrowedFd<'a>,
-    #[cfg(target_os = "linux")]
     is_socket: bool,
     piece_bytes: usize,
 }
@@ -82,7 +82,6 @@ impl<'a> WatchedStream<'a> {
     }
 
     /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
-    #[cfg(target_os = "linux")]
     pub fn unread_bytes(&self) -> Option<u64> {
         if self.is_socket {
             return outgoing_bytes(self.fd);
@@ -91,30 +90,14 @@ impl<'a> WatchedStream<'a> {
     }
 
     /// Returns true if the reader goes away within a pause.
-    #[cfg(target_os = "linux")]
     pub fn is_abandoned_after(&self, pause: Duration) -> bool {
-        use rustix::event::{PollFd, PollFlags, poll};
         let mut reader = [PollFd::new(&self.fd, PollFlags::empty())];
         let limit = pause.try_into().ok();
         poll(&mut reader, limit.as_ref()).is_ok_and(|count| count > 0)
     }
-
-    /// Returns true if the reader goes away within a pause.
-    #[cfg(not(target_os = "linux"))]
-    pub fn is_abandoned_after(&self, pause: Duration) -> bool {
-        std::thread::sleep(pause);
-        false
-    }
-
-    /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
-    #[cfg(not(target_os = "linux"))]
-    pub fn unread_bytes(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// Returns the memory of what was sent and not yet read.
-#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "rustix does not wrap this request of ioctl")]
 fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {
     use rustix::ioctl::{Getter, Opcode, ioctl};

@@ -1,6 +1,6 @@
 //! Linux: `clone`, `signalfd`, pidfds, sockets that keep messages apart.
 
-use super::{ANNOUNCEMENT_BYTES, PreparedProgram, SignalNumber, become_program, exit, last};
+use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -8,6 +8,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
+use std::io;
 use std::ptr;
 
 /// Room for the few calls of the child, in bytes; the parent's memory until it has become
@@ -26,8 +27,8 @@ pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
 }
 
 /// Returns a file without a name that no program inherits.
-pub(crate) fn file_in_memory() -> Result<File, Errno> {
-    rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from)
+pub(crate) fn file_in_memory() -> io::Result<File> {
+    Ok(rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Returns two connected sockets that no program inherits, for [`send`] and [`receive`].
@@ -56,7 +57,7 @@ pub(crate) fn receive(
 /// # Safety
 ///
 /// `socket` is open.
-pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES]) {
+pub(super) unsafe fn announce(socket: c_int, message: &[u8; MESSAGE_BYTES]) {
     let bytes = message.as_ptr().cast::<c_void>();
     // SAFETY: the message is only read, up to its length.
     unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
@@ -127,12 +128,12 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<SignalNumber> {
+pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();
     let mut buffer = [0_u8; SIZE];
     let n = rustix::io::read(fd, &mut buffer).ok()?;
     let number = buffer.first_chunk::<4>().filter(|_| n == SIZE)?;
-    Some(SignalNumber(i32::from_ne_bytes(*number)))
+    Some(i32::from_ne_bytes(*number))
 }
 
 /// Closes the descriptors of these numbers.

@@ -4,20 +4,19 @@
 //! thread may start one, which then inherits it. What commands are started with is closed
 //! before they begin in any case.
 
-use super::{ANNOUNCEMENT_BYTES, PreparedProgram, SignalNumber, become_program, exit, last};
+use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::event::Timespec;
 use rustix::event::kqueue::{
     Event, EventFilter, EventFlags, ProcessEvents, kevent_timespec, kqueue,
 };
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
+use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The most descriptors that are looked at one by one. A process that has more has asked for it.
@@ -41,25 +40,9 @@ fn keep_private(fd: impl AsFd) -> Result<(), Errno> {
 /// Does nothing: the kernel widens pipes as they fill.
 pub(crate) fn widen(_pipe: impl AsFd, _bytes: usize) {}
 
-/// Returns a file of its owner's in the directory for temporary ones that has lost its name at once and
-/// that no program inherits.
-pub(crate) fn file_in_memory() -> Result<File, Errno> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".gemini-tools-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(fd) => {
-                rustix::fs::unlink(&path)?;
-                return Ok(File::from(fd));
-            }
-            // One that a killed process has left.
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
+/// Returns a file without a name that no program inherits, in the directory for temporary ones.
+pub(crate) fn file_in_memory() -> io::Result<File> {
+    tempfile::tempfile()
 }
 
 /// Returns two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
@@ -126,9 +109,9 @@ fn receive_all(socket: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
 /// # Safety
 ///
 /// `socket` is open.
-pub(super) unsafe fn announce(socket: c_int, message: &[u8; ANNOUNCEMENT_BYTES]) {
-    let mut frame = [0; LENGTH + ANNOUNCEMENT_BYTES];
-    frame[..LENGTH].copy_from_slice(&(ANNOUNCEMENT_BYTES as u32).to_ne_bytes());
+pub(super) unsafe fn announce(socket: c_int, message: &[u8; MESSAGE_BYTES]) {
+    let mut frame = [0; LENGTH + MESSAGE_BYTES];
+    frame[..LENGTH].copy_from_slice(&(MESSAGE_BYTES as u32).to_ne_bytes());
     frame[LENGTH..].copy_from_slice(message);
     // SAFETY: the frame is only read, up to its length.
     unsafe { libc::send(socket, frame.as_ptr().cast::<c_void>(), frame.len(), 0) };
@@ -185,7 +168,7 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
 }
 
 /// Returns the next signal, if one has come.
-pub(crate) fn next_signal(fd: &OwnedFd) -> Option<SignalNumber> {
+pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
     // SAFETY: no descriptor is among what is watched.
@@ -199,7 +182,7 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<SignalNumber> {
     };
     count.ok()?;
     match events.first()?.filter() {
-        EventFilter::Signal { signal, .. } => Some(SignalNumber(signal.as_raw())),
+        EventFilter::Signal { signal, .. } => Some(signal.as_raw()),
         _ => None,
     }
 }

@@ -18,7 +18,7 @@
 //! | `ENDED` | supervisor to caller | `X`, status, flag | the command has ended, and `waitpid` gave this status; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
-//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: read the output, and tell the [`OutputKeeper`] of these two files of it and of how processes end; with two empty paths keep nothing |
+//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: add the output to the log, and how processes end to the record; with two empty paths keep nothing |
 //! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
 //! | end of file | either | none | the other side is gone |
 //!
@@ -30,23 +30,30 @@
 //! for that whenever it waits, and sends `SIGCONT`.
 //!
 //! Left to others: system calls between fork and exec (`raw`), finding and ending processes
-//! (`tree`), and what is kept of a command that stays ([`OutputKeeper`]).
+//! (`tree`), and what is kept of a command that stays ([`JobFiles`]).
 
-use super::{GRACE, OpenKeeper, OutputKeeper, SupervisorEvent};
-use crate::raw::{self, Announcement, PreparedProgram};
+use super::{GRACE, Start, SupervisorEvent};
+use crate::jobs::JobFiles;
+use crate::raw::{self, PreparedProgram};
 use crate::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::cell::Cell;
+use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// The bytes of a message of two numbers.
+pub(crate) const MESSAGE_BYTES: usize = 9;
 
 /// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
@@ -130,46 +137,39 @@ pub struct SupervisedProgram {
 }
 
 impl SupervisedProgram {
-    /// Starts a program under a new supervisor. `prepare` is given the writing ends of the output
-    /// and of standard error, which are one unless `apart`.
+    /// Starts a program in a session of its own, under a new supervisor.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error.
-    pub(super) fn start<'p>(
-        apart: bool,
-        prepare: impl FnOnce(BorrowedFd<'_>, BorrowedFd<'_>) -> PreparedProgram<'p>,
-        null: BorrowedFd<'_>,
-        keeper: OpenKeeper,
-    ) -> Result<Self, Errno> {
+    /// Returns `InvalidInput` for a word with a NUL, or the operating system's error.
+    pub(crate) fn start(start: &Start<'_>) -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
         let (output, writer) = raw::pipe()?;
         // Fewer changes between writer and reader.
         raw::widen(&writer, CHUNK_BYTES);
-        let (errors, error_writer) = if apart {
+        let (errors, error_writer) = if start.apart {
             let (read, write) = raw::pipe()?;
             (Some(read), Some(write))
         } else {
             (None, None)
         };
         let (control, theirs) = raw::socket_pair()?;
-        let mut program = prepare(
-            writer.as_fd(),
-            error_writer.as_ref().map_or(writer.as_fd(), AsFd::as_fd),
-        );
-        program.announce(Announcement {
-            socket: theirs.as_raw_fd(),
-            message: chosen,
-        });
+        let mut program = PreparedProgram::new(
+            start,
+            &writer,
+            error_writer.as_ref().unwrap_or(&writer),
+            &theirs,
+        )?;
         let mut supervisor = Supervisor {
             control: Some(theirs),
             output: Some(output),
             leader: None,
             status: None,
-            keeper,
-            detachment: None,
+            is_detached: false,
+            files: None,
         };
-        let caller = control.as_raw_fd();
-        let pid = raw::fork(|| supervisor.run(&mut program, &writer, null, caller))?;
+        let pid = raw::fork(|| supervisor.run(&mut program, null.as_fd()))?;
         // With the supervisor's end of the control in our hands its death would never be seen.
         let Supervisor {
             output,
@@ -188,8 +188,7 @@ impl SupervisedProgram {
             stopped: Cell::new(0),
             is_reaped: Cell::new(false),
         };
-        drop(program);
-        drop((writer, error_writer));
+        drop((program, writer, error_writer));
         watched.wait_for_start()?;
         Ok(watched)
     }
@@ -330,16 +329,11 @@ impl SupervisedProgram {
     }
 
     fn receive_message(&self, flags: RecvFlags) -> Result<(u8, [i32; 2]), Errno> {
-        let mut buffer = [0_u8; 9];
+        let mut buffer = [0_u8; MESSAGE_BYTES];
         loop {
             match raw::receive(&self.control, &mut buffer, flags) {
-                Ok(9) => {
-                    let number = |at: usize| {
-                        buffer[at..]
-                            .first_chunk::<4>()
-                            .map_or(0, |b| i32::from_ne_bytes(*b))
-                    };
-                    return Ok((buffer[0], [number(1), number(5)]));
+                Ok(MESSAGE_BYTES) => {
+                    return Ok((buffer[0], [number(&buffer[1..]), number(&buffer[5..])]));
                 }
                 Ok(_) => return Err(Errno::PIPE),
                 // A signal must not end the wait.
@@ -356,8 +350,8 @@ impl SupervisedProgram {
         let _ = send(self.control.as_fd(), message::END_ALL, [millis, 0]);
     }
 
-    /// Lets the command go on without its caller: from now on the supervisor reads the output
-    /// and tells the [`OutputKeeper`] of `record` and `log` of it, and how processes end.
+    /// Lets the command go on without its caller: from now on the supervisor adds the output to
+    /// `log`, and the ends of processes to `record`.
     ///
     /// # Errors
     ///
@@ -386,8 +380,13 @@ fn send(socket: BorrowedFd<'_>, kind: u8, numbers: [i32; 2]) -> Result<(), Errno
     raw::send(socket, &encode(kind, numbers))
 }
 
-fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
-    let mut buffer = [kind; 9];
+/// Reads the number at the beginning of some bytes, or 0.
+fn number(bytes: &[u8]) -> i32 {
+    bytes.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b))
+}
+
+fn encode(kind: u8, numbers: [i32; 2]) -> [u8; MESSAGE_BYTES] {
+    let mut buffer = [kind; MESSAGE_BYTES];
     buffer[1..5].copy_from_slice(&numbers[0].to_ne_bytes());
     buffer[5..].copy_from_slice(&numbers[1].to_ne_bytes());
     buffer
@@ -395,7 +394,7 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; 9] {
 
 /// Returns the message of the command's process before it becomes the command: so the caller knows it even
 /// if the command's first act is to kill the supervisor.
-fn chosen(pid: i32) -> [u8; 9] {
+pub(crate) fn chosen(pid: i32) -> [u8; MESSAGE_BYTES] {
     encode(message::CHOSEN, [pid, 0])
 }
 
@@ -408,23 +407,15 @@ struct Supervisor {
     leader: Option<Pid>,
     /// The end of the command.
     status: Option<ExitStatus>,
-    keeper: OpenKeeper,
-    /// The keeper of output and endings after the caller has left.
-    detachment: Option<Detachment>,
+    /// True if the supervisor stays when the caller leaves, and reads the output.
+    is_detached: bool,
+    /// The files of output and endings, if they are kept.
+    files: Option<JobFiles>,
 }
-
-/// The keeper of output after the caller has left; `None` throws the output away.
-struct Detachment(Option<Box<dyn OutputKeeper>>);
 
 impl Supervisor {
     /// Watches over the command to its end. Returns the status to exit with.
-    fn run(
-        &mut self,
-        program: &mut PreparedProgram<'_>,
-        writer: &OwnedFd,
-        null: BorrowedFd<'_>,
-        caller: i32,
-    ) -> i32 {
+    fn run(&mut self, program: &mut PreparedProgram<'_>, null: BorrowedFd<'_>) -> i32 {
         // Only a process that leads its group already can't have a session of its own, and a
         // forked one does not.
         let _ = rustix::process::setsid();
@@ -452,7 +443,6 @@ impl Supervisor {
         let output = self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         // The caller's end above all: while we held it, its death would not be seen. And the
         // writing end, or the output would never end.
-        debug_assert!(caller != control && writer.as_raw_fd() != output);
         let mut keep = [control, output, signals.as_raw_fd()];
         keep.sort_unstable();
         raw::close_others(&keep);
@@ -487,48 +477,24 @@ impl Supervisor {
         }
     }
 
-    /// Waits for one thing to happen and does what it takes. `Some` where all is done.
+    /// Waits for something to happen and does what it takes. Returns the status to exit with
+    /// where all is done.
     fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
-        let reads_output = self.detachment.is_some();
-        let pause = tree::LOOK_FOR_ORPHANS;
-        let (mut control_ready, mut output_ready) = (false, false);
-        {
-            let control = self
-                .control
-                .as_ref()
-                .map(|fd| PollFd::new(fd, PollFlags::IN));
-            let output = self
-                .output
-                .as_ref()
-                .filter(|_| reads_output)
-                .map(|fd| PollFd::new(fd, PollFlags::IN));
-            let (has_control, has_output) = (control.is_some(), output.is_some());
-            let mut fds: Vec<_> = control
-                .into_iter()
-                .chain(output)
-                .chain([PollFd::new(signals, PollFlags::IN)])
-                .collect();
-            if rustix::event::poll(&mut fds, pause.as_ref()).is_ok() {
-                let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
-                control_ready = has_control && ready.next() == Some(true);
-                output_ready = has_output && ready.next() == Some(true);
-            }
-        }
-        if output_ready && self.drain(1) {
+        let output = self.output.as_ref().filter(|_| self.is_detached);
+        let fds = [Some(signals), self.control.as_ref(), output];
+        let fds = fds.into_iter().flatten();
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // An interruption only makes it look earlier. What is ready is asked of each.
+        let _ = rustix::event::poll(&mut fds, tree::LOOK_FOR_ORPHANS.as_ref());
+        if self.drain(1) {
             self.output = None;
         }
-        while let Some(raw::SignalNumber(signal)) = raw::next_signal(signals) {
+        while let Some(signal) = raw::next_signal(signals) {
             if signal != libc::SIGCHLD {
                 return Some(self.end_all(GRACE));
             }
         }
-        if let Some(status) = self.reap() {
-            return Some(status);
-        }
-        if control_ready {
-            return self.listen();
-        }
-        None
+        self.reap().or_else(|| self.listen())
     }
 
     /// Reaps children that have ended.
@@ -556,16 +522,14 @@ impl Supervisor {
     }
 
     fn record(&mut self, pid: Pid, status: ExitStatus) {
-        if let Some(Detachment(Some(keeper))) = &mut self.detachment {
-            keeper.ended(pid.as_raw_pid(), status);
+        if let Some(files) = &mut self.files {
+            files.record_end(pid.as_raw_pid(), status);
         }
     }
 
     /// Ends the watch: what is still in the pipe goes into the log.
     fn leave(&mut self) -> i32 {
-        if self.detachment.is_some() {
-            self.drain(usize::MAX);
-        }
+        self.drain(usize::MAX);
         0
     }
 
@@ -577,9 +541,10 @@ impl Supervisor {
         self.leave()
     }
 
-    /// Reads output for the keeper, at most `pieces` pieces. Whether it has come to its end.
+    /// Reads the output of a command that stays, at most `pieces` pieces. Returns true if it has
+    /// come to its end.
     fn drain(&mut self, pieces: usize) -> bool {
-        let (Some(output), Some(Detachment(keeper))) = (&self.output, &mut self.detachment) else {
+        let Some(output) = self.output.as_ref().filter(|_| self.is_detached) else {
             return false;
         };
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -593,8 +558,8 @@ impl Supervisor {
                 Ok(0) => return true,
                 // What can't be kept is lost, but the writer goes on.
                 Ok(n) => {
-                    if let Some(keeper) = keeper {
-                        keeper.output(&buffer[..n]);
+                    if let Some(files) = &mut self.files {
+                        files.append_output(&buffer[..n]);
                     }
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
@@ -614,32 +579,21 @@ impl Supervisor {
             Err(_) => 0,
         };
         match buffer[..length].split_first() {
-            None if self.detachment.is_some() => {
+            None if self.is_detached => {
                 self.control = None;
                 None
             }
             None => Some(self.end_all(GRACE)),
             Some((&message::END_ALL, numbers)) => {
-                let millis = numbers
-                    .first_chunk::<4>()
-                    .map_or(0, |b| i32::from_ne_bytes(*b));
-                let millis = u64::try_from(millis).unwrap_or(0);
+                let millis = u64::try_from(number(numbers)).unwrap_or(0);
                 Some(self.end_all(Duration::from_millis(millis)))
             }
             Some((&message::DETACH, paths)) => {
-                let mut paths = paths.split(|b| *b == 0);
-                let mut next = || path_of(paths.next().unwrap_or_default());
-                let (record, log) = (next(), next());
-                let answer = match Detachment::open(self.keeper, &record, &log) {
-                    Ok(stays) => {
-                        self.detachment = Some(stays);
-                        // It may have ended while we were being asked.
-                        if let (Some(leader), Some(status)) = (self.leader, self.status) {
-                            self.record(leader, status);
-                        }
-                        0
-                    }
-                    Err(errno) => errno.raw_os_error(),
+                let mut paths = paths.split(|b| *b == 0).map(OsStr::from_bytes);
+                let mut next = || Path::new(paths.next().unwrap_or_default());
+                let answer = match self.stay(next(), next()) {
+                    Ok(()) => 0,
+                    Err(e) => Errno::from_io_error(&e).unwrap_or(Errno::IO).raw_os_error(),
                 };
                 self.report(message::DETACHED, [answer, 0]);
                 None
@@ -647,22 +601,20 @@ impl Supervisor {
             Some(_) => None,
         }
     }
-}
 
-impl Detachment {
-    fn open(keeper: OpenKeeper, record: &Path, log: &Path) -> Result<Self, Errno> {
-        if record.as_os_str().is_empty() {
-            return Ok(Self(None));
+    /// Stays when the caller leaves. Keeps output and endings in these files, unless the paths
+    /// are empty.
+    fn stay(&mut self, record: &Path, log: &Path) -> io::Result<()> {
+        if !record.as_os_str().is_empty() {
+            self.files = Some(JobFiles::open(record, log)?);
         }
-        match keeper(record, log) {
-            Ok(keeper) => Ok(Self(Some(keeper))),
-            Err(e) => Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+        self.is_detached = true;
+        // It may have ended while we were being asked.
+        if let (Some(leader), Some(status)) = (self.leader, self.status) {
+            self.record(leader, status);
         }
+        Ok(())
     }
-}
-
-fn path_of(bytes: &[u8]) -> PathBuf {
-    std::ffi::OsStr::from_bytes(bytes).into()
 }
 
 #[cfg(test)]

@@ -19,12 +19,10 @@
 //! assert_eq!(refused.to_string(), "127.0.0.1 is loopback");
 //! ```
 
-mod known;
 mod policy;
 mod prompt;
 mod public;
 
-pub use known::known_addresses;
 pub use policy::{AddressPolicy, HostRule, NotPublic, refusal};
 pub use prompt::{ExtractedUrls, check, display_url, find, is_local, target, usable};
-pub use public::{is_public, why_not_public};
+pub use public::{is_public, known_addresses, why_not_public};

@@ -6,6 +6,7 @@
 //! that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use url::Host;
 
 /// Blocks of IPv4 that are not the public internet.
 const BLOCKS_V4: &[(Ipv4Addr, u8, &str)] = &[
@@ -39,6 +40,20 @@ const BLOCKS_V6: &[(u128, u8, &str)] = &[
     (0x2002_0000 << 96, 16, "a tunnel to IPv4"),
     (0x3fff_0000 << 96, 20, "for documentation"),
 ];
+
+/// Returns the addresses of a host, if they are known without asking a server or a hosts file:
+/// `localhost` never is asked for (RFC 6761).
+pub fn known_addresses(host: &Host<&str>) -> Option<Vec<IpAddr>> {
+    match host {
+        Host::Ipv4(v4) => Some(vec![(*v4).into()]),
+        Host::Ipv6(v6) => Some(vec![(*v6).into()]),
+        Host::Domain(name) => {
+            let bare = name.trim_end_matches('.');
+            let is_localhost = bare == "localhost" || bare.ends_with(".localhost");
+            is_localhost.then(|| vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
+        }
+    }
+}
 
 /// Returns true if an address belongs to the public internet.
 pub fn is_public(address: IpAddr) -> bool {
