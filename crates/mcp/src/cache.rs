@@ -7,7 +7,7 @@ use gemini_tools_core::text::hex;
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::Program;
 use gemini_tools_workspace::atomic_file::write_cache;
-use gemini_tools_workspace::files::version;
+use gemini_tools_workspace::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -85,9 +85,9 @@ fn files(connect: &Connect) -> String {
         .find()
         .into_iter()
         .chain(scripts.map(|arg| connect.cwd.join(arg)))
-        .map(|path| match std::fs::metadata(path) {
-            Ok(meta) if meta.is_file() => version(&meta),
-            _ => "-".to_owned(),
+        .map(|path| {
+            let stamp = Stamp::from_path(&path).filter(|_| path.is_file());
+            stamp.map_or_else(|| "-".to_owned(), Stamp::to_text)
         });
     looks.collect::<Vec<_>>().join(" ")
 }

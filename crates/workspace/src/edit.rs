@@ -28,7 +28,7 @@ pub use unified_diff::{SHOWN_BYTES, diff_texts};
 
 use super::OpenFile;
 use super::line_endings::{first_ending, with_end};
-use super::lines::read_at;
+use super::lines::{read_at, read_range};
 use super::text::{Encoding, LineEnding};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use needle::{Needle, find_all};
@@ -269,9 +269,7 @@ impl Replacement {
             if (found.end - found.start) != new.len() as u64 {
                 return Ok(false);
             }
-            let mut old = vec![0; new.len()];
-            let n = read_at(&source.file, &mut old, found.start)?;
-            if old[..n] != *new {
+            if read_range(&source.file, found.start, new.len() as u64)? != *new {
                 return Ok(false);
             }
         }

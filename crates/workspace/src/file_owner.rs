@@ -116,16 +116,6 @@ impl<'a> FileOwner<'a> {
         Ok((stat, target.transpose()?.map(std::ffi::CString::into_bytes)))
     }
 
-    /// Opens a directory for its names.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`FileOwner::open`].
-    pub(crate) fn directory(self, path: &Path) -> Result<Dir, ResolveError> {
-        let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(Dir::read_from(&dir)?)
-    }
-
     /// Returns the names in a directory, as they come.
     ///
     /// # Errors
@@ -133,8 +123,9 @@ impl<'a> FileOwner<'a> {
     /// Returns the errors of [`FileOwner::open`].
     pub fn names(self, path: &Path) -> Result<Vec<OsString>, ResolveError> {
         use std::os::unix::ffi::OsStrExt;
+        let dir = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut names = Vec::new();
-        for entry in self.directory(path)? {
+        for entry in Dir::read_from(&dir)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {

@@ -16,18 +16,6 @@ pub fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Returns a text that changes with a file's content.
-pub fn version(metadata: &Metadata) -> String {
-    format!(
-        "{}:{}:{}:{}.{}",
-        metadata.dev(),
-        metadata.ino(),
-        metadata.size(),
-        metadata.mtime(),
-        metadata.mtime_nsec()
-    )
-}
-
 /// Checks that only root and the user can have written a file, by the file's
 /// own metadata, and those of the directory that it is in.
 ///

@@ -199,11 +199,8 @@ impl IgnoreRules {
     /// the length of the directory's path and its slash.
     #[must_use]
     pub fn with_git(&self, file: Arc<RuleFile>, depth: usize) -> Self {
-        let level = Level::below(file, depth, self.git.as_ref());
-        Self {
-            git: Some(level),
-            gemini: self.gemini.clone(),
-        }
+        let level = Level::new(file, Base::Below(depth), self.git.as_ref());
+        self.with_git_level(level)
     }
 
     /// Adds a file of a directory above the root; `root` is the root seen from there, with a
@@ -211,6 +208,10 @@ impl IgnoreRules {
     #[must_use]
     pub fn with_git_above(&self, file: Arc<RuleFile>, root: Vec<u8>) -> Self {
         let level = Level::new(file, Base::Above(root), self.git.as_ref());
+        self.with_git_level(level)
+    }
+
+    fn with_git_level(&self, level: Arc<Level>) -> Self {
         Self {
             git: Some(level),
             gemini: self.gemini.clone(),
@@ -220,7 +221,7 @@ impl IgnoreRules {
     /// Adds a `.geminiignore`.
     #[must_use]
     pub fn with_gemini(&self, file: RuleFile, depth: usize) -> Self {
-        let level = Level::below(file.into(), depth, self.gemini.as_ref());
+        let level = Level::new(file.into(), Base::Below(depth), self.gemini.as_ref());
         Self {
             git: self.git.clone(),
             gemini: Some(level),
@@ -257,10 +258,6 @@ impl IgnoreRules {
 }
 
 impl Level {
-    fn below(file: Arc<RuleFile>, depth: usize, above: Option<&Arc<Level>>) -> Arc<Level> {
-        Self::new(file, Base::Below(depth), above)
-    }
-
     fn new(file: Arc<RuleFile>, base: Base, above: Option<&Arc<Level>>) -> Arc<Level> {
         let size_above = above.map_or(0, |above| above.size);
         let size = size_above + file.size;

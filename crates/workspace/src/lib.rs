@@ -209,19 +209,27 @@ impl Workspace {
         writable: &[PathBuf],
         home: Option<&Path>,
     ) -> Result<Self, ToolError> {
-        let mut workspace = Self {
-            roots: vec![Root {
-                path: first.to_owned(),
-                written: first.to_owned(),
-                dir: open_without_links(first).map_err(|e| not_opened(&e))?,
-                read_only: false,
-            }],
-            refused: Vec::new(),
-            home: home.map(Path::to_owned),
-            journal: OnceLock::new(),
-        };
+        let dir = open_without_links(first).map_err(|e| not_opened(&e))?;
+        let mut workspace = Self::with_root(first.to_owned(), dir, false);
+        workspace.home = home.map(Path::to_owned);
         workspace.add_roots(more, writable, false);
         Ok(workspace)
+    }
+
+    /// Returns a workspace of one open directory, whose path has no links.
+    fn with_root(path: PathBuf, dir: OwnedFd, read_only: bool) -> Self {
+        let root = Root {
+            written: path.clone(),
+            path,
+            dir,
+            read_only,
+        };
+        Self {
+            roots: vec![root],
+            refused: Vec::new(),
+            home: None,
+            journal: OnceLock::new(),
+        }
     }
 
     fn add_roots(&mut self, more: &[PathBuf], writable: &[PathBuf], read_only: bool) {

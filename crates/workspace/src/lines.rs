@@ -1,7 +1,7 @@
 //! A window of lines of a file, without loading the file.
 
 use super::OpenFile;
-use super::text::{Encoding, FileDecoder};
+use super::text::Encoding;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::io::{pread, retry_on_intr};
@@ -66,13 +66,17 @@ pub fn read_window(
 ) -> Result<Window, ToolError> {
     let mut collector = Collector::new(request);
     collector.out.reserve(start.len());
-    let mut decoder = (!encoding.is_utf8()).then(|| FileDecoder::new(encoding));
+    let decoder = || encoding.standard().new_decoder_without_bom_handling();
+    let mut decoder = (!encoding.is_utf8()).then(decoder);
     let mut text = String::new();
     let mut push = |collector: &mut Collector, bytes: &[u8], ended| match &mut decoder {
         None => collector.push(bytes),
         Some(decoder) => {
             text.clear();
-            decoder.push(bytes, ended, &mut text);
+            let room = decoder.max_utf8_buffer_length(bytes.len());
+            text.reserve(room.unwrap_or(bytes.len() * 3));
+            // With that much room the whole piece is always taken.
+            let _ = decoder.decode_to_string(bytes, &mut text, ended);
             collector.push(text.as_bytes());
         }
     };
@@ -104,8 +108,17 @@ pub fn read_window(
 ///
 /// Returns the operating system's error.
 pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(open.size()).map_or(limit, |size| size.min(limit))];
-    let filled = read_at(&open.file, &mut bytes, 0)?;
+    read_range(&open.file, 0, open.size().min(limit as u64))
+}
+
+/// Reads `length` bytes from a position on, fewer if the file ends. The file's own position stays.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub(crate) fn read_range(file: &File, position: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    let filled = read_at(file, &mut bytes, position)?;
     bytes.truncate(filled);
     Ok(bytes)
 }

@@ -157,7 +157,7 @@ impl<'a> NewFile<'a> {
             Ok(()) => {}
             // Not on this file system, or not for us.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
-                if backup.is_some_and(|backup| backup.moved_to.is_some()) {
+                if backup.is_some_and(Backup::takes_old_file) {
                     return Err(PlacementError::Unmovable);
                 }
                 return Ok(renameat(dir, temporary, dir, name)?);

@@ -25,9 +25,6 @@ impl Workspace {
     /// read; `None` if `argument` does not lie among them.
     pub fn with_overflow(&self, argument: &str) -> Option<Self> {
         let home = self.home.as_ref()?;
-        if !Path::new(argument).starts_with(home.join(".gemini/tmp")) {
-            return None;
-        }
         let dir = self.overflow_dir()?;
         if !Path::new(argument).starts_with(&dir) {
             return None;

@@ -1,11 +1,10 @@
 //! Access to the project that the first root is part of, and to other directories that are
 //! read for their texts. Nothing is written through it.
 
-use super::{Root, Workspace, WorkspacePath, io_error, open_directory};
+use super::{Workspace, WorkspacePath, io_error, open_directory};
 use crate::files::is_our_repository;
 use gemini_tools_core::tool::ToolError;
 use std::path::Path;
-use std::sync::OnceLock;
 
 impl Workspace {
     /// Returns a workspace of one directory, in which nothing can be written. Links on the way to it
@@ -21,18 +20,8 @@ impl Workspace {
     /// Opens a directory as [`Workspace::reading`] does.
     pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
         let path = std::fs::canonicalize(directory)?;
-        let root = Root {
-            dir: open_directory(&path)?,
-            written: path.clone(),
-            path,
-            read_only: true,
-        };
-        Ok(Self {
-            roots: vec![root],
-            refused: Vec::new(),
-            home: None,
-            journal: OnceLock::new(),
-        })
+        let dir = open_directory(&path)?;
+        Ok(Self::with_root(path, dir, true))
     }
 
     /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing

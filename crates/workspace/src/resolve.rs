@@ -159,6 +159,31 @@ pub(super) fn open_by_kernel(
     None
 }
 
+/// Opens a path below a directory, one component at a time; none may be a link.
+pub(super) fn open_by_steps(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let mut names = path.components().peekable();
+    let mut here: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let from = here.as_ref().map_or(dir, AsFd::as_fd);
+        let flags = match names.peek() {
+            Some(_) => PATH_ONLY | OFlags::DIRECTORY,
+            None => flags,
+        };
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        here = Some(rustix::fs::openat(
+            from,
+            name.as_os_str(),
+            flags,
+            Mode::empty(),
+        )?);
+    }
+    here.ok_or(Errno::NOENT)
+}
+
 /// A walk over one path, one component at a time.
 struct Walk<'a> {
     workspace: &'a Workspace,

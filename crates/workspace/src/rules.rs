@@ -3,11 +3,11 @@
 use super::Workspace;
 use super::git_config::UsersRules;
 use super::ignore::{IgnoreRules, IgnoreSource, RuleFile};
-use super::resolve::{ResolveError, WorkspacePath, open_by_kernel};
+use super::resolve::{ResolveError, WorkspacePath, open_by_kernel, open_by_steps};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
@@ -49,16 +49,28 @@ impl Respect {
 }
 
 /// The names that matter and that a directory holds.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct IgnoreFilesSeen {
     pub(super) git: bool,
     pub(super) gitignore: bool,
     pub(super) geminiignore: bool,
 }
 
+impl IgnoreFilesSeen {
+    /// Takes note of a name, if it matters.
+    pub(super) fn note(&mut self, name: &[u8]) {
+        match name {
+            b".git" => self.git = true,
+            b".gitignore" => self.gitignore = true,
+            b".geminiignore" => self.geminiignore = true,
+            _ => {}
+        }
+    }
+}
+
 /// The rules that hold in a directory, and if git's files count in it: they do inside
 /// of a repository only, as for git.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct IgnoreScope {
     pub(super) rules: IgnoreRules,
     pub(super) in_repository: bool,
@@ -86,10 +98,7 @@ impl Workspace {
         users: &UsersRules,
     ) -> Result<IgnoreScope, ToolError> {
         let root = &self.roots[place.root];
-        let mut scope = IgnoreScope {
-            rules: IgnoreRules::default(),
-            in_repository: false,
-        };
+        let mut scope = IgnoreScope::default();
         if respect.git && !has(root.dir.as_fd(), c".git") {
             scope = above_the_root(&root.path, users);
         }
@@ -140,34 +149,23 @@ impl Workspace {
         self.is_closed(place, false).unwrap_or(true)
     }
 
-    /// Returns true if `.geminiignore` closes a directory, or one above it.
+    /// Returns true if `.geminiignore` closes a file or directory, or one above it.
     ///
     /// # Errors
     ///
     /// As [`IgnoreScope::entered`].
-    pub(super) fn is_directory_gemini_ignored(
-        &self,
-        place: &WorkspacePath,
-    ) -> Result<bool, ToolError> {
-        self.is_closed(place, true)
-    }
-
-    fn is_closed(&self, place: &WorkspacePath, is_dir: bool) -> Result<bool, ToolError> {
+    pub(super) fn is_closed(&self, place: &WorkspacePath, is_dir: bool) -> Result<bool, ToolError> {
         let respect = Respect {
             git: false,
             gemini: true,
         };
-        let is_closed = |place: &WorkspacePath| {
-            let ignored = self.ignored_as_named(place, is_dir, respect)?;
-            Ok(ignored.is_some())
-        };
-        if is_closed(place)? {
-            return Ok(true);
+        let mut ignored = self.ignored_as_named(place, is_dir, respect)?;
+        if ignored.is_none()
+            && let Some(real) = self.real_place(place).filter(|real| real != place)
+        {
+            ignored = self.ignored_as_named(&real, is_dir, respect)?;
         }
-        match self.real_place(place).filter(|real| real != place) {
-            Some(real) => is_closed(&real),
-            None => Ok(false),
-        }
+        Ok(ignored.is_some())
     }
 
     /// Returns the files that ask for a file, or for a directory above it, to be left out.
@@ -202,13 +200,8 @@ impl Workspace {
         if rules.is_empty() || path.is_empty() {
             return Ok(None);
         }
-        let ends = path
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b == b'/')
-            .map(|(i, _)| i);
         let mut name_at = 0;
-        for end in ends.chain([path.len()]) {
+        for end in memchr::memchr_iter(b'/', path).chain([path.len()]) {
             let ignored = rules.ignored(&path[..end], name_at, is_dir || end < path.len());
             if ignored.is_some() {
                 return Ok(ignored);
@@ -297,7 +290,7 @@ impl IgnoreScope {
         if respect.git
             && scope.in_repository
             && seen.gitignore
-            && let Some(file) = read_at(fd, ".gitignore")
+            && let Some(file) = read_rules_at(fd, Path::new(".gitignore"))
         {
             scope.rules = scope.rules.with_git(file.into(), path.len());
         }
@@ -313,10 +306,7 @@ impl IgnoreScope {
 
 /// Reads git's rules from the top of the repository that the root lies in down to above the root.
 fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
-    let mut scope = IgnoreScope {
-        rules: IgnoreRules::default(),
-        in_repository: false,
-    };
+    let mut scope = IgnoreScope::default();
     let Some(top) = root
         .ancestors()
         .skip(1)
@@ -326,14 +316,8 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
     };
     scope.in_repository = true;
     let seen_from = |dir: &Path| {
-        let mut rest = root
-            .strip_prefix(dir)
-            .unwrap_or(root)
-            .as_os_str()
-            .as_bytes()
-            .to_vec();
-        rest.push(b'/');
-        rest
+        let rest = root.strip_prefix(dir).unwrap_or(root);
+        [rest.as_os_str().as_bytes(), b"/"].concat()
     };
     if let Some(file) = users.get() {
         let file = Arc::clone(file);
@@ -350,7 +334,7 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
         .collect();
     between.reverse();
     for dir in between {
-        if let Some(file) = read_path(&dir.join(".gitignore")) {
+        if let Some(file) = read_rules_at(CWD, &dir.join(".gitignore")) {
             scope.rules = scope.rules.with_git_above(file.into(), seen_from(dir));
         }
     }
@@ -413,41 +397,22 @@ fn line_of(file: File) -> Option<String> {
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn read_at(dir: BorrowedFd<'_>, name: &str) -> Option<RuleFile> {
-    read_rules(open(dir, Path::new(name), OFlags::NOFOLLOW)?)
-}
-
-fn read_path(path: &Path) -> Option<RuleFile> {
-    let fd = rustix::fs::open(path, READING | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-    read_rules(fd.into())
+/// Reads the rules of a file that is not a link.
+fn read_rules_at(dir: BorrowedFd<'_>, path: &Path) -> Option<RuleFile> {
+    read_rules(open(dir, path, OFlags::NOFOLLOW)?)
 }
 
 /// Reads a file that the user's configuration names; links are followed.
 pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
-    let fd = rustix::fs::open(path, READING, Mode::empty()).ok()?;
-    read(fd.into())
+    read(open(CWD, path, OFlags::empty())?)
 }
 
 /// Opens a file below a directory. Links are followed where the kernel can tell that they stay
 /// below it.
 fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
-    if let Some(answer) = open_by_kernel(dir, path, READING) {
-        return Some(answer.ok()?.into());
-    }
-    let mut names = path.components().peekable();
-    let mut here: Option<OwnedFd> = None;
-    while let Some(name) = names.next() {
-        let kind = if names.peek().is_some() {
-            PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
-        } else {
-            READING
-        };
-        let from = here.as_ref().map_or(dir, AsFd::as_fd);
-        let name = Path::new(name.as_os_str());
-        let flags = kind | OFlags::NOFOLLOW;
-        here = Some(rustix::fs::openat(from, name, flags, Mode::empty()).ok()?);
-    }
-    here.map(File::from)
+    let opened = open_by_kernel(dir, path, READING);
+    let opened = opened.unwrap_or_else(|| open_by_steps(dir, path, READING));
+    opened.ok().map(File::from)
 }
 
 fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {

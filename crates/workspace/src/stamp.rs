@@ -63,21 +63,6 @@ impl Stamp {
         let Self(size, modified, modified_nanos, changed, changed_nanos, inode) = self;
         format!("{size},{modified},{modified_nanos},{changed},{changed_nanos},{inode}")
     }
-
-    /// Parses the text of [`Stamp::to_text`].
-    pub fn from_text(text: &str) -> Option<Self> {
-        let mut fields = text.split(',');
-        let mut next = || fields.next();
-        let stamp = Self(
-            next()?.parse().ok()?,
-            next()?.parse().ok()?,
-            next()?.parse().ok()?,
-            next()?.parse().ok()?,
-            next()?.parse().ok()?,
-            next()?.parse().ok()?,
-        );
-        fields.next().is_none().then_some(stamp)
-    }
 }
 
 fn time(secs: i64, nanos: u64) -> SystemTime {
@@ -90,15 +75,6 @@ fn time(secs: i64, nanos: u64) -> SystemTime {
 mod tests {
     use super::{COARSE_TICK, Stamp};
     use std::time::Duration;
-
-    #[test]
-    fn a_stamp_is_read_as_it_was_written() {
-        let stamp = Stamp(1, -2, 3, 4, 5, u64::MAX);
-        assert_eq!(Stamp::from_text(&stamp.to_text()), Some(stamp));
-        for broken in ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "1,2,3,4,5,x"] {
-            assert_eq!(Stamp::from_text(broken), None, "{broken:?}");
-        }
-    }
 
     #[test]
     fn a_file_changes_with_its_content_and_rests_after_a_while() {

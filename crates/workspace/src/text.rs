@@ -254,38 +254,13 @@ impl Encoding {
     }
 
     /// Returns the encoding as the WHATWG Encoding Standard has it.
-    fn standard(self) -> &'static encoding_rs::Encoding {
+    pub(super) fn standard(self) -> &'static encoding_rs::Encoding {
         match self {
             Encoding::Utf8 { .. } => encoding_rs::UTF_8,
             Encoding::Utf16 { big_endian: false } => encoding_rs::UTF_16LE,
             Encoding::Utf16 { big_endian: true } => encoding_rs::UTF_16BE,
             Encoding::Legacy(encoding) => encoding,
         }
-    }
-}
-
-/// A decoder for a file that is read piece by piece.
-pub struct FileDecoder(Box<encoding_rs::Decoder>);
-
-impl std::fmt::Debug for FileDecoder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FileDecoder").finish_non_exhaustive()
-    }
-}
-
-impl FileDecoder {
-    /// Returns a decoder for a file whose byte-order mark has been taken off.
-    pub fn new(encoding: Encoding) -> Self {
-        let encoding = encoding.standard();
-        Self(Box::new(encoding.new_decoder_without_bom_handling()))
-    }
-
-    /// Appends the text of the next piece to `out`.
-    pub fn push(&mut self, bytes: &[u8], last: bool, out: &mut String) {
-        let room = self.0.max_utf8_buffer_length(bytes.len());
-        out.reserve(room.unwrap_or(bytes.len() * 3));
-        // With that much room the whole piece is always taken.
-        let _ = self.0.decode_to_string(bytes, out, last);
     }
 }
 
@@ -322,27 +297,15 @@ impl LineEnding {
     }
 }
 
-/// Returns the line ending that all lines of a text have, or `None` if they differ or there is none.
-pub fn uniform_line_ending(text: &str) -> Option<LineEnding> {
-    let mut found = None;
-    for (at, _) in text.match_indices('\n') {
-        let this = if text[..at].ends_with('\r') {
-            LineEnding::Crlf
-        } else {
-            LineEnding::Lf
-        };
-        if *found.get_or_insert(this) != this {
-            return None;
-        }
-    }
-    found
+/// Returns true if a text has line feeds, and a carriage return before each.
+pub fn has_only_crlf(text: &str) -> bool {
+    let mut ends = text.match_indices('\n').peekable();
+    ends.peek().is_some() && ends.all(|(at, _)| text[..at].ends_with('\r'))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        ContentKind, Encoding, FileDecoder, LineEnding, declared, detect, uniform_line_ending,
-    };
+    use super::{ContentKind, Encoding, declared, detect, has_only_crlf};
 
     fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
         match detect(bytes, true) {
@@ -364,13 +327,6 @@ mod tests {
             bytes.extend_from_slice(&encoding.encode(text).expect("all of Unicode"));
             assert_eq!(encoding_of(&bytes), Some(encoding));
             assert_eq!(encoding.decode(&bytes), text, "{}", encoding.name());
-            let mut decoder = FileDecoder::new(encoding);
-            let mut out = String::new();
-            let body = &bytes[encoding.mark().len()..];
-            for (i, byte) in body.iter().enumerate() {
-                decoder.push(&[*byte], i + 1 == body.len(), &mut out);
-            }
-            assert_eq!(out, text, "byte by byte, {}", encoding.name());
         }
     }
 
@@ -497,8 +453,7 @@ mod tests {
 
     #[test]
     fn line_endings() {
-        assert_eq!(uniform_line_ending("a\r\nb\r\n"), Some(LineEnding::Crlf));
-        assert_eq!(uniform_line_ending("a\nb\r\n"), None);
-        assert_eq!(uniform_line_ending("a"), None);
+        assert!(has_only_crlf("a\r\nb\r\n"));
+        assert!(!has_only_crlf("a\nb\r\n") && !has_only_crlf("a"));
     }
 }

@@ -4,13 +4,12 @@
 //! are the user's own and are followed wherever they lead; what is opened then is a workspace
 //! of the one directory where they end.
 
-use super::{Root, Workspace, WorkspacePath, open_directory, system_error};
+use super::{Workspace, WorkspacePath, open_directory, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// The most links from one to the next, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -65,19 +64,7 @@ impl Workspace {
         let dir = open_directory(&root).map_err(|e| fail(&e))?;
         let rel: PathBuf = names.iter().rev().collect();
         let place = WorkspacePath::new(0, rel, path.to_owned());
-        let root = Root {
-            written: root.clone(),
-            path: root,
-            dir,
-            read_only: false,
-        };
-        let workspace = Self {
-            roots: vec![root],
-            refused: Vec::new(),
-            home: None,
-            journal: OnceLock::new(),
-        };
-        Ok((workspace, place))
+        Ok((Self::with_root(root, dir, false), place))
     }
 }
 

@@ -30,7 +30,7 @@ pub use listing::DirectoryEntry;
 
 use super::git_config::UsersRules;
 use super::ignore::IgnoreSource;
-use super::resolve::WorkspacePath;
+use super::resolve::{WorkspacePath, open_by_steps};
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, system_error};
 use crate::files::PATH_ONLY;
@@ -39,8 +39,10 @@ use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -85,28 +87,15 @@ pub enum NodeModules {
     Ordinary,
 }
 
-/// Returns true if a directory, by its path below the start, is worth entering.
-pub type Enter<'a> = dyn Fn(&[u8]) -> bool + Sync + 'a;
-
 /// Options of a walk.
-#[derive(Clone, Copy)]
-pub struct WalkOptions<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct WalkOptions {
     /// The ignore files that count.
     pub respect: Respect,
     /// The treatment of directories that are called `node_modules`.
     pub node_modules: NodeModules,
     /// Ignored files are visited too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
-    /// Decides if a directory, by its path below the start, is worth entering.
-    pub enter: &'a Enter<'a>,
-}
-
-impl std::fmt::Debug for WalkOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WalkOptions")
-            .field("respect", &self.respect)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A file that was met.
@@ -131,6 +120,10 @@ pub trait Visitor: Send {
     /// Returns true if a file is of interest, by its path below the start and the offset of its
     /// name. Called before ignore rules are applied.
     fn wants(&self, path: &[u8], name_at: usize) -> bool;
+
+    /// Returns true if a directory, by its path below the start and the offset of its name, is worth
+    /// entering.
+    fn enters(&self, path: &[u8], name_at: usize) -> bool;
 
     /// Takes a file that is wanted.
     fn visit(&mut self, found: &WalkEntry<'_>);
@@ -166,8 +159,8 @@ struct Outcome {
 enum Task {
     /// To be listed.
     Directory(Directory),
-    /// To be visited.
-    Files(Files),
+    /// To be visited: these of the files.
+    Files(Arc<Files>, Range<usize>),
 }
 
 /// A directory to be listed.
@@ -178,14 +171,15 @@ struct Directory {
     ignored: Option<IgnoreSource>,
 }
 
-/// Some files of a directory that was listed before.
+/// The files of a directory that was listed before.
 struct Files {
     /// The directory's path.
     path: Vec<u8>,
-    dir: Arc<OwnedFd>,
+    dir: OwnedFd,
+    /// The names, each with its NUL.
     names: Vec<u8>,
-    types: Vec<FileType>,
-    ignored: Vec<Option<IgnoreSource>>,
+    /// The offset of each name, the file's type, and the reason to leave it out.
+    entries: Vec<(usize, FileType, Option<IgnoreSource>)>,
 }
 
 /// Tasks that the workers share. Each has a stack of its own, and gives from it when others wait.
@@ -207,7 +201,7 @@ struct SharedWalk<'a> {
     is_whole_system: bool,
     /// Bytes of the start's path below the root, with its slash.
     start: usize,
-    options: WalkOptions<'a>,
+    options: WalkOptions,
     cancel: &'a Cancellation,
     outcome: Mutex<Outcome>,
     queue: Mutex<Queue>,
@@ -226,7 +220,7 @@ struct SharedWalk<'a> {
 pub fn walk<V: Visitor>(
     workspace: &Workspace,
     place: &WorkspacePath,
-    options: WalkOptions<'_>,
+    options: WalkOptions,
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, WalkReport), ToolError> {
@@ -240,7 +234,7 @@ pub fn walk<V: Visitor>(
         place,
         root: workspace.roots[place.root].dir.as_fd(),
         users: &users,
-        is_whole_system: workspace.roots[place.root].path == std::path::Path::new("/"),
+        is_whole_system: workspace.roots[place.root].path == Path::new("/"),
         start: path.len(),
         options,
         cancel,
@@ -253,7 +247,7 @@ pub fn walk<V: Visitor>(
         waiting: AtomicUsize::new(0),
         ignored_left: AtomicUsize::new(MAX_IGNORED_ENTRIES),
     };
-    let is_closed = options.respect.gemini && workspace.is_directory_gemini_ignored(named)?;
+    let is_closed = options.respect.gemini && workspace.is_closed(named, true)?;
     let first = Directory {
         path,
         scope: workspace.rules_above(place, options.respect, &users)?,
@@ -402,7 +396,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         match &task {
             Task::Directory(directory) => self.directory(directory),
-            Task::Files(files) => self.visit_files(files),
+            Task::Files(files, range) => self.visit_files(files, range.clone()),
         }
         if self.shared.waiting.load(Ordering::Relaxed) > 0 {
             self.share();
@@ -429,13 +423,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             let mut taken = 0;
             let (names, entries) = (&mut self.names, &mut self.entries);
             list(&dir, &mut self.dents, |name, file_type| {
-                match name.to_bytes() {
-                    b"." | b".." => return,
-                    b".git" => seen.git = true,
-                    b".gitignore" => seen.gitignore = true,
-                    b".geminiignore" => seen.geminiignore = true,
-                    _ => {}
-                }
+                seen.note(name.to_bytes());
                 taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
                 if taken <= MAX_WALKED_DIRECTORY_BYTES {
                     entries.push((names.len(), file_type));
@@ -451,8 +439,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             Ok(listed) => listed,
             Err(errno) => return self.unreadable(&task.path, errno),
         };
-        let scope = if task.ignored.is_some() || !(seen.git || seen.gitignore || seen.geminiignore)
-        {
+        let scope = if task.ignored.is_some() || seen == IgnoreFilesSeen::default() {
             task.scope.clone()
         } else {
             let respect = shared.options.respect;
@@ -474,10 +461,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
     fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
         let mut files = Files {
             path: task.path.clone(),
-            dir: Arc::new(dir),
+            dir,
             names: Vec::new(),
-            types: Vec::new(),
-            ignored: Vec::new(),
+            entries: Vec::new(),
         };
         let mut tasks = Vec::new();
         self.path.clear();
@@ -501,9 +487,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 continue;
             }
             if file_type != FileType::Directory {
+                files.entries.push((files.names.len(), file_type, ignored));
                 files.names.extend_from_slice(name.to_bytes_with_nul());
-                files.types.push(file_type);
-                files.ignored.push(ignored);
                 continue;
             }
             let mut path = Vec::with_capacity(self.path.len() + 1);
@@ -517,14 +502,17 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
         // The last one is taken first: with the order turned round, that is the first.
         tasks.reverse();
-        let count = files.types.len();
+        let count = files.entries.len();
+        let mut piece = count.max(1);
         if count > 2 * FILES_PER_TASK {
             // What a large directory has taken is not kept while its files are looked at.
             (self.names, self.entries) = (Vec::new(), Vec::new());
-            split(&files, &mut tasks);
-        } else if count > 0 {
-            tasks.push(Task::Files(files));
+            piece = FILES_PER_TASK;
         }
+        let files = Arc::new(files);
+        let pieces = (0..count).step_by(piece).rev();
+        let pieces = pieces.map(|from| from..(from + piece).min(count));
+        tasks.extend(pieces.map(|range| Task::Files(Arc::clone(&files), range)));
         self.tasks.append(&mut tasks);
     }
 
@@ -542,10 +530,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if name == GIT || is_dir && task.path.is_empty() && shared.is_pseudo(name) {
             return false;
         }
+        let path = &self.path[shared.start..];
         let is_wanted = if is_dir {
-            shared.enters(&self.path)
+            self.visitor.enters(path, name_at - shared.start)
         } else {
-            let path = &self.path[shared.start..];
             self.visitor.wants(path, name_at - shared.start)
         };
         let is_left_out = is_wanted
@@ -589,16 +577,14 @@ impl<'a, V: Visitor> Worker<'a, V> {
         ignored.or_else(|| leads_to_closed().then_some(IgnoreSource::Gemini))
     }
 
-    fn visit_files(&mut self, files: &Files) {
+    fn visit_files(&mut self, files: &Files, range: Range<usize>) {
         // From here on paths are as they are shown.
         self.path.clear();
         self.path
             .extend_from_slice(&files.path[self.shared.start..]);
         let name_at = self.path.len();
-        let mut at = 0;
-        for (file_type, ignored) in files.types.iter().zip(&files.ignored) {
-            let name = name_from(&files.names, at);
-            at += name.to_bytes_with_nul().len();
+        for (at, file_type, ignored) in &files.entries[range] {
+            let name = name_from(&files.names, *at);
             self.path.truncate(name_at);
             self.path.extend_from_slice(name.to_bytes());
             self.visitor.visit(&WalkEntry {
@@ -649,11 +635,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl SharedWalk<'_> {
-    /// Returns true if a directory is to be entered.
-    fn enters(&self, path: &[u8]) -> bool {
-        (self.options.enter)(&path[self.start..])
-    }
-
     /// Returns true if a name at the root is that of a directory of the kernel.
     fn is_pseudo(&self, name: &[u8]) -> bool {
         self.is_whole_system && PSEUDO_DIRECTORIES.contains(&name)
@@ -661,7 +642,7 @@ impl SharedWalk<'_> {
 
     /// Returns true if `.geminiignore` closes the target of a link.
     fn is_closed(&self, below: &[u8]) -> bool {
-        let below = std::path::Path::new(std::ffi::OsStr::from_bytes(below));
+        let below = Path::new(OsStr::from_bytes(below));
         self.workspace.is_gemini_ignored(&self.place.join(below))
     }
 
@@ -677,27 +658,6 @@ impl SharedWalk<'_> {
         }
         is_left
     }
-}
-
-/// Makes tasks of [`FILES_PER_TASK`] files each; the first one is next.
-fn split(files: &Files, tasks: &mut Vec<Task>) {
-    let first = tasks.len();
-    let mut at = 0;
-    for from in (0..files.types.len()).step_by(FILES_PER_TASK) {
-        let to = (from + FILES_PER_TASK).min(files.types.len());
-        let begin = at;
-        for _ in from..to {
-            at += name_from(&files.names, at).to_bytes_with_nul().len();
-        }
-        tasks.push(Task::Files(Files {
-            path: files.path.clone(),
-            dir: Arc::clone(&files.dir),
-            names: files.names[begin..at].to_vec(),
-            types: files.types[from..to].to_vec(),
-            ignored: files.ignored[from..to].to_vec(),
-        }));
-    }
-    tasks[first..].reverse();
 }
 
 /// Returns the name that begins at `at`. Every name in the buffer ends in a NUL.
@@ -725,27 +685,27 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
             answer => return answer,
         }
     }
-    let mut here: Option<OwnedFd> = None;
-    for name in path.split(|b| *b == b'/') {
-        let from = here.as_ref().map_or(root, AsFd::as_fd);
-        here = Some(rustix::fs::openat(from, name, flags, Mode::empty())?);
-    }
-    here.ok_or(Errno::NOENT)
+    open_by_steps(root, Path::new(OsStr::from_bytes(path)), flags)
 }
 
-/// Calls `f` with every entry of an open directory.
+/// Calls `f` with every entry of an open directory but `.` and `..`.
 pub(super) fn list(
     dir: &OwnedFd,
     buffer: &mut Vec<u8>,
     mut f: impl FnMut(&CStr, FileType),
 ) -> Result<(), Errno> {
+    let mut take = |name: &CStr, file_type| {
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            f(name, file_type);
+        }
+    };
     #[cfg(target_os = "linux")]
     {
         buffer.clear();
         let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            f(entry.file_name(), entry.file_type());
+            take(entry.file_name(), entry.file_type());
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -753,7 +713,7 @@ pub(super) fn list(
         let _ = buffer;
         for entry in rustix::fs::Dir::read_from(dir)? {
             let entry = entry?;
-            f(entry.file_name(), entry.file_type());
+            take(entry.file_name(), entry.file_type());
         }
     }
     Ok(())
@@ -786,7 +746,7 @@ fn slashed(place: &WorkspacePath) -> Vec<u8> {
 }
 
 /// Returns the real path of an open file or directory.
-pub(super) fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
+pub(super) fn real_path(dir: &OwnedFd) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;
@@ -794,8 +754,7 @@ pub(super) fn real_path(dir: &OwnedFd) -> Option<std::path::PathBuf> {
     }
     #[cfg(not(target_os = "linux"))]
     {
-        rustix::fs::getpath(dir)
-            .ok()
-            .map(|path| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes())))
+        let path = rustix::fs::getpath(dir).ok()?;
+        Some(OsStr::from_bytes(path.to_bytes()).into())
     }
 }

@@ -156,7 +156,8 @@ fn is_at(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
 }
 
 impl Target {
-    /// Has the change recorded in the journal of `workspace`, in which `place` lies.
+    /// Has the change recorded in the journal of `workspace`. The file lies in that workspace, or
+    /// is the user's own.
     #[must_use]
     pub fn recorded(
         mut self,
@@ -164,21 +165,7 @@ impl Target {
         place: &WorkspacePath,
         origin: ChangeOrigin,
     ) -> Self {
-        self.recorded = PendingChange::new(workspace, None, place, origin);
-        self
-    }
-
-    /// Has the change of a file of the user's own recorded in the journal of `workspace`. The file
-    /// lies in `own` ([`Workspace::for_user_file`]).
-    #[must_use]
-    pub fn recorded_for_user(
-        mut self,
-        workspace: &Workspace,
-        own: &Workspace,
-        place: &WorkspacePath,
-        origin: ChangeOrigin,
-    ) -> Self {
-        self.recorded = PendingChange::new(workspace, Some(own), place, origin);
+        self.recorded = PendingChange::new(workspace, place, origin);
         self
     }
 

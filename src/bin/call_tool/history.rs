@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The command line's options about the journal.
@@ -72,13 +71,10 @@ fn answer(
     };
     let home = home().ok_or_else(no_home)?;
     let session = crate::open_session(options)?;
-    if let Some(journal) = session.journal() {
-        journal.leave_pruning_to_caller();
-        if wanted.prunes {
+    if wanted.prunes {
+        if let Some(journal) = session.journal() {
             prune(&home, journal.limits());
         }
-    }
-    if wanted.prunes {
         return Ok(0);
     }
     let unreadable = |e: io::Error| {
@@ -432,7 +428,7 @@ struct StateJson {
 impl From<&FileState> for StateJson {
     fn from(state: &FileState) -> Self {
         Self {
-            bytes: state.stamp.size,
+            bytes: state.stamp.size(),
             mode: format!("{:04o}", state.mode),
         }
     }
@@ -456,26 +452,4 @@ fn iso(millis: u64) -> String {
         .and_then(DateTime::from_timestamp_millis);
     time.unwrap_or_default()
         .to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-/// Has what is over the limits removed by a process that the caller does not wait for.
-pub(crate) fn prune_behind(session: &Session) {
-    if !session
-        .journal()
-        .is_some_and(gemini_tools::journal::Journal::is_prune_due)
-    {
-        return;
-    }
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    let mut command = Command::new(program);
-    command
-        .arg("--prune-history")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // Where it can't be started, a later call does it.
-    let _ = command.spawn();
 }

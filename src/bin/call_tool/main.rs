@@ -199,9 +199,6 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         }
         let args = arguments(options, session, &input, &cx)?;
         options.check_form(&args)?;
-        if let Some(journal) = session.journal() {
-            journal.leave_pruning_to_caller();
-        }
         ci::check_tool(options, session)?;
         propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
@@ -219,9 +216,6 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         warn(&format!("call_tool: {remark}"));
     }
     let is_written = print(&message.text, message.medium);
-    if let Some(session) = &session {
-        history::prune_behind(session);
-    }
     message.exit_status(options, is_written)
 }
 

@@ -226,6 +226,10 @@ impl Visitor for Finder<'_> {
         self.call.set.matches(path, name_at)
     }
 
+    fn enters(&self, path: &[u8], _name_at: usize) -> bool {
+        self.call.set.can_match_below(path)
+    }
+
     fn visit(&mut self, found: &WalkEntry<'_>) {
         match found.ignored {
             Some(IgnoreSource::Git) => self.git += 1,
@@ -270,9 +274,8 @@ impl ToolInvocation for Call {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs() as i64);
-        let enter = |path: &[u8]| self.set.can_match_below(path);
         let taken = AtomicUsize::new(0);
-        let (finders, report) = self.scope.walk(true, &enter, &cx.cancel, |place| Finder {
+        let (finders, report) = self.scope.walk(true, &cx.cancel, |place| Finder {
             call: &self,
             place,
             recent_after: now - RECENT_SECS,

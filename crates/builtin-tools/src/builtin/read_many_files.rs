@@ -203,6 +203,7 @@ struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
     set: &'a PatternSet,
+    recursive: bool,
     selection: &'a Mutex<Selection>,
     has_file: bool,
     /// Reason why a file is not read.
@@ -212,6 +213,10 @@ struct Finder<'a> {
 impl Visitor for Finder<'_> {
     fn wants(&self, path: &[u8], name_at: usize) -> bool {
         self.set.matches(path, name_at)
+    }
+
+    fn enters(&self, path: &[u8], _name_at: usize) -> bool {
+        self.recursive && self.set.can_match_below(path)
     }
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
@@ -324,18 +329,17 @@ impl Call {
         recursive: bool,
         cx: &Context,
     ) -> Result<Option<&'static str>, ToolError> {
-        let enter = |path: &[u8]| recursive && set.can_match_below(path);
         let options = WalkOptions {
             respect: self.respect,
             node_modules: self.node_modules,
             visit_ignored: false,
-            enter: &enter,
         };
         let shared = Mutex::new(std::mem::take(selection));
         let (finders, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
             call: self,
             place,
             set,
+            recursive,
             selection: &shared,
             has_file: false,
             excluded: None,

@@ -15,6 +15,7 @@ use gemini_tools_core::tool::{
 };
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
+use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
@@ -162,8 +163,6 @@ fn failure(e: ToolError) -> ToolError {
 
 /// The file as it is and as it will be.
 struct Plan {
-    /// Directory of the file.
-    own: Workspace,
     target: Target,
     place: WorkspacePath,
     old: Vec<u8>,
@@ -189,7 +188,6 @@ impl Call {
             [before, insertion.text.as_bytes(), after].concat()
         });
         Ok(Plan {
-            own: workspace,
             target,
             place,
             old,
@@ -228,10 +226,11 @@ impl Call {
                 return Ok((false, None));
             };
             let others = super::other_names(&plan.target);
-            let origin = super::origin(&TOOL, cx);
-            let target =
-                plan.target
-                    .recorded_for_user(&self.workspace, &plan.own, &plan.place, origin);
+            let origin = ChangeOrigin {
+                is_users_file: true,
+                ..super::origin(&TOOL, cx)
+            };
+            let target = plan.target.recorded(&self.workspace, &plan.place, origin);
             let written = target.commit(&plan.place, |file| file.write_all(&new));
             match written {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),

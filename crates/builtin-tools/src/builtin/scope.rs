@@ -31,8 +31,7 @@ impl SearchScope {
         self.places.iter().flat_map(locations).collect()
     }
 
-    /// Walks all places and returns the visitors of all workers. `enter` decides if a directory, by
-    /// its path below a place, is worth entering.
+    /// Walks all places and returns the visitors of all workers.
     ///
     /// # Errors
     ///
@@ -40,7 +39,6 @@ impl SearchScope {
     pub(super) fn walk<'p, V: Visitor>(
         &'p self,
         visit_ignored: bool,
-        enter: &(dyn Fn(&[u8]) -> bool + Sync),
         cancel: &Cancellation,
         make: impl Fn(&'p WorkspacePath) -> V + Sync,
     ) -> Result<(Vec<V>, WalkReport), ToolError> {
@@ -48,7 +46,6 @@ impl SearchScope {
             respect: self.respect,
             node_modules: self.node_modules,
             visit_ignored,
-            enter,
         };
         let mut visitors = Vec::new();
         let mut all = WalkReport::default();

@@ -499,6 +499,12 @@ impl Visitor for Finder<'_> {
             && !call.exclude.matches(path, name_at)
     }
 
+    fn enters(&self, path: &[u8], name_at: usize) -> bool {
+        let call = self.call;
+        (call.include.is_empty() || call.include.can_match_below(path))
+            && !call.exclude.matches(path, name_at)
+    }
+
     fn visit(&mut self, found: &WalkEntry<'_>) {
         if found.file_type != FileType::RegularFile || self.failed.is_some() {
             return;
@@ -553,12 +559,7 @@ impl ToolInvocation for Call {
             let finder = self.search_file(&kept, cx)?;
             (vec![finder], WalkReport::default())
         } else {
-            let enter = |path: &[u8]| {
-                let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-                !self.exclude.matches(path, name_at)
-                    && (self.include.is_empty() || self.include.can_match_below(path))
-            };
-            self.scope.walk(false, &enter, &cx.cancel, |place| {
+            self.scope.walk(false, &cx.cancel, |place| {
                 Finder::new(&self, place, &kept, &cx.cancel)
             })?
         };

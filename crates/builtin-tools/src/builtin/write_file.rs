@@ -8,7 +8,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
 use gemini_tools_workspace::text::{
-    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, uniform_line_ending,
+    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf,
 };
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
@@ -114,7 +114,7 @@ impl Call {
         check(&old_text)?;
         let mut content = self.content.as_str();
         let crlf;
-        if uniform_line_ending(&old_text) == Some(LineEnding::Crlf) && !content.contains('\r') {
+        if has_only_crlf(&old_text) && !content.contains('\r') {
             crlf = with_end(content, LineEnding::Crlf);
             content = &crlf;
         }

@@ -2,12 +2,13 @@
 
 use super::super::OpenFile;
 use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
-use super::super::lines::read_at;
+use super::super::lines::read_range;
 use super::{Match, Replacement};
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::DiffStat;
 use std::fmt::Write;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Lines around a change that a diff shows.
@@ -64,14 +65,14 @@ impl Replacement {
                 self.hunk(source, begin, &rest[..rest.len().min(DIFF_PLACES - places)])?;
             let (here, later) = rest.split_at(count);
             rest = later;
-            let mut old = vec![0; usize::try_from(end - begin).unwrap_or(0)];
-            let n = read_at(&source.file, &mut old, begin)?;
-            old.truncate(n);
+            let old = read_range(&source.file, begin, end - begin)?;
             let new = self.applied(&old, begin, here);
             let (old, new) = (self.encoding.decode(&old), self.encoding.decode(&new));
             let (old_lines, new_lines) = (lines_of(&old), lines_of(&new));
             let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, Some(deadline));
-            push_hunk(&mut diff, &ops, (&old_lines, &new_lines), first_line, shift);
+            let before = first_line - 1;
+            let before = (before, before.saturating_add_signed(shift));
+            push_hunk(&mut diff, &ops, (&old_lines, &new_lines), before);
             count_changes(&mut stat, &ops);
             shift += new.matches('\n').count() as i64 - old.matches('\n').count() as i64;
         }
@@ -98,13 +99,11 @@ impl Replacement {
     /// to be shown.
     fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
         let new = self.text_for(found);
-        let length = usize::try_from(found.end - found.start).unwrap_or(0);
-        if length <= SHOWN_LINES as usize && new.len() <= SHOWN_LINES as usize {
+        let length = found.end - found.start;
+        if length.max(new.len() as u64) <= SHOWN_LINES {
             return Ok(None);
         }
-        let mut old = vec![0; length];
-        let n = read_at(&source.file, &mut old, found.start)?;
-        old.truncate(n);
+        let old = read_range(&source.file, found.start, length)?;
         if is_shown(&old) && is_shown(new) {
             return Ok(None);
         }
@@ -114,30 +113,20 @@ impl Replacement {
     /// Returns the beginning of the lines before a place that are shown, and the number of the first.
     fn context_start(&self, source: &OpenFile, found: &Match) -> io::Result<(u64, u64)> {
         let mark = self.encoding.mark().len() as u64;
-        let unit = self.encoding.unit() as u64;
+        let unit = self.encoding.unit();
         let from = found.start.saturating_sub(CONTEXT_BYTES).max(mark);
-        let from = from + (found.start - from) % unit;
-        let mut before = vec![0; usize::try_from(found.start - from).unwrap_or(0)];
-        let n = read_at(&source.file, &mut before, from)?;
-        before.truncate(n);
-        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
-        let unit = newline.len();
-        let mut lines = 0;
-        let mut at = before.len();
-        let mut start = if from == mark { 0 } else { at };
-        while at >= unit {
-            at -= unit;
-            if before[at..at + unit] == newline[..] {
-                if lines == CONTEXT_LINES as u64 {
-                    start = at + unit;
-                    break;
-                }
-                lines += 1;
-                if from != mark {
-                    start = at + unit;
-                }
-            }
-        }
+        let from = from + (found.start - from) % unit as u64;
+        let before = read_range(&source.file, from, found.start - from)?;
+        let newline = self.encoding.encode("\n").unwrap_or_default();
+        let units = before.chunks_exact(unit).enumerate().rev();
+        let starts = units.filter(|(_, unit)| **unit == *newline);
+        let starts = starts.map(|(i, _)| (i + 1) * unit).take(CONTEXT_LINES + 1);
+        let starts: Vec<usize> = starts.collect();
+        let start = if from == mark && starts.len() <= CONTEXT_LINES {
+            0
+        } else {
+            starts.last().copied().unwrap_or(before.len())
+        };
         let lines = self.encoding.decode(&before[start..]).matches('\n').count() as u64;
         Ok((from + start as u64, found.line - lines))
     }
@@ -145,23 +134,13 @@ impl Replacement {
     /// Returns the end of the lines after a place that are shown.
     fn context_end(&self, source: &OpenFile, from: u64) -> io::Result<u64> {
         let room = source.size().saturating_sub(from).min(CONTEXT_BYTES);
-        let mut after = vec![0; usize::try_from(room).unwrap_or(0)];
-        let n = read_at(&source.file, &mut after, from)?;
-        after.truncate(n);
-        let newline = self.encoding.encode("\n").unwrap_or_default().into_owned();
-        let unit = newline.len();
-        let mut lines = 0;
-        let mut at = 0;
-        while at + unit <= after.len() {
-            if after[at..at + unit] == newline[..] {
-                lines += 1;
-                if lines > CONTEXT_LINES {
-                    return Ok(from + (at + unit) as u64);
-                }
-            }
-            at += unit;
-        }
-        Ok(from + after.len() as u64)
+        let after = read_range(&source.file, from, room)?;
+        let unit = self.encoding.unit();
+        let newline = self.encoding.encode("\n").unwrap_or_default();
+        let units = after.chunks_exact(unit).enumerate();
+        let mut ends = units.filter(|(_, unit)| **unit == *newline);
+        let end = ends.nth(CONTEXT_LINES);
+        Ok(from + end.map_or(after.len(), |(i, _)| (i + 1) * unit) as u64)
     }
 }
 
@@ -188,27 +167,29 @@ fn lines_of(text: &str) -> Vec<&str> {
 /// The lines of both texts.
 type BothLines<'a> = (&'a [&'a str], &'a [&'a str]);
 
-/// Adds one hunk whose first old line has that number; new lines are `shift` further down.
+/// Adds a hunk. The texts begin after `before` lines of the old and the new file.
 fn push_hunk(
     out: &mut String,
     ops: &[DiffOp],
     (old_lines, new_lines): BothLines<'_>,
-    line: u64,
-    shift: i64,
+    before: (u64, u64),
 ) {
-    let (old, new) = (old_lines.len() as u64, new_lines.len() as u64);
-    let first = |count: u64, line: i64| if count == 0 { line - 1 } else { line };
-    let line = i64::try_from(line).unwrap_or(i64::MAX);
-    out.push_str(&format!(
-        "@@ -{},{old} +{},{new} @@\n",
-        first(old, line),
-        first(new, line + shift)
-    ));
-    push_changes(out, ops, (old_lines, new_lines));
-}
-
-/// Adds the lines of a hunk.
-fn push_changes(out: &mut String, ops: &[DiffOp], (old_lines, new_lines): BothLines<'_>) {
+    let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
+        return;
+    };
+    // As diff writes it: a count of one is left out.
+    let range = |before: u64, lines: Range<usize>| {
+        let start = before + lines.start as u64;
+        match lines.len() {
+            0 => format!("{start},0"),
+            1 => format!("{}", start + 1),
+            count => format!("{},{count}", start + 1),
+        }
+    };
+    let old = first.old_range().start..last.old_range().end;
+    let new = first.new_range().start..last.new_range().end;
+    let (old, new) = (range(before.0, old), range(before.1, new));
+    out.push_str(&format!("@@ -{old} +{new} @@\n"));
     for op in ops {
         let is_kept = matches!(op, DiffOp::Equal { .. });
         let (removed, added) = (op.old_range(), op.new_range());
@@ -253,26 +234,12 @@ pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
     let ops = diff_lines(Algorithm::Myers, &old_lines, &new_lines, deadline);
     let mut stat = DiffStat::default();
     count_changes(&mut stat, &ops);
-    // As diff writes it: a count of one is left out.
-    let range = |start: usize, end: usize| match end - start {
-        0 => format!("{start},0"),
-        1 => format!("{}", start + 1),
-        count => format!("{},{count}", start + 1),
-    };
     let mut text = String::new();
     for hunk in group_diff_ops(ops, CONTEXT_LINES) {
-        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
-            continue;
-        };
         if text.is_empty() {
             text = format!("--- {name}\n+++ {name}\n");
         }
-        text.push_str(&format!(
-            "@@ -{} +{} @@\n",
-            range(first.old_range().start, last.old_range().end),
-            range(first.new_range().start, last.new_range().end)
-        ));
-        push_changes(&mut text, &hunk, (&old_lines, &new_lines));
+        push_hunk(&mut text, &hunk, (&old_lines, &new_lines), (0, 0));
     }
     (text, stat)
 }

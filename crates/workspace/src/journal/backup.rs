@@ -5,7 +5,8 @@
 //! appended to a log. So keeping costs nearly nothing, and there is a line only for a change that
 //! was made. A kill between these calls leaves the change without its line.
 
-use super::Journal;
+use super::entry::{JournalEntry, OldContent};
+use super::{Journal, prune};
 use crate::{Workspace, WorkspacePath, resolve::Entry};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, fchmod, renameat, unlinkat};
@@ -26,6 +27,8 @@ pub struct ChangeOrigin {
     pub id: Option<String>,
     /// The ids of the changes that are undone by this one, newest first.
     pub undoes: Vec<String>,
+    /// True for a file of the user's own outside of all roots ([`Workspace::for_user_file`]).
+    pub is_users_file: bool,
 }
 
 /// A change that the journal is to record.
@@ -33,8 +36,6 @@ pub struct ChangeOrigin {
 pub(crate) struct PendingChange {
     pub(super) journal: Arc<Journal>,
     pub(super) origin: ChangeOrigin,
-    /// True for a file of the user's own outside of all roots.
-    pub(super) is_users: bool,
     pub(super) is_gemini_ignored: bool,
     path: PathBuf,
     /// The path below its root.
@@ -42,19 +43,16 @@ pub(crate) struct PendingChange {
 }
 
 impl PendingChange {
-    /// Returns `None` if the workspace has no journal. `own` is the workspace of a file of the
-    /// user's own.
+    /// Returns `None` if the workspace has no journal.
     pub(crate) fn new(
         workspace: &Workspace,
-        own: Option<&Workspace>,
         place: &WorkspacePath,
         origin: ChangeOrigin,
     ) -> Option<Self> {
         Some(Self {
             journal: Arc::clone(workspace.journal.get()?),
+            is_gemini_ignored: !origin.is_users_file && workspace.is_gemini_ignored(place),
             origin,
-            is_users: own.is_some(),
-            is_gemini_ignored: own.is_none() && workspace.is_gemini_ignored(place),
             path: place.path().to_owned(),
             rel: place.rel().to_owned(),
         })
@@ -68,38 +66,34 @@ impl PendingChange {
             path.push(entry.name.as_deref()?);
             Some(path)
         };
-        let real = if self.is_users { None } else { real() };
+        let real = (!self.origin.is_users_file).then(real).flatten();
         real.unwrap_or_else(|| self.path.clone())
     }
 }
 
-/// The preparations for a change: the place of the old file, and the line that records the change.
+/// The preparations for a change: the place of the old file, and the entry that records the change.
 #[derive(Debug)]
 pub(crate) struct Backup {
-    /// The directory for the old file, and its name there. The old file is removed if there is none.
-    pub(crate) moved_to: Option<(Arc<OwnedFd>, String)>,
-    /// The directory and the name of a copy of the old file, removed if the change is not made.
-    pub(super) copy: Option<(Arc<OwnedFd>, String)>,
+    pub(super) journal: Arc<Journal>,
+    /// The directory for the old file, whose name there is the entry's id.
+    pub(super) dir: OwnedFd,
     /// The log, open for appending.
     pub(super) log: File,
-    /// The line that is appended to the log.
+    pub(super) entry: JournalEntry,
+    /// The entry as a line of the log.
     pub(super) line: Vec<u8>,
-    /// The reason why the old content is lost.
-    pub(super) lost: Option<String>,
-    is_made: Cell<bool>,
+    /// True if the user wants nothing kept of the file.
+    pub(super) is_excluded: bool,
+    /// True if something may be over the limits when the change is made.
+    pub(super) is_prune_due: bool,
+    /// True if the change was made.
+    pub(super) is_made: Cell<bool>,
 }
 
 impl Backup {
-    /// Returns the preparations for a change that keeps nothing but a line in the log.
-    pub(super) fn new(log: File, line: Vec<u8>) -> Self {
-        Self {
-            moved_to: None,
-            copy: None,
-            log,
-            line,
-            lost: None,
-            is_made: Cell::new(false),
-        }
+    /// Returns true if the old file is to be moved into the journal; else it is removed.
+    pub(crate) fn takes_old_file(&self) -> bool {
+        self.entry.old_content == OldContent::Moved
     }
 
     /// Moves the old file, which is called `name` in `dir`, to its place in the journal, and makes
@@ -109,30 +103,34 @@ impl Backup {
     ///
     /// Returns the operating system's error if the file can't be moved.
     pub(crate) fn take(&self, dir: BorrowedFd<'_>, name: &str, old: &File) -> Result<(), Errno> {
-        if let Some((to, kept)) = &self.moved_to {
-            renameat(dir, name, to, kept)?;
+        if self.takes_old_file() {
+            renameat(dir, name, &self.dir, &*self.entry.id)?;
             let _ = fchmod(old, Mode::from_raw_mode(0o600));
         }
         Ok(())
     }
 
-    /// Records that the change was made. Returns why it can't be undone, if it can't.
+    /// Records that the change was made, and removes what is over the journal's limits. Returns
+    /// why the change can't be undone, if it can't.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
         // One call, so that lines of several writers don't mix.
-        match retry_on_intr(|| write(&self.log, &self.line)) {
-            Ok(count) if count == self.line.len() => self.lost.clone(),
-            _ => Some("the journal's log could not be written".to_owned()),
+        let written = retry_on_intr(|| write(&self.log, &self.line));
+        if self.is_prune_due {
+            prune(&self.journal.home, self.journal.limits);
         }
+        if written != Ok(self.line.len()) {
+            return Some("the journal's log could not be written".to_owned());
+        }
+        let loss = self.entry.loss().filter(|_| !self.is_excluded);
+        loss.map(str::to_owned)
     }
 }
 
 impl Drop for Backup {
     fn drop(&mut self) {
-        if !self.is_made.get()
-            && let Some((dir, name)) = &self.copy
-        {
-            let _ = unlinkat(&**dir, name.as_str(), AtFlags::empty());
+        if !self.is_made.get() && self.entry.old_content == OldContent::Copied {
+            let _ = unlinkat(&self.dir, &*self.entry.id, AtFlags::empty());
         }
     }
 }

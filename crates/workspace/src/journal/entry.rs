@@ -4,53 +4,33 @@ use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// The identity of a file and the time of its last write. Two equal stamps mean the same content, unless a file is
 /// written twice within one tick of the clock.
+///
+/// Its numbers are the device, the inode, the size in bytes, and the seconds and nanoseconds of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Numbers", into = "Numbers")]
-pub struct ContentStamp {
-    dev: u64,
-    ino: u64,
-    /// The size in bytes.
-    pub size: u64,
-    secs: i64,
-    nanos: i64,
-}
+pub struct ContentStamp(u64, u64, u64, i64, i64);
 
-/// The written form of a stamp: a short list.
-type Numbers = (u64, u64, u64, i64, i64);
-
-impl From<Numbers> for ContentStamp {
-    fn from((dev, ino, size, secs, nanos): Numbers) -> Self {
-        Self {
-            dev,
-            ino,
-            size,
-            secs,
-            nanos,
-        }
-    }
-}
-
-impl From<ContentStamp> for Numbers {
-    fn from(stamp: ContentStamp) -> Self {
-        (stamp.dev, stamp.ino, stamp.size, stamp.secs, stamp.nanos)
+impl ContentStamp {
+    /// Returns the size in bytes.
+    pub fn size(self) -> u64 {
+        self.2
     }
 }
 
 impl From<&Stat> for ContentStamp {
     #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     fn from(stat: &Stat) -> Self {
-        Self {
-            dev: stat.st_dev as u64,
-            ino: stat.st_ino as u64,
-            size: stat.st_size as u64,
-            secs: stat.st_mtime as i64,
-            nanos: stat.st_mtime_nsec as i64,
-        }
+        Self(
+            stat.st_dev as u64,
+            stat.st_ino as u64,
+            stat.st_size as u64,
+            stat.st_mtime as i64,
+            stat.st_mtime_nsec as i64,
+        )
     }
 }
 
@@ -121,28 +101,6 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// Begins an entry for a path, with all else empty.
-    pub(crate) fn new(id: String, at: u64, path: &Path) -> Self {
-        let is_text = path.to_str().is_some();
-        Self {
-            id,
-            at,
-            by: String::new(),
-            session: String::new(),
-            tool: String::new(),
-            call: None,
-            path: path.to_string_lossy().into_owned(),
-            raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
-            memory: false,
-            before: None,
-            after: None,
-            old_content: OldContent::Lost(String::new()),
-            made: 0,
-            undoes: Vec::new(),
-            hour: 0,
-        }
-    }
-
     /// Returns the file's path.
     pub fn path(&self) -> Cow<'_, Path> {
         match &self.raw {

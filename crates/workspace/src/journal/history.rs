@@ -101,7 +101,9 @@ impl History {
             let entry = &self.entries[*index];
             let path = entry.path();
             let is_below_any = |dirs: &[PathBuf]| dirs.iter().any(|dir| path.starts_with(dir));
-            let is_named = |id: &String| *id == entry.id || self.is_part_of_undo(entry, id);
+            let is_of_undo =
+                |id: &String| entry.tool == super::UNDO && entry.call.as_ref() == Some(id);
+            let is_named = |id: &String| entry.id == *id || is_of_undo(id);
             let is_gone = entry.tool == super::UNDO || self.undone_by.contains_key(index);
             let session = filter.session.as_ref();
             (filter.ids.is_empty() || filter.ids.iter().any(is_named))
@@ -112,10 +114,5 @@ impl History {
                 && !(filter.standing && is_gone)
         };
         (0..self.entries.len()).rev().filter(is_chosen).collect()
-    }
-
-    /// Returns true if an entry is of the undo that has this id.
-    pub fn is_part_of_undo(&self, entry: &JournalEntry, id: &str) -> bool {
-        entry.tool == super::UNDO && entry.call.as_deref() == Some(id)
     }
 }

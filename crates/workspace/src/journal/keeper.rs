@@ -4,18 +4,19 @@ use super::Journal;
 use super::backup::{Backup, PendingChange};
 use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::place;
-use crate::lines::read_at;
+use crate::lines::read_range;
 use crate::{OpenFile, resolve::Entry, show_path};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
 use std::fs::File;
-use std::io::Write;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Seek;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The largest file that is copied where it can't be moved, in bytes.
@@ -27,23 +28,12 @@ const MAX_DIGESTED_BYTES: u64 = 256 * 1024;
 /// The part of all that may be kept from which on a file is followed by a look for what has to go.
 const LARGE_PART: u64 = 16;
 
-/// The pieces in which files are copied, in bytes.
-const PIECE_BYTES: usize = 256 * 1024;
-
 /// Returns a new id: ten digits and letters that can't be taken for each other.
 pub(crate) fn new_id() -> String {
-    use std::hash::{BuildHasher, Hasher, RandomState};
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u64(now().wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    hasher.write_u32(std::process::id());
-    let mut bits = hasher.finish();
-    let mut id = String::with_capacity(10);
-    for _ in 0..10 {
-        id.push(char::from(DIGITS[(bits % 32) as usize]));
-        bits /= 32;
-    }
-    id
+    let bits = RandomState::new().hash_one((SystemTime::now(), std::process::id()));
+    let digit = |i: u32| char::from(DIGITS[(bits >> (5 * i)) as usize % DIGITS.len()]);
+    (0..10).map(digit).collect()
 }
 
 /// Returns the milliseconds since 1970.
@@ -68,42 +58,57 @@ impl PendingChange {
         new: Option<&File>,
         must_copy: bool,
     ) -> Result<Backup, String> {
-        let (change, journal) = (self, &*self.journal);
-        let id = change.origin.id.clone().unwrap_or_else(new_id);
+        let (journal, origin) = (&*self.journal, &self.origin);
+        let id = origin.id.clone().unwrap_or_else(new_id);
         let at = now();
-        let (dir, log) = journal.open_hour(at / place::HOUR_MILLIS)?;
-        let caller = journal.caller.get_or_init(journal.find_caller);
-        let mut entry = JournalEntry::new(id, at, &change.real_path(target));
-        entry.by.clone_from(&caller.program);
-        entry.session.clone_from(&caller.session);
-        entry.tool.clone_from(&change.origin.tool);
-        entry.call.clone_from(&change.origin.call);
-        entry.undoes.clone_from(&change.origin.undoes);
-        entry.memory = change.is_users;
-        entry.made = target.missing.len();
-        let mut backup = Backup::new(log, Vec::new());
-        let exclusion = journal.exclusion(change);
+        let (dir, log, is_new_hour) = journal.open_hour(at / place::HOUR_MILLIS)?;
+        let exclusion = journal.exclusion(self);
         let state = |file: &File, stat: &Stat| match exclusion {
             // A digest of a short secret would give it away.
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
-        if let Some(new) = new {
-            let stat = fs::fstat(new).map_err(|e| format!("the file can't be read: {e}"))?;
-            entry.after = Some(state(new, &stat));
-        }
-        if let Some(old) = old {
-            entry.before = Some(state(&old.file, &old.stat));
-        }
-        if let Some(reason) = exclusion {
-            entry.old_content = OldContent::Lost(reason.to_owned());
-        } else if let Some(old) = old {
-            let is_movable = !must_copy && place::is_one_mount(&target.dir, &dir);
-            entry.old_content = journal.keep(old, is_movable, &dir, &mut backup, &entry.id);
-            backup.lost = entry.loss().map(str::to_owned);
-        }
-        backup.line.push(b'\n');
-        serde_json::to_writer(&mut backup.line, &entry)
+        let after = |new| fs::fstat(new).map(|stat| state(new, &stat));
+        let after = new.map(after).transpose();
+        let after = after.map_err(|e| format!("the file can't be read: {e}"))?;
+        let old_content = match (exclusion, old) {
+            (Some(reason), _) => OldContent::Lost(reason.to_owned()),
+            (None, None) => OldContent::Lost(String::new()),
+            (None, Some(old)) => {
+                let is_movable = !must_copy && place::is_one_mount(&target.dir, &dir);
+                journal.keep(old, is_movable, &dir, &id)
+            }
+        };
+        let caller = journal.caller.get_or_init(journal.find_caller);
+        let path = self.real_path(target);
+        let is_text = path.to_str().is_some();
+        let mut backup = Backup {
+            journal: Arc::clone(&self.journal),
+            dir,
+            log,
+            entry: JournalEntry {
+                id,
+                at,
+                by: caller.program.clone(),
+                session: caller.session.clone(),
+                tool: origin.tool.clone(),
+                call: origin.call.clone(),
+                path: path.to_string_lossy().into_owned(),
+                raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
+                memory: origin.is_users_file,
+                before: old.map(|old| state(&old.file, &old.stat)),
+                after,
+                old_content,
+                made: target.missing.len(),
+                undoes: origin.undoes.clone(),
+                hour: 0,
+            },
+            line: b"\n".to_vec(),
+            is_excluded: exclusion.is_some(),
+            is_prune_due: is_new_hour || old.is_some_and(|old| journal.is_large(old.size())),
+            is_made: Cell::new(false),
+        };
+        serde_json::to_writer(&mut backup.line, &backup.entry)
             .map_err(|e| format!("the journal can't be written: {e}"))?;
         backup.line.push(b'\n');
         Ok(backup)
@@ -113,7 +118,7 @@ impl PendingChange {
 /// Returns the state of a file, with the digest of a small content that can be read.
 pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
     let mut state = stamped(stat);
-    let size = state.stamp.size;
+    let size = state.stamp.size();
     if size <= MAX_DIGESTED_BYTES {
         let content = read(file, size).ok();
         state.sha256 =
@@ -149,12 +154,13 @@ impl Journal {
         is_excluded.then_some("tools.undo.exclude names it")
     }
 
-    /// Opens the directory and the log of an hour, and makes what is missing.
+    /// Opens the directory and the log of an hour, and makes what is missing. Returns true with
+    /// them if the hour is new.
     ///
     /// # Errors
     ///
     /// Returns why nothing can be kept, as the end of a sentence.
-    fn open_hour(&self, hour: u64) -> Result<(Arc<OwnedFd>, File), String> {
+    fn open_hour(&self, hour: u64) -> Result<(OwnedFd, File, bool), String> {
         let path = place::journal(&self.home);
         let fail = |e: Errno| match e {
             Errno::PERM => format!("{} is not yours alone (mode 700)", show_path(&path)),
@@ -165,55 +171,31 @@ impl Journal {
             None => place::make(&path).map_err(fail)?,
         };
         let (dir, is_new) = place::make_hour(&dir, hour).map_err(fail)?;
-        if is_new {
-            self.prune_soon();
-        }
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let log = fs::openat(&dir, place::LOG, flags, Mode::from_raw_mode(0o600)).map_err(fail)?;
-        Ok((Arc::new(dir), File::from(log)))
+        Ok((dir, File::from(log), is_new))
     }
 
-    /// Has the old file moved into the journal, or copies it.
-    fn keep(
-        &self,
-        old: &OpenFile,
-        is_movable: bool,
-        dir: &Arc<OwnedFd>,
-        backup: &mut Backup,
-        id: &str,
-    ) -> OldContent {
-        let size = old.size();
-        if size > self.limits.max_bytes {
+    /// Returns true if a file is a large part of all that may be kept.
+    fn is_large(&self, size: u64) -> bool {
+        size > self.limits.max_bytes / LARGE_PART
+    }
+
+    /// Says that the old file is to be moved into the journal, or copies it.
+    fn keep(&self, old: &OpenFile, is_movable: bool, dir: &OwnedFd, id: &str) -> OldContent {
+        if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
-        }
-        if size > self.limits.max_bytes / LARGE_PART {
-            self.prune_soon();
         }
         // With another name, the content would be changed by any program that knows that.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         if is_alone && is_movable {
-            backup.moved_to = Some((Arc::clone(dir), id.to_owned()));
             return OldContent::Moved;
         }
         match copy(old, dir, id) {
-            Ok(()) => {
-                backup.copy = Some((Arc::clone(dir), id.to_owned()));
-                OldContent::Copied
-            }
+            Ok(()) => OldContent::Copied,
             Err(reason) => OldContent::Lost(reason.to_owned()),
         }
-    }
-
-    /// Starts the removal of what is over the limits, or leaves it to the caller.
-    fn prune_soon(&self) {
-        if self.is_pruned_by_caller.load(Ordering::Relaxed) {
-            self.is_prune_due.store(true, Ordering::Relaxed);
-            return;
-        }
-        let (home, limits) = (self.home.clone(), self.limits);
-        // Where there is no thread, the next one does it.
-        let _ = std::thread::Builder::new().spawn(move || super::prune::prune(&home, limits));
     }
 }
 
@@ -249,23 +231,15 @@ pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::
     if from.metadata()?.len() > max_bytes {
         return Err(std::io::ErrorKind::FileTooLarge.into());
     }
-    let mut piece = vec![0_u8; PIECE_BYTES];
-    let mut at = 0;
-    loop {
-        match read_at(from, &mut piece, at)? {
-            0 => return Ok(()),
-            n => {
-                to.write_all(&piece[..n])?;
-                at += n as u64;
-            }
-        }
-    }
+    let mut from = from;
+    from.rewind()?;
+    std::io::copy(&mut from, to).map(drop)
 }
 
 /// Reads the first `size` bytes of a file. Its own position stays.
 pub(crate) fn read(file: &File, size: u64) -> std::io::Result<Vec<u8>> {
-    let mut content = vec![0_u8; usize::try_from(size).unwrap_or(usize::MAX)];
-    if read_at(file, &mut content, 0)? < content.len() {
+    let content = read_range(file, 0, size)?;
+    if (content.len() as u64) < size {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
     Ok(content)

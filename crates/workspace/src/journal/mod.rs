@@ -70,7 +70,6 @@ pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 use crate::pattern::PatternSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The limits of age and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +103,6 @@ pub struct Journal {
     home: PathBuf,
     limits: Limits,
     exclude: PatternSet,
-    /// True if the caller removes what is over the limits.
-    is_pruned_by_caller: AtomicBool,
-    is_prune_due: AtomicBool,
     find_caller: fn() -> Caller,
     caller: OnceLock<Caller>,
 }
@@ -131,28 +127,14 @@ impl Journal {
             home,
             limits,
             exclude,
-            is_pruned_by_caller: AtomicBool::new(false),
-            is_prune_due: AtomicBool::new(false),
             find_caller,
             caller: OnceLock::new(),
         }
     }
 
-    /// Leaves it to the caller to remove what is over the limits, who asks
-    /// [`Journal::is_prune_due`] at the end. A process that lives on needs not do that: a thread
-    /// does it.
-    pub fn leave_pruning_to_caller(&self) {
-        self.is_pruned_by_caller.store(true, Ordering::Relaxed);
-    }
-
     /// Returns the limits of the journal.
     pub fn limits(&self) -> Limits {
         self.limits
-    }
-
-    /// Returns true if something may be over the limits, since this was last asked.
-    pub fn is_prune_due(&self) -> bool {
-        self.is_prune_due.swap(false, Ordering::Relaxed)
     }
 }
 

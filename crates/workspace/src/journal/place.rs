@@ -4,8 +4,8 @@
 //! that `log` with a line for each change, and by their ids the old files. A file of another file
 //! system can't be moved there, and is copied.
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -25,35 +25,33 @@ pub(crate) fn journal(home: &Path) -> PathBuf {
     home.join(".gemini/tools_journal")
 }
 
-fn directory_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
-/// Opens a directory that is the user's alone; `None` where it is not there, or another user
-/// could have put something into it.
+/// Opens a directory that is the user's alone; `None` where there is none.
+///
+/// # Errors
+///
+/// Returns the operating system's error if it can't be opened, `PERM` if another user could have put
+/// something into it.
 pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
-    let dir = match fs::open(path, directory_flags(), Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(None),
-        dir => dir?,
-    };
-    crate::files::check_private(&dir)?;
-    Ok(Some(dir))
+    open_private(CWD, path)
 }
 
 /// Opens the directory of an hour; `None` where there is none.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error if it can't be opened, `PERM` if it is not the user's alone.
+/// Returns the errors of [`open`].
 pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Errno> {
-    match fs::openat(dir, &*hour.to_string(), directory_flags(), Mode::empty()) {
-        Err(Errno::NOENT) => Ok(None),
-        opened => {
-            let opened = opened?;
-            crate::files::check_private(&opened)?;
-            Ok(Some(opened))
-        }
-    }
+    open_private(dir.as_fd(), hour.to_string().as_ref())
+}
+
+fn open_private(at: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = match fs::openat(at, path, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        dir => dir?,
+    };
+    crate::files::check_private(&dir)?;
+    Ok(Some(dir))
 }
 
 /// Opens the directory of an hour, and makes it where it is missing; true where it was made.
@@ -107,14 +105,20 @@ pub(crate) fn open_file(dir: &OwnedFd, name: &str) -> Result<File, Errno> {
 
 /// Lists the hours that the journal has, oldest first.
 pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
-    let mut hours = Vec::new();
-    for entry in fs::Dir::read_from(dir)? {
-        let name = entry?;
-        let name = name.file_name().to_str().ok();
-        hours.extend(name.and_then(|name| name.parse::<u64>().ok()));
-    }
+    let names = names(dir)?;
+    let mut hours: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
     hours.sort_unstable();
     Ok(hours)
+}
+
+/// Lists the names in a directory of the journal.
+pub(crate) fn names(dir: &OwnedFd) -> Result<Vec<String>, Errno> {
+    let mut names = Vec::new();
+    for entry in fs::Dir::read_from(dir)? {
+        let name = entry?.file_name().to_str().map(str::to_owned);
+        names.extend(name.ok().filter(|name| name != "." && name != ".."));
+    }
+    Ok(names)
 }
 
 /// Returns true if files can be moved between two directories.

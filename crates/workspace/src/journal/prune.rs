@@ -1,7 +1,8 @@
 //! Removing what is too old, and the oldest where there is too much.
 //!
-//! An hour goes with its directory. Writers never wait for that: they only ever add to the present hour, from which
-//! single old files go when it has too much by itself; their lines stay, and can't be taken back any more.
+//! The first write of an hour looks for what has to go, and one that keeps a large file. An hour goes with its
+//! directory. No writer waits for another: they only ever add to the present hour, from which single old files go when it
+//! has too much by itself; their lines stay, and can't be taken back any more.
 
 use super::Limits;
 use super::keeper::now;
@@ -47,16 +48,6 @@ struct KeptFile {
     is_log: bool,
 }
 
-/// Lists the names in a directory.
-fn names(dir: &OwnedFd) -> Vec<String> {
-    let entries = fs::Dir::read_from(dir).into_iter().flatten().flatten();
-    let name = |entry: fs::DirEntry| entry.file_name().to_str().ok().map(str::to_owned);
-    entries
-        .filter_map(name)
-        .filter(|name| name != "." && name != "..")
-        .collect()
-}
-
 /// Lists the files of an hour.
 fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     let Ok(Some(opened)) = place::open_hour(dir, hour) else {
@@ -72,7 +63,8 @@ fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
             name: format!("{hour}/{name}"),
         })
     };
-    names(&opened).into_iter().filter_map(file).collect()
+    let names = place::names(&opened).unwrap_or_default();
+    names.into_iter().filter_map(file).collect()
 }
 
 /// Removes the oldest files of an hour until the others fit, and returns what is left, in bytes.
@@ -93,7 +85,7 @@ fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
 /// Removes an hour, the log last, so that no file is left that no line names.
 fn remove_hour(dir: &OwnedFd, hour: u64) {
     if let Ok(Some(opened)) = place::open_hour(dir, hour) {
-        let mut names = names(&opened);
+        let mut names = place::names(&opened).unwrap_or_default();
         names.sort_by_key(|name| name == place::LOG);
         for name in names {
             let _ = fs::unlinkat(&opened, &*name, AtFlags::empty());

@@ -136,13 +136,6 @@ impl LocatedFile<'_> {
     fn workspace(&self) -> &Workspace {
         self.own.as_ref().unwrap_or(self.shared)
     }
-
-    fn recorded(&self, target: Target, origin: ChangeOrigin) -> Target {
-        match &self.own {
-            Some(own) => target.recorded_for_user(self.shared, own, &self.place, origin),
-            None => target.recorded(self.shared, &self.place, origin),
-        }
-    }
 }
 
 impl Run<'_> {
@@ -329,7 +322,7 @@ impl Run<'_> {
         let (file, now) = open().ok_or("is not in the journal any more")?;
         let is_as_kept = match entry.old_content {
             OldContent::Moved => now == before.stamp,
-            _ => now.size == before.stamp.size,
+            _ => now.size() == before.stamp.size(),
         };
         if is_as_kept {
             Ok(Some(file))
@@ -385,11 +378,12 @@ impl Run<'_> {
             call: Some(self.call.clone()),
             id: Some(id.to_owned()),
             undoes: undone.clone().map(|entry| entry.id.clone()).collect(),
+            is_users_file: located.own.is_some(),
         };
         // A new file gives others than the user no more than usual: that is the user's to give.
         let mode = before.filter(|_| current.is_none());
         let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
-        let target = located.recorded(target, origin);
+        let target = target.recorded(located.shared, &located.place, origin);
         outcome.not_kept = if let Some(source) = source {
             target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?
         } else {

@@ -9,7 +9,9 @@ use crate::{Workspace, show_path};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::FileType;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The name of an entry, and its type.
 type NamedType = (Vec<u8>, FileType);
@@ -24,13 +26,7 @@ fn read_entries(
     let mut seen = IgnoreFilesSeen::default();
     let mut buffer = Vec::with_capacity(64 * 1024);
     list(dir, &mut buffer, |name, file_type| {
-        match name.to_bytes() {
-            b"." | b".." => return,
-            b".git" => seen.git = true,
-            b".gitignore" => seen.gitignore = true,
-            b".geminiignore" => seen.geminiignore = true,
-            _ => {}
-        }
+        seen.note(name.to_bytes());
         taken += ENTRY_BYTES + 2 * name.to_bytes().len();
         if taken <= MAX_ENTRIES_BYTES {
             entries.push((name.to_bytes().to_vec(), file_type));
@@ -87,7 +83,7 @@ impl Workspace {
         };
         let above = self.rules_above(place, respect, &users)?;
         let scope = above.entered(self, opened, seen, respect, &users)?;
-        let is_closed = respect.gemini && self.is_directory_gemini_ignored(place)?;
+        let is_closed = respect.gemini && self.is_closed(place, true)?;
         let name_at = path.len();
         let listed = entries.into_iter().filter_map(|(name, file_type)| {
             let file_type = match file_type {
@@ -97,8 +93,7 @@ impl Workspace {
             };
             let is_dir = match file_type {
                 FileType::Symlink | FileType::Unknown => {
-                    let target =
-                        place.join(std::path::Path::new(std::ffi::OsStr::from_bytes(&name)));
+                    let target = place.join(Path::new(OsStr::from_bytes(&name)));
                     self.file_type(&target)
                         .is_ok_and(|t| t == FileType::Directory)
                 }
