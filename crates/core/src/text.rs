@@ -64,7 +64,7 @@ pub fn show_name(name: &[u8]) -> Cow<'_, str> {
 }
 
 /// Appends a byte as [`show_name`] shows one that is not UTF-8.
-pub fn push_odd_byte(shown: &mut String, byte: u8) {
+fn push_odd_byte(shown: &mut String, byte: u8) {
     shown.push_str(&format!("\\x{{{byte:02x}}}"));
 }
 

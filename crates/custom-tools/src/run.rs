@@ -11,7 +11,6 @@ use gemini_tools_process::command::{
 };
 use gemini_tools_process::ending::{GRACE, ProcessEnd};
 use gemini_tools_process::sandbox::Sandbox;
-use gemini_tools_process::sandbox_error;
 use gemini_tools_process::terminal::plain_text;
 use gemini_tools_settings::trust::Trust;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -148,9 +147,7 @@ impl Program<'_> {
                 "{tool} could not be started: there is no program {shown:?} on PATH."
             ))
             .with_hint("Install it, or change the tool's file."),
-            std::io::ErrorKind::PermissionDenied if confined.is_some() => {
-                sandbox_error(&Sandbox::not_applied(e))
-            }
+            std::io::ErrorKind::PermissionDenied if confined.is_some() => Sandbox::not_applied(e),
             std::io::ErrorKind::ArgumentListTooLong => error(format!(
                 "{tool} could not be started: its arguments are longer than the system allows."
             ))

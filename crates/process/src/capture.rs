@@ -69,7 +69,7 @@ impl std::fmt::Debug for Capture<'_> {
 /// The output as it is kept in the end.
 #[derive(Debug)]
 pub struct CapturedOutput {
-    /// For the model: at most as long as the limit, with a marker where something is missing.
+    /// The text for the model: at most as long as the limit, with a marker where something is missing.
     pub text: String,
     /// The text as it was printed, for a terminal.
     pub coloured: Option<String>,
@@ -227,7 +227,7 @@ fn format_of(start: &[u8]) -> &'static str {
 struct OutputTexts {
     terminal: TerminalEmulator,
     plain: Ends,
-    /// As printed, with escape sequences, where it will be shown on a terminal.
+    /// The text as printed, with escape sequences, where it will be shown on a terminal.
     coloured: Option<Ends>,
     /// Text that has not been shown live yet.
     live: Option<Ends>,
@@ -322,6 +322,7 @@ impl WholeOutput<'_> {
 }
 
 /// The beginning and the end of a text, with the length of what lies between.
+#[derive(Default)]
 struct Ends {
     /// The number of characters that each side must be able to give.
     limit: usize,
@@ -337,10 +338,7 @@ impl Ends {
     fn new(limit: usize) -> Self {
         Self {
             limit,
-            head: String::new(),
-            tail: String::new(),
-            chars: 0,
-            lines: 0,
+            ..Self::default()
         }
     }
 
@@ -381,21 +379,15 @@ impl Ends {
             Some(at) if at >= head_end / 2 => at + 1,
             _ => head_end,
         };
-        let all = if self.tail.is_empty() {
-            &self.head
-        } else {
-            &self.tail
-        };
         let for_tail = limit - for_head;
-        let mut end: &str = all;
-        let joined;
-        if all.chars().count() < for_tail {
-            // The end begins in what is kept of the beginning, which then borders on it.
-            joined = format!("{}{}", self.head, self.tail);
-            end = &joined;
-        }
+        // A short end begins in what is kept of the beginning, which then borders on it.
+        let end = if self.tail.chars().count() < for_tail {
+            self.head.clone() + &self.tail
+        } else {
+            self.tail
+        };
         let skip = end.chars().count().saturating_sub(for_tail);
-        let from = nth(end, skip);
+        let from = nth(&end, skip);
         let end = &end[from..];
         let end = match end.find('\n') {
             Some(at) if at < end.len() / 2 => &end[at + 1..],

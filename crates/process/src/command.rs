@@ -64,7 +64,7 @@ const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
 /// A line of shell that is to be run.
 #[derive(Debug)]
 pub struct ShellCommand<'a> {
-    /// For the shell, as it is: `bash -c`.
+    /// The line as it is, for `bash -c`.
     pub line: &'a str,
     /// The directory, open, so that it can't be exchanged.
     pub directory: BorrowedFd<'a>,
@@ -74,14 +74,14 @@ pub struct ShellCommand<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
-/// Until when a command may run.
+/// The times for which a command may run.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLimits {
-    /// In all.
+    /// The time in all.
     pub wall: Duration,
-    /// Without printing anything.
+    /// The time without printing anything.
     pub idle: Option<Duration>,
-    /// After this the call goes its own way and the command stays.
+    /// The time after which the call goes its own way and the command stays.
     pub background_after: Option<Duration>,
     /// The wait for output that something else may still print when the command
     /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` if only what
@@ -130,7 +130,7 @@ pub enum StopReason {
 /// A program that is to be run without any shell.
 #[derive(Debug)]
 pub struct ProgramCommand<'a> {
-    /// As a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
+    /// The program as a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
     /// the directory where it is relative.
     pub program: &'a OsStr,
     /// The program's arguments.
@@ -225,7 +225,7 @@ struct Supervision<'a> {
 struct PendingEnd {
     ending: ProcessEnd,
     took: Duration,
-    /// Until when its pipes are waited for; `None` for as long as the command could have run.
+    /// The end of the wait for its pipes; `None` for as long as the command could have run.
     until: Option<Instant>,
 }
 

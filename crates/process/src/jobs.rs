@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// No more of a record is read.
+/// The most that is read of a record, in bytes.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// The processes of a job.
@@ -39,7 +39,7 @@ pub struct JobRecord {
     pub command: String,
     /// The directory.
     pub directory: String,
-    /// Returns the seconds since 1970.
+    /// The start, in seconds since 1970.
     pub started_at: u64,
 }
 
@@ -50,7 +50,7 @@ struct EndingLine {
     pid: i32,
     exit_code: Option<i32>,
     signal: Option<i32>,
-    /// Returns the seconds since 1970.
+    /// The end, in seconds since 1970.
     ended_at: u64,
 }
 
@@ -165,7 +165,7 @@ impl Jobs {
     ///
     /// # Errors
     ///
-    /// What the system says; nothing is left behind then.
+    /// Returns the operating system's error; nothing is left behind then.
     pub fn create(
         &self,
         record: &JobRecord,

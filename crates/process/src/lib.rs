@@ -71,7 +71,6 @@ mod read_buffer;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 pub mod sandbox;
-mod sandboxed;
 pub mod signals;
 mod start;
 pub mod supervisor;
@@ -82,7 +81,6 @@ pub mod unread;
 
 pub use own::{caller, exit};
 pub use read_buffer::ReadBuffer;
-pub use sandboxed::sandbox_error;
 
 /// The weaknesses of this system compared with Linux; `None` there.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {

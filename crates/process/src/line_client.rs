@@ -89,7 +89,7 @@ impl<R: LineReply> LineClient<R> {
     ///
     /// # Errors
     ///
-    /// Which program can't be started or written to, and why.
+    /// Returns the operating system's error, with the program that can't be started or written to.
     pub fn send(
         &self,
         command: impl Fn() -> io::Result<Command>,

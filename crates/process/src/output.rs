@@ -27,7 +27,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_
 ///
 /// # Errors
 ///
-/// What the system says; a reader that has gone away is `BrokenPipe`.
+/// Returns the operating system's error; a reader that has gone away is `BrokenPipe`.
 pub fn write_stdout(text: &[u8]) -> io::Result<()> {
     write_all(stdout(), text)
 }

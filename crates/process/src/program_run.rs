@@ -77,7 +77,7 @@ impl Program<'_> {
     ///
     /// # Errors
     ///
-    /// Where it can't be started.
+    /// Returns the operating system's error if it can't be started.
     pub fn run(&self, options: RunOptions<'_>, cancel: &Cancellation) -> io::Result<ProgramRun> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;

@@ -14,7 +14,7 @@
 //! # #[cfg(target_os = "linux")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use gemini_tools_core::tool::SandboxMode;
-//! use gemini_tools_process::sandbox::{Sandbox, SandboxError, SandboxPolicy};
+//! use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 //! use std::process::Command;
 //!
 //! let project = tempfile::tempdir()?;
@@ -27,8 +27,7 @@
 //! let sandbox = match Sandbox::prepare(&policy) {
 //!     Ok(sandbox) => sandbox.expect("a sandbox unless the mode is off"),
 //!     // The kernel is too old, or a container forbids it: run nothing then.
-//!     Err(SandboxError::Unavailable { .. }) => return Ok(()),
-//!     Err(e) => return Err(e.into()),
+//!     Err(_) => return Ok(()),
 //! };
 //!
 //! let mut command = Command::new("sh");
@@ -70,15 +69,12 @@
 //! - Time, memory and the number of processes are not limited.
 //! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
 
-mod error;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
 mod ruleset;
 
-pub use error::SandboxError;
-
-use gemini_tools_core::tool::SandboxMode;
+use gemini_tools_core::tool::{ErrorKind, SandboxMode, ToolError};
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -116,11 +112,11 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// [`SandboxError`] where the kernel or the processor can't enforce the policy, or where
+    /// Returns `policy_violation` if the kernel or the processor can't enforce the policy, or if
     /// a writable path can't be opened, is not absolute, or can be redirected by a command in
-    /// the sandbox.
+    /// the sandbox. Nothing must be run then.
     #[cfg(target_os = "linux")]
-    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, ToolError> {
         if policy.mode == SandboxMode::Off {
             return Ok(None);
         }
@@ -145,9 +141,9 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// [`SandboxError::Unavailable`].
+    /// Returns `policy_violation`.
     #[cfg(not(target_os = "linux"))]
-    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, SandboxError> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, ToolError> {
         match policy.mode {
             SandboxMode::Off => Ok(None),
             SandboxMode::WorkspaceWrite | SandboxMode::ReadOnly => Err(unavailable(
@@ -179,7 +175,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// What the kernel says; then nothing must be executed.
+    /// Returns the kernel's error; then nothing must be executed.
     #[cfg(target_os = "linux")]
     pub fn apply(&self) -> Result<(), Errno> {
         use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -223,9 +219,9 @@ impl Sandbox {
     }
 
     /// Returns the error for a child that [`Sandbox::apply`] kept from being started.
-    pub fn not_applied(error: &std::io::Error) -> SandboxError {
+    pub fn not_applied(error: &std::io::Error) -> ToolError {
         unavailable(
-            format!("The kernel refused to put the command into its sandbox ({error})"),
+            &format!("The kernel refused to put the command into its sandbox ({error})"),
             "Nothing was run. Inside another sandbox or a container, Landlock and seccomp must \
              be allowed there.",
         )
@@ -295,10 +291,12 @@ fn checked(status: libc::c_long) -> Result<(), Errno> {
     Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Returns the error for a sandbox that was asked for and can't be had.
-fn unavailable(why: impl Into<String>, remedy: &'static str) -> SandboxError {
-    SandboxError::Unavailable {
-        why: why.into(),
-        remedy,
-    }
+/// Returns the error for a sandbox that was asked for and can't be had. `why` is a sentence without
+/// its full stop, `remedy` is whole sentences.
+fn unavailable(why: &str, remedy: &str) -> ToolError {
+    let error = ToolError::new(ErrorKind::PolicyViolation, format!("{why}."));
+    error.with_hint(format!(
+        "{remedy} Without a sandbox, commands run only if the user asks for that \
+         (GEMINI_TOOLS_SANDBOX=off)."
+    ))
 }

@@ -1,7 +1,7 @@
 //! A program's output as a terminal would show it, in plain text: escape sequences are gone, a line
 //! that was printed over is there in its last state, bytes that are not UTF-8 show as `\x{ff}`.
 
-use gemini_tools_core::text::{push_odd_byte, show_name};
+use gemini_tools_core::text::show_name;
 
 /// A line longer than this is passed on before its end; what would be printed over it later
 /// comes as a line of its own.
@@ -54,29 +54,17 @@ impl Utf8Decoder {
             joined = all;
             rest = &joined;
         }
-        let mut shown = String::new();
-        while !rest.is_empty() {
-            match std::str::from_utf8(rest) {
-                Ok(text) => {
-                    out(text);
-                    return;
-                }
-                Err(e) => {
-                    let (valid, odd) = rest.split_at(e.valid_up_to());
-                    out(std::str::from_utf8(valid).unwrap_or_default());
-                    let Some(length) = e.error_len() else {
-                        self.partial = odd.to_vec();
-                        return;
-                    };
-                    shown.clear();
-                    for byte in &odd[..length] {
-                        push_odd_byte(&mut shown, *byte);
-                    }
-                    out(&shown);
-                    rest = &odd[length..];
-                }
-            }
+        while let Err(e) = std::str::from_utf8(rest) {
+            let (valid, odd) = rest.split_at(e.valid_up_to());
+            out(std::str::from_utf8(valid).unwrap_or_default());
+            let Some(length) = e.error_len() else {
+                self.partial = odd.to_vec();
+                return;
+            };
+            out(&show_name(&odd[..length]));
+            rest = &odd[length..];
         }
+        out(std::str::from_utf8(rest).unwrap_or_default());
     }
 
     /// Ends the text: gives what is left of a character that never came whole.
@@ -107,11 +95,11 @@ pub struct TerminalEmulator {
 enum State {
     #[default]
     Text,
-    /// After ESC.
+    /// The state after ESC.
     Escape,
-    /// After ESC and an intermediate character, which one more ends.
+    /// The state after ESC and an intermediate character, which one more ends.
     Intermediate,
-    /// After ESC `[`.
+    /// The state after ESC `[`.
     Control,
     /// A string for the terminal itself, up to BEL or ST.
     String,

@@ -34,16 +34,16 @@ use gemini_tools_core::tool::{Cancellation, ToolError};
 use needle::{Needle, find_all};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-/// Pieces in which unchanged content is copied.
+/// The pieces in which unchanged content is copied, in bytes.
 const COPY_BYTES: usize = 512 * 1024;
 
 /// The most places that one call replaces: each takes some memory until all are known.
 pub const MAX_PLACES: usize = 200_000;
 
-/// No further than this is looked for the line ends of a place, in bytes.
+/// The most bytes from a place on in which its line end is looked for.
 const NEAR_BYTES: usize = 64 * 1024;
 
 /// A place at which the text was found.
@@ -117,7 +117,7 @@ pub fn find(
     Ok(Ok(found))
 }
 
-/// A file that is copied from front to back, in ranges of any size.
+/// A file that is looked at from front to back, in ranges that may overlap.
 struct Pieces<'a> {
     source: &'a OpenFile,
     buffer: Vec<u8>,
@@ -148,23 +148,6 @@ impl<'a> Pieces<'a> {
         let from = (at - self.held.start) as usize;
         let to = (self.held.end.min(end) - self.held.start) as usize;
         Ok(&self.buffer[from..to.max(from)])
-    }
-
-    fn copy(&mut self, mut at: u64, end: u64, to: &mut impl Write) -> io::Result<()> {
-        while at < end {
-            if !self.held.contains(&at) {
-                let n = read_at(&self.source.file, &mut self.buffer, at)?;
-                self.held = at..at + n as u64;
-                if n == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-            }
-            let to_here = end.min(self.held.end);
-            let piece = (at - self.held.start) as usize..(to_here - self.held.start) as usize;
-            to.write_all(&self.buffer[piece])?;
-            at = to_here;
-        }
-        Ok(())
     }
 }
 
@@ -205,10 +188,8 @@ impl Replacement {
         };
         let first = ending_from(encoding.mark().len() as u64)?;
         let (mut kinds, mut texts) = (Vec::new(), Vec::new());
-        for (number, place) in matches.iter_mut().enumerate() {
-            if number.is_multiple_of(256) {
-                cancel.check()?;
-            }
+        for place in &mut matches {
+            cancel.check()?;
             let near = ending_from(place.start)?;
             let kind = near.or(first);
             let known = kinds.iter().position(|known| *known == kind);
@@ -282,15 +263,26 @@ impl Replacement {
     ///
     /// Returns the operating system's error.
     pub fn write(&self, source: &OpenFile, to: &mut File) -> io::Result<()> {
-        let mut source_pieces = Pieces::new(source);
+        let mut from = BufReader::with_capacity(COPY_BYTES, &source.file);
+        from.rewind()?;
         let mut to = BufWriter::with_capacity(COPY_BYTES, to);
+        // Not as a file: for short pieces, system calls of their own would take longer.
+        let to: &mut dyn Write = &mut to;
+        let mut copy = |bytes: u64, to: &mut dyn Write| -> io::Result<()> {
+            let copied = io::copy(&mut from.by_ref().take(bytes), to)?;
+            let is_whole = copied == bytes;
+            is_whole
+                .then_some(())
+                .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        };
         let mut at = 0;
         for found in &self.matches {
-            source_pieces.copy(at, found.start, &mut to)?;
+            copy(found.start - at, to)?;
+            copy(found.end - found.start, &mut io::sink())?;
             to.write_all(self.text_for(found))?;
             at = found.end;
         }
-        source_pieces.copy(at, source.size(), &mut to)?;
+        copy(source.size() - at, to)?;
         to.flush()
     }
 

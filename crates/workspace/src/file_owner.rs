@@ -77,7 +77,7 @@ impl<'a> FileOwner<'a> {
     ///
     /// # Errors
     ///
-    /// What the system says, or that a link leads out of the project.
+    /// Returns the operating system's error, or `Escapes` if a link leads out of the project.
     pub fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
         let flags = flags | OFlags::CLOEXEC;
         let users = || Ok(rustix::fs::open(path, flags, Mode::empty())?);
@@ -180,7 +180,7 @@ impl RegularFile {
     ///
     /// # Errors
     ///
-    /// What the system says, or that the file is too large.
+    /// Returns the operating system's error, or one for a file that is too large.
     pub fn text(self) -> io::Result<String> {
         let bytes = self.beginning(MAX_TEXT_BYTES + 1)?;
         if bytes.len() as u64 > MAX_TEXT_BYTES {
@@ -206,7 +206,7 @@ fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveEr
     if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
         return Ok(opened?);
     }
-    let workspace = Workspace::of_directory(root).map_err(|e| said(&e))?;
+    let workspace = Workspace::reading(root).map_err(|e| said(&e))?;
     let place = WorkspacePath::new(0, rel.to_owned(), PathBuf::from(path));
     workspace.open_beneath(&place, flags)
 }

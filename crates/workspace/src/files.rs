@@ -21,7 +21,7 @@ pub fn identity(metadata: &Metadata) -> (u64, u64) {
 ///
 /// # Errors
 ///
-/// In words.
+/// Returns the reason, as the end of a sentence.
 pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static str> {
     let own = rustix::process::geteuid().as_raw();
     let is_secure = |of: &Metadata| {
@@ -98,12 +98,12 @@ pub fn mode(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-/// For opening what is not to be read: a directory that others are opened beneath, or a file that
+/// The flags for opening what is not read: a directory that others are opened beneath, or a file that
 /// is only looked at.
 #[cfg(target_os = "linux")]
 pub const PATH_ONLY: OFlags = OFlags::PATH;
 
-/// For opening what is not to be read: a directory that others are opened beneath, or a file that
+/// The flags for opening what is not read: a directory that others are opened beneath, or a file that
 /// is only looked at.
 #[cfg(target_os = "macos")]
 pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

@@ -35,17 +35,17 @@ struct Rule {
 }
 
 /// The rules of one ignore file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RuleFile {
     rules: Vec<Rule>,
-    /// For each last byte of a path the rules that can match it, the last rule first. With a
+    /// The rules that can match a path, by its last byte, the last rule first. With a
     /// hundred rules in a file this leaves a handful to try.
     by_last_byte: Vec<Box<[u16]>>,
     /// The rules that can match whatever the last byte is, the last one first.
     by_any_byte: Box<[u16]>,
     /// Size of the rules, in bytes.
     size: usize,
-    /// There were too many: everything is left out.
+    /// True if there were too many, so that everything is left out.
     is_closed: bool,
 }
 
@@ -96,11 +96,8 @@ impl RuleFile {
     /// Returns a file that leaves everything out.
     pub fn closed() -> Self {
         Self {
-            rules: Vec::new(),
-            by_last_byte: Vec::new(),
-            by_any_byte: Box::default(),
-            size: 0,
             is_closed: true,
+            ..Self::default()
         }
     }
 
@@ -188,9 +185,9 @@ struct Level {
 /// The position of a rule file's directory, seen from the root of the walk.
 #[derive(Debug)]
 enum Base {
-    /// Below it: this many bytes of a path belong to the directory and its slash.
+    /// A directory below it: this many bytes of a path belong to the directory and its slash.
     Below(usize),
-    /// Above it: the root's path seen from there, with a slash.
+    /// A directory above it: the root's path seen from there, with a slash.
     Above(Vec<u8>),
 }
 

@@ -126,16 +126,17 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The kernel takes no longer path, so no other program could open what lies at its end.
+/// The longest path that the kernel takes, in bytes: no program could open what lies at the end of a longer one.
 const MAX_PATH_BYTES: usize = 4095;
 
 /// A directory that tools may work in.
 #[derive(Debug)]
 pub struct Root {
-    /// Absolute, without links.
+    /// The absolute path, without links.
     path: PathBuf,
-    /// Absolute, as it was named.
+    /// The absolute path, as it was named.
     written: PathBuf,
+    /// The open directory.
     dir: OwnedFd,
     /// True if tools may only read here.
     read_only: bool,
@@ -147,18 +148,18 @@ pub struct Workspace {
     roots: Vec<Root>,
     /// The paths that were named as roots and are none, because a command could choose where they lead.
     refused: Vec<PathBuf>,
-    /// Below it long answers are kept for later calls.
+    /// The user's home directory, below which long answers are kept for later calls.
     home: Option<PathBuf>,
-    /// Unset where nothing is kept of what writes take away.
+    /// The journal that keeps what writes take away; unset where nothing is kept.
     journal: OnceLock<Arc<Journal>>,
 }
 
 /// An open file and what is known of it.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// For reading from its start.
+    /// The file, open for reading from its start.
     pub file: File,
-    /// As it was when opened.
+    /// The state of the file when it was opened.
     pub stat: Stat,
 }
 
@@ -361,8 +362,7 @@ impl Workspace {
             return Err(system_error(Errno::NAMETOOLONG, argument));
         }
         let path = path_from_argument(argument);
-        self.locate_path(&path)
-            .ok_or_else(|| self.outside(argument))
+        self.place_of(&path).ok_or_else(|| self.outside(argument))
     }
 
     /// Finds the root of an absolute path that is not an argument: nothing in it stands for
@@ -372,11 +372,13 @@ impl Workspace {
     ///
     /// Returns `path_not_in_workspace` for one outside all roots.
     pub fn locate_exactly(&self, path: &Path) -> Result<WorkspacePath, ToolError> {
-        self.locate_path(path)
+        self.place_of(path)
             .ok_or_else(|| self.outside(&path.display().to_string()))
     }
 
-    fn locate_path(&self, path: &Path) -> Option<WorkspacePath> {
+    /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
+    /// about what is on the disk.
+    pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
         let absolute = normalize(&self.root().join(path))?;
         if let Some(place) = self.beneath(&absolute) {
             return Some(place);

@@ -21,7 +21,7 @@ const MIN_BUFFER_BYTES: usize = 256;
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A request for a window of lines.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct WindowRequest {
     /// The first line, from 0.
     pub offset: u64,
@@ -142,6 +142,7 @@ pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usiz
 }
 
 /// A window that is filled from a file's text in pieces.
+#[derive(Default)]
 struct Collector {
     request: WindowRequest,
     /// Whole lines seen so far.
@@ -171,18 +172,8 @@ impl Collector {
     fn new(request: WindowRequest) -> Self {
         Self {
             request,
-            line: 0,
-            out: Vec::new(),
-            line_at: 0,
-            line_bytes: 0,
-            kept: 0,
-            chars: 0,
-            counted: 0,
-            first_cut_line: None,
             done: request.limit == 0,
-            more: false,
-            rest_newlines: 0,
-            last_byte: None,
+            ..Self::default()
         }
     }
 

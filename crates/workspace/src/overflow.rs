@@ -9,11 +9,6 @@ use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the directory for the answers of one project.
-pub(super) fn directory(home: &Path, root: &Path) -> PathBuf {
-    project(home, root).join("tool-outputs")
-}
-
 /// Returns the directory for a project's temporary files.
 pub fn project(home: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
@@ -37,7 +32,8 @@ impl Workspace {
 
     /// Returns the directory of long answers, if there is a home directory.
     pub fn overflow_dir(&self) -> Option<PathBuf> {
-        Some(directory(self.home.as_ref()?, self.root()))
+        let home = self.home.as_ref()?;
+        Some(project(home, self.root()).join("tool-outputs"))
     }
 
     /// Returns the directory of the records of the project's background processes, if there is a home

@@ -23,7 +23,6 @@ pub use braces::{MAX_ALTERNATIVES, expand_braces};
 
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
-use thiserror::Error;
 
 /// Steps back that the engine takes on one path; then the path does not match.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -40,21 +39,12 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Maximum number of groups `!(…)` in a pattern: the expression of each holds those behind it.
 const MAX_NEGATIONS: usize = 8;
 
-/// A reason why patterns can't be compiled.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PatternError {
-    /// The braces in a pattern stand for more than [`MAX_ALTERNATIVES`] patterns.
-    #[error("The braces in {0:?} stand for more than {MAX_ALTERNATIVES} patterns.")]
-    TooManyAlternatives(String),
-    /// A pattern, or several together, are too large.
-    #[error("The pattern {0:?} is too large or has too many groups.")]
-    TooLarge(String),
-}
-
-impl From<PatternError> for ToolError {
-    fn from(error: PatternError) -> Self {
-        Self::invalid(error.to_string())
-    }
+/// Returns the error for a pattern, or several together, that are too large.
+fn too_large(pattern: &str) -> ToolError {
+    let beginning: String = pattern.chars().take(80).collect();
+    ToolError::invalid(format!(
+        "The pattern {beginning:?} is too large or has too many groups."
+    ))
 }
 
 /// The place of the star in a simple pattern.
@@ -128,7 +118,7 @@ pub struct PatternSet {
     names: Option<Regex>,
     /// The directories that patterns begin with.
     directories: Option<Regex>,
-    /// There is a pattern that may match in any directory.
+    /// True if a pattern may match in any directory.
     enters_all: bool,
 }
 
@@ -137,11 +127,12 @@ impl PatternSet {
     ///
     /// # Errors
     ///
-    /// Returns an error if the braces stand for too many patterns, or the patterns are too large.
+    /// Returns `invalid_tool_params` if the braces stand for too many patterns, or the patterns are too
+    /// large.
     pub fn for_paths<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
-    ) -> Result<Self, PatternError> {
+    ) -> Result<Self, ToolError> {
         Self::compile(patterns, ignore_case, Builder::add_path)
     }
 
@@ -154,7 +145,7 @@ impl PatternSet {
     pub fn for_names_or_paths<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
-    ) -> Result<Self, PatternError> {
+    ) -> Result<Self, ToolError> {
         Self::compile(
             patterns,
             ignore_case,
@@ -170,9 +161,12 @@ impl PatternSet {
     fn compile<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
-        add: impl Fn(&mut Builder, &str) -> Result<(), PatternError>,
-    ) -> Result<Self, PatternError> {
-        let mut builder = Builder::new(ignore_case);
+        add: impl Fn(&mut Builder, &str) -> Result<(), ToolError>,
+    ) -> Result<Self, ToolError> {
+        let mut builder = Builder {
+            ignore_case,
+            ..Builder::default()
+        };
         for pattern in patterns {
             for alternative in expand_braces(pattern.as_ref())? {
                 add(&mut builder, &alternative)?;
@@ -211,6 +205,7 @@ fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
 }
 
 /// A set of patterns in the making.
+#[derive(Default)]
 struct Builder {
     set: PatternSet,
     ignore_case: bool,
@@ -220,18 +215,8 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(ignore_case: bool) -> Self {
-        Self {
-            set: PatternSet::default(),
-            ignore_case,
-            paths: Vec::new(),
-            names: Vec::new(),
-            directories: Vec::new(),
-        }
-    }
-
     /// Adds a pattern for names.
-    fn add_name(&mut self, pattern: &str) -> Result<(), PatternError> {
+    fn add_name(&mut self, pattern: &str) -> Result<(), ToolError> {
         self.set.enters_all = true;
         match SimplePattern::new(pattern, true, self.ignore_case) {
             Some(simple) => self.set.simple.push(simple),
@@ -241,7 +226,7 @@ impl Builder {
     }
 
     /// Adds a pattern for whole paths.
-    fn add_path(&mut self, pattern: &str) -> Result<(), PatternError> {
+    fn add_path(&mut self, pattern: &str) -> Result<(), ToolError> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if let Some(name) = pattern.strip_prefix("**/")
             && !name.contains('/')
@@ -272,7 +257,7 @@ impl Builder {
                 path.push('/');
             }
             if path.len() > MAX_EXPRESSION_BYTES {
-                return Err(PatternError::TooLarge(pattern.to_owned()));
+                return Err(too_large(pattern));
             }
         }
         match SimplePattern::new(pattern, false, self.ignore_case) {
@@ -282,7 +267,7 @@ impl Builder {
         Ok(())
     }
 
-    fn build(mut self) -> Result<PatternSet, PatternError> {
+    fn build(mut self) -> Result<PatternSet, ToolError> {
         if self.set.enters_all {
             self.directories.clear();
         }
@@ -293,33 +278,30 @@ impl Builder {
     }
 
     /// Compiles an expression that matches what one of these matches.
-    fn compile(&self, alternatives: &[String]) -> Result<Option<Regex>, PatternError> {
+    fn compile(&self, alternatives: &[String]) -> Result<Option<Regex>, ToolError> {
         if alternatives.is_empty() {
             return Ok(None);
         }
         let case = if self.ignore_case { "i" } else { "" };
         let expression = format!("(?s{case})^(?:{})$", alternatives.join("|"));
-        let too_large = || {
-            let beginning = expression.chars().take(80).collect();
-            PatternError::TooLarge(beginning)
-        };
         if expression.len() > MAX_EXPRESSION_BYTES {
-            return Err(too_large());
+            return Err(too_large(&expression));
         }
         let mut builder = RegexBuilder::new(&expression);
         builder
             .backtrack_limit(BACKTRACK_LIMIT)
             .delegate_size_limit(PROGRAM_BYTES)
             .delegate_dfa_size_limit(CACHE_BYTES);
-        builder.build().map(Some).map_err(|_| too_large())
+        let built = builder.build();
+        built.map(Some).map_err(|_| too_large(&expression))
     }
 }
 
 /// Translates a component of a pattern into a regular expression.
-fn translate(component: &str) -> Result<String, PatternError> {
+fn translate(component: &str) -> Result<String, ToolError> {
     let chars: Vec<char> = component.chars().collect();
     if component.matches("!(").count() > MAX_NEGATIONS {
-        return Err(PatternError::TooLarge(component.to_owned()));
+        return Err(too_large(component));
     }
     let mut expression = String::new();
     push_expression(&chars, &mut expression);

@@ -1,9 +1,8 @@
 //! Access to the project that the first root is part of, and to other directories that are
 //! read for their texts. Nothing is written through it.
 
-use super::{Workspace, WorkspacePath, io_error, open_directory};
+use super::{Workspace, open_directory};
 use crate::files::is_our_repository;
-use gemini_tools_core::tool::ToolError;
 use std::path::Path;
 
 impl Workspace {
@@ -13,21 +12,10 @@ impl Workspace {
     /// # Errors
     ///
     /// Returns the operating system's error.
-    pub fn reading(directory: &Path) -> Result<Self, ToolError> {
-        Self::of_directory(directory).map_err(|e| io_error(&e, directory))
-    }
-
-    /// Opens a directory as [`Workspace::reading`] does.
-    pub(super) fn of_directory(directory: &Path) -> std::io::Result<Self> {
+    pub fn reading(directory: &Path) -> std::io::Result<Self> {
         let path = std::fs::canonicalize(directory)?;
         let dir = open_directory(&path)?;
         Ok(Self::with_root(path, dir, true))
-    }
-
-    /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
-    /// about what is on the disk.
-    pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
-        self.locate_path(path)
     }
 
     /// Returns the nearest directory from the first root upwards that holds `.git`, or the first root

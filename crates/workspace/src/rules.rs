@@ -16,10 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A longer ignore file leaves everything out, as one with too many rules does.
+/// The size of an ignore file from which on it leaves everything out, as one with too many rules does, in bytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Nor more than this of a file that names a place.
+/// The most that is read of a file that names a place, in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// The file whose rules close files to a model.

@@ -52,7 +52,7 @@ const FILES_PER_TASK: usize = 128;
 /// Helpers start when this many tasks wait.
 const TASKS_WORTH_A_HELPER: usize = 6;
 
-/// No more workers than this: the kernel's directory locks give nothing beyond.
+/// The most workers: the kernel's directory locks give nothing beyond.
 const MAX_WORKERS: usize = 12;
 
 /// Directories of the kernel at the top of a system; never walked.
@@ -157,15 +157,15 @@ struct Outcome {
 }
 
 enum Task {
-    /// To be listed.
+    /// A directory to be listed.
     Directory(Directory),
-    /// To be visited: these of the files.
+    /// Some of the files of a directory, to be visited.
     Files(Arc<Files>, Range<usize>),
 }
 
 /// A directory to be listed.
 struct Directory {
-    /// Below the root, with a final slash; empty for the root.
+    /// The path below the root, with a final slash; empty for the root.
     path: Vec<u8>,
     scope: IgnoreScope,
     ignored: Option<IgnoreSource>,
@@ -193,13 +193,13 @@ struct Queue {
 
 struct SharedWalk<'a> {
     workspace: &'a Workspace,
-    /// The start.
+    /// The start of the walk.
     place: &'a WorkspacePath,
     root: BorrowedFd<'a>,
     users: &'a UsersRules,
-    /// The root is `/`.
+    /// True if the root is `/`.
     is_whole_system: bool,
-    /// Bytes of the start's path below the root, with its slash.
+    /// The bytes of the start's path below the root, with its slash.
     start: usize,
     options: WalkOptions,
     cancel: &'a Cancellation,

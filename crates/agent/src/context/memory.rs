@@ -10,7 +10,7 @@ use crate::at_paths::without_punctuation;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::text::{ContentKind, detect};
-use gemini_tools_workspace::{OpenFile, Workspace, show_path};
+use gemini_tools_workspace::{OpenFile, Workspace, io_error, show_path};
 use pulldown_cmark::{Event, Parser, Tag};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -107,7 +107,10 @@ impl MemoryReader<'_> {
             .or_else(|_| Workspace::reading(workspace.root()));
         let project = match project {
             Ok(project) => project,
-            Err(e) => return self.problems.push(e.message),
+            Err(e) => {
+                let error = io_error(&e, workspace.root());
+                return self.problems.push(error.message);
+            }
         };
         let above = workspace.root().ancestors();
         let above = above.take_while(|dir| dir.starts_with(project.root()));

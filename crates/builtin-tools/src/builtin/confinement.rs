@@ -3,7 +3,6 @@
 use super::ToolEnv;
 use gemini_tools_core::tool::{Context, ErrorKind, SandboxMode, ToolError};
 use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
-use gemini_tools_process::sandbox_error;
 use std::path::Path;
 
 /// Returns the strictest of the sandboxes that the settings or the environment, the call's host, and the tool itself
@@ -52,5 +51,4 @@ pub fn sandbox(
         writable,
         network: settings.sandbox.network,
     })
-    .map_err(|e| sandbox_error(&e))
 }

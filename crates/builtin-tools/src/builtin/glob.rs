@@ -144,7 +144,7 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
         };
         patterns.push(plain);
     }
-    Ok(PatternSet::for_paths(patterns, ignore_case)?)
+    PatternSet::for_paths(patterns, ignore_case)
 }
 
 /// Returns the pattern without detours; `None` where it climbs higher than it began, or where `**` does not

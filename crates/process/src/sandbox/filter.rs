@@ -4,7 +4,8 @@
 //! business, and what needs a capability that the sandbox takes away is not listed again.
 //! Each program refuses with one error, chosen so that programs which can do without go on.
 
-use super::{SandboxError, SandboxMode, unavailable};
+use super::{SandboxMode, unavailable};
+use gemini_tools_core::tool::ToolError;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, sock_filter,
@@ -98,10 +99,10 @@ pub(super) fn compile(
     mode: SandboxMode,
     network: bool,
     unix_confined: bool,
-) -> Result<Vec<BpfProgram>, SandboxError> {
+) -> Result<Vec<BpfProgram>, ToolError> {
     let failed = |e: seccompiler::BackendError| {
         unavailable(
-            format!("The sandbox's system call filter can't be made on this processor ({e})"),
+            &format!("The sandbox's system call filter can't be made on this processor ({e})"),
             "It is known for x86_64, aarch64 and riscv64.",
         )
     };

@@ -1,6 +1,8 @@
 //! The Landlock ruleset of a sandboxed command.
 
-use super::{SandboxError, unavailable};
+use super::unavailable;
+use gemini_tools_core::text::{show_path, visible};
+use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::links::{ResolvedPath, resolve};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -29,9 +31,9 @@ const NEEDED: ABI = ABI::V3;
 ///
 /// # Errors
 ///
-/// [`SandboxError`] where the kernel has no Landlock or too old a one, or a path can't be
+/// Returns `policy_violation` if the kernel has no Landlock or too old a one, or a path can't be
 /// used.
-pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), SandboxError> {
+pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), ToolError> {
     let mut ruleset = handle_all().map_err(|e| lacking(&e))?;
     for device in DEVICES {
         if let Some(found) = open_device(Path::new(device)) {
@@ -126,37 +128,44 @@ fn open_device(path: &Path) -> Option<OwnedFd> {
 fn check_links<'a>(
     path: &Path,
     resolved: &ResolvedPath,
-    writable: impl Iterator<Item = &'a Path>,
-) -> Result<(), SandboxError> {
-    for dir in writable {
-        if resolved.leaves(dir) {
-            return Err(SandboxError::ThroughLink {
-                path: path.to_owned(),
-                real: resolved.real.clone(),
-            });
-        }
+    writable: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), ToolError> {
+    if !writable.into_iter().any(|dir| resolved.leaves(dir)) {
+        return Ok(());
     }
-    Ok(())
+    let why = "it leads through a symbolic link that commands in the sandbox could change";
+    let hint = format!(
+        "If it is meant, name where it leads instead: {}.",
+        show_path(&resolved.real)
+    );
+    Err(not_writable(path, why).with_hint(hint))
 }
 
-fn cannot_open(path: &Path, error: Errno) -> SandboxError {
-    let path = path.to_owned();
-    match error {
-        Errno::INVAL => SandboxError::NotAbsolute { path },
-        _ => SandboxError::Unreachable {
-            path,
-            why: error.to_string(),
-        },
-    }
+fn not_writable(path: &Path, why: &str) -> ToolError {
+    let path = show_path(path);
+    let path = visible(&path);
+    ToolError::new(
+        ErrorKind::PolicyViolation,
+        format!("The sandbox can't make {path} writable: {why}."),
+    )
 }
 
-fn lacking(error: &RulesetError) -> SandboxError {
+fn cannot_open(path: &Path, error: Errno) -> ToolError {
+    if error == Errno::INVAL {
+        let error = not_writable(path, "it is not absolute");
+        return error.with_hint("Write it as an absolute path.");
+    }
+    not_writable(path, &error.to_string())
+        .with_hint("Take it out of tools.sandboxAllowedPaths, or make it accessible.")
+}
+
+fn lacking(error: &RulesetError) -> ToolError {
     no_landlock(&error.to_string())
 }
 
-fn no_landlock(why: &str) -> SandboxError {
+fn no_landlock(why: &str) -> ToolError {
     unavailable(
-        format!("The kernel can't confine commands ({why})"),
+        &format!("The kernel can't confine commands ({why})"),
         "The sandbox needs Linux 6.2 or later with Landlock switched on (CONFIG_SECURITY_LANDLOCK, \
          and landlock in the kernel's lsm= list); a container must not forbid it.",
     )

@@ -62,10 +62,10 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// stopped it.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Number of stops after which the caller gives up: what stops the supervisor will go on with it.
+/// The number of stops after which the caller gives up: what stops the supervisor will go on with it.
 const MAX_STOPS: u32 = 10;
 
-/// After this a supervisor that should answer is given up: another process keeps stopping it.
+/// The wait for a supervisor that should answer. Another process that keeps stopping it may take longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The size of a read, in bytes.
@@ -280,9 +280,7 @@ impl SupervisedProgram {
 
     /// Returns the end of the command, if it came while its supervisor was asked to stay.
     pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
-        let event = self.pending_event.take();
-        self.pending_event.set(event);
-        match event {
+        match self.pending_event.get() {
             Some(SupervisorEvent::Ended { status, .. }) => Some(status),
             _ => None,
         }
@@ -355,7 +353,7 @@ impl SupervisedProgram {
     ///
     /// # Errors
     ///
-    /// What the system says; the supervisor goes on as before then.
+    /// Returns the operating system's error; the supervisor goes on as before then.
     pub fn detach(&self, record: &Path, log: &Path) -> Result<(), Errno> {
         let mut text = vec![message::DETACH];
         text.extend(record.as_os_str().as_bytes());
@@ -400,9 +398,9 @@ pub(crate) fn chosen(pid: i32) -> [u8; MESSAGE_BYTES] {
 
 /// The supervisor's own state, on its side of the fork.
 struct Supervisor {
-    /// Until the caller has gone its own way.
+    /// The socket to the caller, until that has gone its own way.
     control: Option<OwnedFd>,
-    /// Until every process has closed it.
+    /// The output, until every process has closed it.
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     /// The end of the command.

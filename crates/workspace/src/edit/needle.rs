@@ -50,12 +50,8 @@ impl Needle {
         mut from: usize,
         cancel: &Cancellation,
     ) -> Result<Option<usize>, ToolError> {
-        let mut tries = 0_u32;
         loop {
-            tries += 1;
-            if tries.is_multiple_of(256) {
-                cancel.check()?;
-            }
+            cancel.check()?;
             let rest = text.get(from..).unwrap_or_default();
             let Some(start) = self.finder.find(rest).map(|i| from + i) else {
                 return Ok(None);
@@ -200,13 +196,8 @@ impl Search<'_> {
             .unwrap_or(self.filled)
             .min(self.filled);
         let (mut counted, mut boundary) = (0, 0);
-        let mut tries = 0_u32;
         while let Some(start) = self.needle.next(text, from, self.cancel)? {
             let stop = start + self.needle.length();
-            tries += 1;
-            if tries.is_multiple_of(256) {
-                self.cancel.check()?;
-            }
             if start >= end {
                 break;
             }

@@ -11,22 +11,22 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Lines around a change that a diff shows.
+/// The lines around a change that a diff shows.
 const CONTEXT_LINES: usize = 3;
 
-/// No further than this is looked for the lines around a change.
+/// The most bytes on each side of a change in which the lines around it are looked for.
 const CONTEXT_BYTES: u64 = 32 * 1024;
 
-/// Changes that a diff shows.
+/// The most changes that a diff shows.
 const DIFF_PLACES: usize = 200;
 
-/// A longer text is not compared with another, and not shown whole.
+/// The most bytes of a text that is compared with another, or shown whole.
 pub const SHOWN_BYTES: usize = 1024 * 1024;
 
-/// Nor is one with more lines.
+/// The most lines of a text that is compared with another.
 const SHOWN_LINES: u64 = 100_000;
 
-/// After this the rest of a comparison is coarse.
+/// The time after which the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 impl Replacement {

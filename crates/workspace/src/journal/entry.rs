@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The identity of a file and the time of its last write. Two equal stamps mean the same content, unless a file is
 /// written twice within one tick of the clock.
 ///
-/// Its numbers are the device, the inode, the size in bytes, and the seconds and nanoseconds of the time.
+/// The numbers are the device, the inode, the size in bytes, and the seconds and nanoseconds of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 

@@ -126,7 +126,7 @@ struct Run<'a> {
 
 /// A file and the workspace that it is in.
 struct LocatedFile<'a> {
-    /// Set for a memory file of the user.
+    /// The workspace of a memory file of the user.
     own: Option<Workspace>,
     shared: &'a Workspace,
     place: WorkspacePath,

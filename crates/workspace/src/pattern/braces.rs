@@ -1,6 +1,6 @@
 //! Braces in patterns: `{a,b}`, nested too, `{1..3}` and `{a..e}`.
 
-use super::PatternError;
+use gemini_tools_core::tool::ToolError;
 
 /// The most patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
@@ -10,8 +10,8 @@ pub const MAX_ALTERNATIVES: usize = 4096;
 ///
 /// # Errors
 ///
-/// Returns an error if the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
-pub fn expand_braces(pattern: &str) -> Result<Vec<String>, PatternError> {
+/// Returns `invalid_tool_params` if the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
+pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
     let mut done = Vec::new();
     let mut pending = vec![(String::new(), pattern.to_owned())];
     while let Some((head, rest)) = pending.pop() {
@@ -29,7 +29,9 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, PatternError> {
             }
         }
         if done.len() + pending.len() > MAX_ALTERNATIVES {
-            return Err(PatternError::TooManyAlternatives(pattern.to_owned()));
+            return Err(ToolError::invalid(format!(
+                "The braces in {pattern:?} stand for more than {MAX_ALTERNATIVES} patterns."
+            )));
         }
     }
     Ok(done)

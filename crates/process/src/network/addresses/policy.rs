@@ -142,7 +142,7 @@ impl AddressPolicy {
     ///
     /// # Errors
     ///
-    /// Where none may.
+    /// Returns the first address if none may be reached.
     pub fn filter_allowed(
         &self,
         host: &str,
