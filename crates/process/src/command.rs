@@ -4,7 +4,7 @@ use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{SupervisedProgram, SupervisorEvent};
-use crate::tree;
+use crate::tree::{self, Identity};
 use gemini_tools_core::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -279,12 +279,7 @@ impl<'a> Supervision<'a> {
             if let Some(PendingEnd { ending, took, .. }) = pending_end {
                 let is_held = !self.open.is_empty();
                 if !is_held || is_past(held) {
-                    return CommandOutcome::Done {
-                        ending,
-                        has_survivors: true,
-                        is_held,
-                        took,
-                    };
+                    return self.done(ending, took, true);
                 }
             }
             if is_past(wall) || is_past(chosen) {
@@ -421,25 +416,20 @@ impl<'a> Supervision<'a> {
         }
         // Another process keeps the supervisor from its work. What it watches over must not live on
         // that.
-        let left = tree::end(
-            &tree::watched(self.watched.supervisor, self.watched.leader),
-            GRACE,
-        );
-        self.drain();
-        CommandOutcome::Ended {
-            why,
-            left: left.len(),
-        }
+        let watched = tree::watched(self.watched.supervisor, self.watched.leader);
+        self.end_without_supervisor(why, &watched)
     }
 
     /// Ends the session of a command whose supervisor was killed.
     fn end_unwatched(&mut self) -> CommandOutcome {
-        let left = tree::end(&tree::of_session(self.watched.leader), GRACE);
+        let session = tree::of_session(self.watched.leader);
+        self.end_without_supervisor(StopReason::Unwatched, &session)
+    }
+
+    fn end_without_supervisor(&mut self, why: StopReason, all: &[Identity]) -> CommandOutcome {
+        let left = tree::end(all, GRACE).len();
         self.drain();
-        CommandOutcome::Ended {
-            why: StopReason::Unwatched,
-            left: left.len(),
-        }
+        CommandOutcome::Ended { why, left }
     }
 
     fn show_live(&mut self) {

@@ -302,27 +302,11 @@ impl Collector {
     }
 }
 
-/// Returns the bytes after the first `n` line feeds, of which there are enough.
-fn after_newlines(bytes: &[u8], mut n: u64) -> &[u8] {
-    let mut rest = bytes;
-    while n > 0 {
-        let block = &rest[..rest.len().min(4096)];
-        let here = count_newlines(block);
-        if here < n {
-            n -= here;
-            rest = &rest[block.len()..];
-            continue;
-        }
-        for (i, byte) in block.iter().enumerate() {
-            if *byte == b'\n' {
-                n -= 1;
-                if n == 0 {
-                    return &rest[i + 1..];
-                }
-            }
-        }
-    }
-    rest
+/// Returns the bytes after the line feed of this number, from 1; none if there are fewer.
+fn after_newlines(bytes: &[u8], n: u64) -> &[u8] {
+    let nth = usize::try_from(n - 1).unwrap_or(usize::MAX);
+    let last = memchr::memchr_iter(b'\n', bytes).nth(nth);
+    last.map_or(&[], |at| &bytes[at + 1..])
 }
 
 #[cfg(test)]

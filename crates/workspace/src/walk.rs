@@ -346,9 +346,8 @@ struct Worker<'a, V> {
     tasks: Vec<Task>,
     /// Buffer for the kernel's directory entries.
     dents: Vec<u8>,
-    /// Names of the directory at hand, each with its NUL.
-    names: Vec<u8>,
-    entries: Vec<(usize, FileType)>,
+    /// The entries of the directory at hand.
+    entries: Entries,
     path: Vec<u8>,
     _alarm: Alarm<'a>,
 }
@@ -371,8 +370,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             visitor,
             tasks: Vec::new(),
             dents: Vec::with_capacity(64 * 1024),
-            names: Vec::new(),
-            entries: Vec::new(),
+            entries: Entries::default(),
             path: Vec::new(),
             _alarm: Alarm(shared),
         }
@@ -417,28 +415,16 @@ impl<'a, V: Visitor> Worker<'a, V> {
     fn directory(&mut self, task: &Directory) {
         let shared = self.shared;
         let listed = open_without_links(shared.root, &task.path).and_then(|dir| {
-            self.names.clear();
-            self.entries.clear();
-            let mut seen = IgnoreFilesSeen::default();
-            let mut taken = 0;
-            let (names, entries) = (&mut self.names, &mut self.entries);
-            list(&dir, &mut self.dents, |name, file_type| {
-                seen.note(name.to_bytes());
-                taken += size_of::<(usize, FileType)>() + name.to_bytes_with_nul().len();
-                if taken <= MAX_WALKED_DIRECTORY_BYTES {
-                    entries.push((names.len(), file_type));
-                    names.extend_from_slice(name.to_bytes_with_nul());
-                }
-            })?;
-            if taken > MAX_WALKED_DIRECTORY_BYTES {
-                return Err(Errno::FBIG);
-            }
-            Ok((dir, seen))
+            let cost = |length| size_of::<(usize, FileType)>() + length + 1;
+            let max_bytes = MAX_WALKED_DIRECTORY_BYTES;
+            let read = self.entries.read(&dir, &mut self.dents, max_bytes, cost);
+            read.map(|()| dir)
         });
-        let (dir, seen) = match listed {
-            Ok(listed) => listed,
+        let dir = match listed {
+            Ok(dir) => dir,
             Err(errno) => return self.unreadable(&task.path, errno),
         };
+        let seen = self.entries.seen;
         let scope = if task.ignored.is_some() || seen == IgnoreFilesSeen::default() {
             task.scope.clone()
         } else {
@@ -469,13 +455,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.path.clear();
         self.path.extend_from_slice(&task.path);
         let name_at = self.path.len();
-        for (at, file_type) in &self.entries {
-            let name = name_from(&self.names, *at);
+        for (name, file_type) in self.entries.iter() {
             self.path.truncate(name_at);
             self.path.extend_from_slice(name.to_bytes());
             let file_type = match file_type {
                 FileType::Unknown => type_of(&files.dir, name),
-                known => *known,
+                known => known,
             };
             if !self.is_of_interest(task, scope, name_at, file_type) {
                 continue;
@@ -506,7 +491,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let mut piece = count.max(1);
         if count > 2 * FILES_PER_TASK {
             // What a large directory has taken is not kept while its files are looked at.
-            (self.names, self.entries) = (Vec::new(), Vec::new());
+            self.entries = Entries::default();
             piece = FILES_PER_TASK;
         }
         let files = Arc::new(files);
@@ -688,35 +673,72 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
     open_by_steps(root, Path::new(OsStr::from_bytes(path)), flags)
 }
 
-/// Calls `f` with every entry of an open directory but `.` and `..`.
-pub(super) fn list(
-    dir: &OwnedFd,
-    buffer: &mut Vec<u8>,
-    mut f: impl FnMut(&CStr, FileType),
-) -> Result<(), Errno> {
-    let mut take = |name: &CStr, file_type| {
-        if !matches!(name.to_bytes(), b"." | b"..") {
-            f(name, file_type);
+/// The entries of a directory.
+#[derive(Default)]
+struct Entries {
+    /// The names, each with its NUL.
+    names: Vec<u8>,
+    /// The offset of each name, and the entry's type.
+    types: Vec<(usize, FileType)>,
+    seen: IgnoreFilesSeen,
+}
+
+impl Entries {
+    /// Reads the entries of an open directory but `.` and `..`.
+    ///
+    /// # Errors
+    ///
+    /// Returns `FBIG` if they cost more than `max_bytes`, each by the length of its name, or the
+    /// operating system's error.
+    fn read(
+        &mut self,
+        dir: &OwnedFd,
+        buffer: &mut Vec<u8>,
+        max_bytes: usize,
+        cost: fn(usize) -> usize,
+    ) -> Result<(), Errno> {
+        self.names.clear();
+        self.types.clear();
+        self.seen = IgnoreFilesSeen::default();
+        let mut taken = 0;
+        let mut take = |name: &CStr, file_type| {
+            if matches!(name.to_bytes(), b"." | b"..") {
+                return;
+            }
+            self.seen.note(name.to_bytes());
+            taken += cost(name.count_bytes());
+            if taken <= max_bytes {
+                self.types.push((self.names.len(), file_type));
+                self.names.extend_from_slice(name.to_bytes_with_nul());
+            }
+        };
+        #[cfg(target_os = "linux")]
+        {
+            buffer.clear();
+            let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+            while let Some(entry) = entries.next() {
+                let entry = entry?;
+                take(entry.file_name(), entry.file_type());
+            }
         }
-    };
-    #[cfg(target_os = "linux")]
-    {
-        buffer.clear();
-        let mut entries = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            take(entry.file_name(), entry.file_type());
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = buffer;
+            for entry in rustix::fs::Dir::read_from(dir)? {
+                let entry = entry?;
+                take(entry.file_name(), entry.file_type());
+            }
         }
+        if taken > max_bytes {
+            return Err(Errno::FBIG);
+        }
+        Ok(())
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = buffer;
-        for entry in rustix::fs::Dir::read_from(dir)? {
-            let entry = entry?;
-            take(entry.file_name(), entry.file_type());
-        }
+
+    fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
+        let entries = self.types.iter();
+        entries.map(|(at, file_type)| (name_from(&self.names, *at), *file_type))
     }
-    Ok(())
 }
 
 impl Workspace {

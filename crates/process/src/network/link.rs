@@ -129,7 +129,6 @@ impl Link {
     ) -> Result<WebAnswer, Failure> {
         let cancel = &cx.cancel;
         let request = |id, _: &mut BTreeSet<String>| {
-            let mut line = Vec::new();
             let left = cancel.deadline().map(|deadline| {
                 let left = deadline.saturating_duration_since(Instant::now());
                 u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
@@ -140,8 +139,7 @@ impl Link {
                 home: home.map(Path::to_owned),
                 task: task.clone(),
             };
-            push_line(&mut line, &Ask::Web(request));
-            line
+            line(&Ask::Web(request))
         };
         let answer = self.exchange(request, None, cancel, &|message| {
             if let ClientMessage::ModelCall { call, .. } = message {
@@ -203,9 +201,7 @@ impl Link {
     }
 
     fn give_up(&self, id: u64) {
-        let mut line = Vec::new();
-        push_line(&mut line, &Ask::Cancel { id });
-        self.client.cancel(id, &line);
+        self.client.cancel(id, &line(&Ask::Cancel { id }));
     }
 }
 
@@ -222,13 +218,10 @@ impl Drop for Link {
 fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
     let mut lines = Vec::new();
     if introduced.insert(question.server.to_owned()) {
-        push_line(
-            &mut lines,
-            &Ask::Server {
-                server: question.server.to_owned(),
-                connect: question.connect.clone(),
-            },
-        );
+        lines = line(&Ask::Server {
+            server: question.server.to_owned(),
+            connect: question.connect.clone(),
+        });
     }
     let request = Ask::Do(Request {
         id,
@@ -236,7 +229,7 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
         limit_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
         what: question.what.clone(),
     });
-    push_line(&mut lines, &request);
+    lines.extend(line(&request));
     lines
 }
 
@@ -279,11 +272,12 @@ fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-fn push_line(lines: &mut Vec<u8>, ask: &Ask) {
+/// Returns the line of a message.
+fn line(ask: &Ask) -> Vec<u8> {
     // Maps with keys that are strings can always be written.
-    if serde_json::to_writer(&mut *lines, ask).is_ok() {
-        lines.push(b'\n');
-    }
+    let mut line = serde_json::to_vec(ask).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 fn is_caller_gone(cancel: &Cancellation) -> bool {

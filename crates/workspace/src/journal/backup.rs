@@ -80,8 +80,6 @@ pub(crate) struct Backup {
     /// The log, open for appending.
     pub(super) log: File,
     pub(super) entry: JournalEntry,
-    /// The entry as a line of the log.
-    pub(super) line: Vec<u8>,
     /// True if the user wants nothing kept of the file.
     pub(super) is_excluded: bool,
     /// True if something may be over the limits when the change is made.
@@ -114,12 +112,14 @@ impl Backup {
     /// why the change can't be undone, if it can't.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
+        let entry = serde_json::to_vec(&self.entry).unwrap_or_default();
+        let line = [b"\n", &*entry, b"\n"].concat();
         // One call, so that lines of several writers don't mix.
-        let written = retry_on_intr(|| write(&self.log, &self.line));
+        let written = retry_on_intr(|| write(&self.log, &line));
         if self.is_prune_due {
             prune(&self.journal.home, self.journal.limits);
         }
-        if written != Ok(self.line.len()) {
+        if entry.is_empty() || written != Ok(line.len()) {
             return Some("the journal's log could not be written".to_owned());
         }
         let loss = self.entry.loss().filter(|_| !self.is_excluded);

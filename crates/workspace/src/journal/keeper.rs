@@ -58,9 +58,8 @@ impl PendingChange {
         new: Option<&File>,
         must_copy: bool,
     ) -> Result<Backup, String> {
-        let (journal, origin) = (&*self.journal, &self.origin);
+        let (journal, origin, at) = (&*self.journal, &self.origin, now());
         let id = origin.id.clone().unwrap_or_else(new_id);
-        let at = now();
         let (dir, log, is_new_hour) = journal.open_hour(at / place::HOUR_MILLIS)?;
         let exclusion = journal.exclusion(self);
         let state = |file: &File, stat: &Stat| match exclusion {
@@ -68,21 +67,21 @@ impl PendingChange {
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
-        let after = |new| fs::fstat(new).map(|stat| state(new, &stat));
-        let after = new.map(after).transpose();
-        let after = after.map_err(|e| format!("the file can't be read: {e}"))?;
+        let after = new.map(|new| fs::fstat(new).map(|stat| state(new, &stat)));
+        let after = after
+            .transpose()
+            .map_err(|e| format!("the file can't be read: {e}"))?;
         let old_content = match (exclusion, old) {
             (Some(reason), _) => OldContent::Lost(reason.to_owned()),
             (None, None) => OldContent::Lost(String::new()),
             (None, Some(old)) => {
-                let is_movable = !must_copy && place::is_one_mount(&target.dir, &dir);
-                journal.keep(old, is_movable, &dir, &id)
+                let from = (!must_copy).then_some(&target.dir);
+                journal.keep(old, from, &dir, &id)
             }
         };
         let caller = journal.caller.get_or_init(journal.find_caller);
         let path = self.real_path(target);
-        let is_text = path.to_str().is_some();
-        let mut backup = Backup {
+        Ok(Backup {
             journal: Arc::clone(&self.journal),
             dir,
             log,
@@ -94,7 +93,7 @@ impl PendingChange {
                 tool: origin.tool.clone(),
                 call: origin.call.clone(),
                 path: path.to_string_lossy().into_owned(),
-                raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
+                raw: raw_path(&path),
                 memory: origin.is_users_file,
                 before: old.map(|old| state(&old.file, &old.stat)),
                 after,
@@ -103,16 +102,17 @@ impl PendingChange {
                 undoes: origin.undoes.clone(),
                 hour: 0,
             },
-            line: b"\n".to_vec(),
             is_excluded: exclusion.is_some(),
             is_prune_due: is_new_hour || old.is_some_and(|old| journal.is_large(old.size())),
             is_made: Cell::new(false),
-        };
-        serde_json::to_writer(&mut backup.line, &backup.entry)
-            .map_err(|e| format!("the journal can't be written: {e}"))?;
-        backup.line.push(b'\n');
-        Ok(backup)
+        })
     }
+}
+
+/// Returns the bytes of a path that is not UTF-8.
+fn raw_path(path: &Path) -> Option<Vec<u8>> {
+    let bytes = path.as_os_str().as_bytes();
+    path.to_str().is_none().then(|| bytes.to_vec())
 }
 
 /// Returns the state of a file, with the digest of a small content that can be read.
@@ -182,14 +182,14 @@ impl Journal {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Says that the old file is to be moved into the journal, or copies it.
-    fn keep(&self, old: &OpenFile, is_movable: bool, dir: &OwnedFd, id: &str) -> OldContent {
+    /// Says that the old file is to be moved from a directory into the journal, or copies it.
+    fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
         }
         // With another name, the content would be changed by any program that knows that.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
-        if is_alone && is_movable {
+        if is_alone && from.is_some_and(|from| place::is_one_mount(from, dir)) {
             return OldContent::Moved;
         }
         match copy(old, dir, id) {

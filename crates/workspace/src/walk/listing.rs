@@ -1,51 +1,18 @@
 //! Listing of one directory, with the reasons why entries are ignored.
 
-use super::{ENTRY_BYTES, MAX_ENTRIES_BYTES, list, slashed, type_of};
+use super::{ENTRY_BYTES, Entries, MAX_ENTRIES_BYTES, slashed, type_of};
 use crate::git_config::UsersRules;
 use crate::ignore::IgnoreSource;
 use crate::resolve::WorkspacePath;
-use crate::rules::{IgnoreFilesSeen, OpenDirectory, Respect};
+use crate::rules::{OpenDirectory, Respect};
 use crate::{Workspace, show_path};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use rustix::fs::FileType;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// The name of an entry, and its type.
-type NamedType = (Vec<u8>, FileType);
-
-/// Reads the entries of an open directory, up to a limit.
-fn read_entries(
-    dir: &OwnedFd,
-    place: &WorkspacePath,
-) -> Result<(Vec<NamedType>, IgnoreFilesSeen), ToolError> {
-    let mut entries = Vec::new();
-    let mut taken = 0;
-    let mut seen = IgnoreFilesSeen::default();
-    let mut buffer = Vec::with_capacity(64 * 1024);
-    list(dir, &mut buffer, |name, file_type| {
-        seen.note(name.to_bytes());
-        taken += ENTRY_BYTES + 2 * name.to_bytes().len();
-        if taken <= MAX_ENTRIES_BYTES {
-            entries.push((name.to_bytes().to_vec(), file_type));
-        }
-    })
-    .map_err(|e| Workspace::path_error(e.into(), place))?;
-    if taken > MAX_ENTRIES_BYTES {
-        return Err(ToolError::new(
-            ErrorKind::LsExecutionError,
-            format!(
-                "The entries of {} take more than {} MiB.",
-                show_path(place.path()),
-                MAX_ENTRIES_BYTES / (1024 * 1024)
-            ),
-        )
-        .with_hint("Use glob with a pattern for names."));
-    }
-    Ok((entries, seen))
-}
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +40,14 @@ impl Workspace {
         respect: Respect,
     ) -> Result<Vec<DirectoryEntry>, ToolError> {
         let dir = self.open_dir(place)?;
-        let (entries, seen) = read_entries(&dir, place)?;
+        let mut entries = Entries::default();
+        let mut buffer = Vec::with_capacity(64 * 1024);
+        let cost = |length| ENTRY_BYTES + 2 * length;
+        let read = entries.read(&dir, &mut buffer, MAX_ENTRIES_BYTES, cost);
+        read.map_err(|errno| match errno {
+            Errno::FBIG => too_large(place),
+            errno => Self::path_error(errno.into(), place),
+        })?;
         let mut path = slashed(place);
         let users = UsersRules::default();
         let opened = OpenDirectory {
@@ -82,18 +56,18 @@ impl Workspace {
             path: &path,
         };
         let above = self.rules_above(place, respect, &users)?;
-        let scope = above.entered(self, opened, seen, respect, &users)?;
+        let scope = above.entered(self, opened, entries.seen, respect, &users)?;
         let is_closed = respect.gemini && self.is_closed(place, true)?;
         let name_at = path.len();
-        let listed = entries.into_iter().filter_map(|(name, file_type)| {
+        let listed = entries.iter().filter_map(|(name, file_type)| {
             let file_type = match file_type {
-                FileType::Unknown => std::ffi::CString::new(name.as_slice())
-                    .map_or(FileType::Unknown, |name| type_of(&dir, &name)),
+                FileType::Unknown => type_of(&dir, name),
                 known => known,
             };
+            let name = name.to_bytes();
             let is_dir = match file_type {
                 FileType::Symlink | FileType::Unknown => {
-                    let target = place.join(Path::new(OsStr::from_bytes(&name)));
+                    let target = place.join(Path::new(OsStr::from_bytes(name)));
                     self.file_type(&target)
                         .is_ok_and(|t| t == FileType::Directory)
                 }
@@ -103,18 +77,28 @@ impl Workspace {
                 return None;
             }
             path.truncate(name_at);
-            path.extend_from_slice(&name);
+            path.extend_from_slice(name);
             Some(DirectoryEntry {
                 ignored: if is_closed {
                     Some(IgnoreSource::Gemini)
                 } else {
                     scope.rules.ignored(&path, name_at, is_dir)
                 },
-                name,
+                name: name.to_vec(),
                 is_dir,
                 is_link: file_type == FileType::Symlink,
             })
         });
         Ok(listed.collect())
     }
+}
+
+fn too_large(place: &WorkspacePath) -> ToolError {
+    let most = MAX_ENTRIES_BYTES / (1024 * 1024);
+    let path = show_path(place.path());
+    ToolError::new(
+        ErrorKind::LsExecutionError,
+        format!("The entries of {path} take more than {most} MiB."),
+    )
+    .with_hint("Use glob with a pattern for names.")
 }
