@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -52,22 +53,6 @@ struct EndingLine {
     signal: Option<i32>,
     /// The end, in seconds since 1970.
     ended_at: u64,
-}
-
-/// Returns a line that says how a process ended.
-fn ending_line(pid: i32, ending: ProcessEnd, at: SystemTime) -> String {
-    let (exit_code, signal) = match ending {
-        ProcessEnd::Code(code) => (Some(code), None),
-        ProcessEnd::Signal(signal) => (None, Some(signal)),
-    };
-    let line = EndingLine {
-        pid,
-        exit_code,
-        signal,
-        ended_at: seconds(at),
-    };
-    // Numbers only: that can't fail.
-    serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
 /// Returns the seconds since 1970.
@@ -118,7 +103,14 @@ impl JobFiles {
     /// Adds the end of a process to the record, if the job was left with it.
     pub(crate) fn record_end(&mut self, process: i32, status: ExitStatus) {
         if self.processes.contains(&process) {
-            let line = ending_line(process, status.into(), SystemTime::now());
+            let line = EndingLine {
+                pid: process,
+                exit_code: status.code(),
+                signal: status.signal(),
+                ended_at: seconds(SystemTime::now()),
+            };
+            // Numbers only: that can't fail.
+            let line = serde_json::to_string(&line).unwrap_or_default() + "\n";
             // A full disk must not end the watch.
             let _ = self.record.write_all(line.as_bytes());
         }
@@ -140,8 +132,8 @@ pub struct Job {
     pub log: PathBuf,
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
-    /// The ends of its processes and their times (seconds since 1970), as far as they are known.
-    pub endings: Vec<(i32, ProcessEnd, u64)>,
+    /// The ends of its processes, as far as they are known.
+    endings: Vec<EndingLine>,
     /// True if its supervisor lives.
     is_watched: bool,
 }
@@ -266,23 +258,13 @@ impl Job {
         };
         // Read after that: a supervisor that is gone has written down everything.
         file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
-        let endings = text
-            .lines()
-            .skip(1)
-            .filter_map(|line| serde_json::from_str::<EndingLine>(line).ok())
-            .map(|line| {
-                let ending = match (line.exit_code, line.signal) {
-                    (_, Some(signal)) => ProcessEnd::Signal(signal),
-                    (code, None) => ProcessEnd::Code(code.unwrap_or(0)),
-                };
-                (line.pid, ending, line.ended_at)
-            })
-            .collect();
+        let endings = text.lines().skip(1);
+        let endings = endings.filter_map(|line| serde_json::from_str(line).ok());
         Some(Self {
             record,
             log: path.with_extension("log"),
             living,
-            endings,
+            endings: endings.collect(),
             is_watched: supervisor.is_some(),
         })
     }
@@ -298,15 +280,14 @@ impl Job {
         self.is_watched || !self.living.is_empty()
     }
 
-    /// Returns the end of the job's first process, and its time.
-    pub fn ending(&self) -> Option<(ProcessEnd, u64)> {
-        self.ending_of(self.pid())
-    }
-
-    /// Returns the end of a process of the job, and its time.
+    /// Returns the end of a process of the job, and its time, in seconds since 1970.
     pub fn ending_of(&self, pid: i32) -> Option<(ProcessEnd, u64)> {
-        let line = self.endings.iter().find(|(p, _, _)| *p == pid)?;
-        Some((line.1, line.2))
+        let line = self.endings.iter().find(|line| line.pid == pid)?;
+        let ending = match (line.exit_code, line.signal) {
+            (_, Some(signal)) => ProcessEnd::Signal(signal),
+            (code, None) => ProcessEnd::Code(code.unwrap_or(0)),
+        };
+        Some((ending, line.ended_at))
     }
 
     /// Returns true if a process of it, or, where its id stands for the job, anything is still alive.
