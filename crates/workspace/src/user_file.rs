@@ -21,13 +21,13 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Returns `file_not_found` for a link into a directory that does not exist, or what the system
-    /// says.
+    /// Returns `file_not_found` for a link into a directory that does not exist, or the operating
+    /// system's error.
     pub fn for_user_file(path: &Path) -> Result<(Self, WorkspacePath), ToolError> {
         let fail = |e: &io::Error| super::io_error(e, path);
         let mut end = path.to_owned();
         let mut links = 0;
-        while let Some(target) = link_target(&end).map_err(|e| fail(&e))? {
+        while let Ok(target) = end.read_link() {
             links += 1;
             if links > MAX_LINKS {
                 return Err(system_error(Errno::LOOP, &path.display().to_string()));
@@ -65,21 +65,5 @@ impl Workspace {
         let rel: PathBuf = names.iter().rev().collect();
         let place = WorkspacePath::new(0, rel, path.to_owned());
         Ok((Self::with_root(root, dir, false), place))
-    }
-}
-
-/// Returns the target of a link, or `None` for what is not a link or does not exist.
-fn link_target(path: &Path) -> io::Result<Option<PathBuf>> {
-    match path.read_link() {
-        Ok(target) => Ok(Some(target)),
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(e) => Err(e),
     }
 }
