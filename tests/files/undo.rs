@@ -688,6 +688,34 @@ fn a_project_at_home_shows_nothing_of_the_journal() {
     assert!(!found.contains("log"), "{found}");
 }
 
+/// Returns the size of all files of all hours.
+fn kept_bytes(ws: &Workspace) -> u64 {
+    let hours = fs::read_dir(journal(ws)).expect("the journal").flatten();
+    hours
+        .filter(|hour| hour.path().is_dir())
+        .flat_map(|hour| fs::read_dir(hour.path()).expect("an hour").flatten())
+        .map(|entry| entry.metadata().expect("a file").len())
+        .sum()
+}
+
+#[test]
+fn a_change_removes_what_is_too_old_or_too_much_by_itself() {
+    let settings = json!({"tools": {"undo": {"maxMegabytes": 1}}}).to_string();
+    let ws = Workspace::new().home(".gemini/settings.json", settings);
+    let old = journal(&ws).join("400000");
+    fs::create_dir_all(&old).expect("made");
+    for dir in [&journal(&ws), &old] {
+        set_mode(dir, 0o700);
+    }
+    fs::write(old.join("abc"), "x").expect("written");
+    create(&ws, "a.txt", "first");
+    assert!(!old.exists(), "the first change of an hour looks");
+    for n in 0..9 {
+        create(&ws, "a.txt", &format!("{n}{}", "x".repeat(200_000)));
+        assert!(kept_bytes(&ws) < 1024 * 1024, "{n}");
+    }
+}
+
 #[test]
 fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
     let settings = json!({"tools": {"undo": {"maxMegabytes": 1, "maxAgeDays": 2}}}).to_string();
@@ -705,13 +733,7 @@ fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
     }
     assert_eq!(ws.call_tool(&["--prune-history"]).run().status(), 0);
     assert!(!old.exists());
-    let kept: u64 = fs::read_dir(journal(&ws))
-        .expect("the journal")
-        .flatten()
-        .filter(|hour| hour.path().is_dir())
-        .flat_map(|hour| fs::read_dir(hour.path()).expect("an hour").flatten())
-        .map(|entry| entry.metadata().expect("a file").len())
-        .sum();
+    let kept = kept_bytes(&ws);
     assert!((600_000..1024 * 1024).contains(&kept), "{kept} bytes");
     // The newest are there, the oldest are not.
     let entries = history(&ws, &["a.txt"]);
