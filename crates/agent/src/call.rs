@@ -1,6 +1,7 @@
 //! A call of a tool, from a model's request to its answer.
 
 use gemini_tools_core::message::Part;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -257,12 +258,8 @@ impl ToolCall {
             Value::String(text) => format!("{name}: {text}"),
             value => format!("{name}: {value}"),
         });
-        let mut text = args.collect::<Vec<_>>().join(", ");
-        if let Some((end, _)) = text.char_indices().nth(SUMMARY_CHARS) {
-            text.truncate(end);
-            text.push('…');
-        }
-        text
+        let text = args.collect::<Vec<_>>().join(", ");
+        excerpt(&text, SUMMARY_CHARS).into_owned()
     }
 
     /// Moves the call on, and measures how long it runs.

@@ -98,6 +98,15 @@ pub fn with_underscores(name: &str, takes_dot: bool) -> String {
         .collect()
 }
 
+/// Returns a name with the characters that the Gemini API takes.
+pub fn api_name(name: &str) -> String {
+    let mut name = with_underscores(name, true);
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    name
+}
+
 /// Returns true if a name may stand for another: no other name can have been mapped.
 pub fn may_be_mapped(name: &str) -> bool {
     let hash = name.len().checked_sub(HASH_CHARS + 1);

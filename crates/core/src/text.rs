@@ -207,10 +207,14 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> St
     format!("{n} {stem}{ending}")
 }
 
+/// Returns a text on one line, with one blank between words.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the first sentence of a description, on one line.
 pub fn first_sentence(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
+    let text = one_line(text);
     match text.find(". ") {
         Some(end) => text[..=end].to_owned(),
         None => text,

@@ -4,7 +4,7 @@
 //! 16 characters before the name of a discovered tool, and the API takes 63: of a name of more
 //! than 47 the middle is left out.
 
-use gemini_tools_core::names::{is_mapped, may_be_mapped};
+use gemini_tools_core::names::{api_name, is_mapped, may_be_mapped, with_underscores};
 
 /// The longest name.
 pub(super) const MAX_CHARS: usize = 47;
@@ -21,16 +21,6 @@ const BETWEEN: &str = "__";
 /// Prefix that Gemini CLI 0.61 itself gives the tools of MCP servers.
 const THEIR_PREFIX: &str = "mcp_";
 
-/// Replaces the characters that the API does not take.
-fn fit(name: &str) -> String {
-    name.chars()
-        .map(|c| match c {
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '.' | '-' => c,
-            _ => '_',
-        })
-        .collect()
-}
-
 /// Shortens a name if it is too long; it must be ASCII.
 fn cut(name: String) -> String {
     if name.len() <= MAX_CHARS {
@@ -42,11 +32,7 @@ fn cut(name: String) -> String {
 
 /// Returns the name of a server's tool.
 pub(super) fn qualified(server: &str, tool: &str) -> String {
-    let mut name = format!("{}{BETWEEN}{}", fit(server), fit(tool));
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name.insert(0, '_');
-    }
-    cut(name)
+    cut(api_name(&format!("{server}{BETWEEN}{tool}")))
 }
 
 /// Returns true if a tool of this server may have this name.
@@ -66,11 +52,11 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
 /// Gemini CLI 0.61's name for it, or that of another API.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
     let own = qualified(server, tool);
-    written == own || written == theirs(server, tool) || is_mapped(&own, written)
+    written == own || written == gemini_cli_name(server, tool) || is_mapped(&own, written)
 }
 
 fn their_prefix(server: &str) -> String {
-    let server = fit(server);
+    let server = with_underscores(server, true);
     if server.starts_with(THEIR_PREFIX) {
         format!("{server}_")
     } else {
@@ -79,8 +65,8 @@ fn their_prefix(server: &str) -> String {
 }
 
 /// Returns Gemini CLI 0.61's name for the tool of a server in its own settings.
-pub(super) fn theirs(server: &str, tool: &str) -> String {
-    let name = format!("{}{}", their_prefix(server), fit(tool));
+pub(super) fn gemini_cli_name(server: &str, tool: &str) -> String {
+    let name = format!("{}{}", their_prefix(server), with_underscores(tool, true));
     if name.len() <= 63 {
         return name;
     }

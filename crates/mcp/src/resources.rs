@@ -2,6 +2,7 @@
 
 use super::content;
 use super::session::{Mcp, McpDeclaration};
+use gemini_tools_core::text::one_line;
 use gemini_tools_core::tool::{
     Context, ErrorKind, FunctionTool, Schema, Tool, ToolError, ToolResult,
 };
@@ -32,7 +33,7 @@ const READ: Spec = Spec {
 };
 
 /// Returns true if a name is that of a resource tool.
-pub(super) fn is_one(name: &str) -> bool {
+pub(super) fn is_resource_tool(name: &str) -> bool {
     name == LIST.name || name == READ.name
 }
 
@@ -168,7 +169,7 @@ fn line(server: &str, item: &Value, key: &str) -> String {
         .iter()
         .filter_map(|field| item[*field].as_str())
         .filter(|text| !text.trim().is_empty())
-        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+        .map(one_line)
         .collect();
     format!("{server}: {}", shown.join(" | "))
 }

@@ -60,7 +60,7 @@ pub struct Mcp {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Declarations declarations, by the server's place in the list.
+    /// Declarations, by the server's place in the list.
     known: BTreeMap<usize, Arc<Declarations>>,
     /// The servers that have said so to this very process.
     asked: BTreeSet<usize>,
@@ -161,10 +161,7 @@ impl Mcp {
     pub fn known(&self) -> Vec<McpDeclaration> {
         let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
         let mut has_resources = false;
-        for (at, server) in self.servers.iter().enumerate() {
-            let Some(known) = self.cached(at) else {
-                continue;
-            };
+        for (at, server, known) in self.known_servers() {
             has_resources |= known.has_resources;
             for error in known.errors() {
                 self.note(at, &error.text());
@@ -179,7 +176,7 @@ impl Mcp {
                 }
                 let listed = McpDeclaration {
                     name: tool.name.clone(),
-                    alias: names::theirs(&server.name, &tool.original),
+                    alias: names::gemini_cli_name(&server.name, &tool.original),
                     origin: Some((server.name.clone(), tool.original.clone())),
                     text: tool.text.clone(),
                     annotations: tool.annotations.clone(),
@@ -243,6 +240,12 @@ impl Mcp {
         let known = Arc::new(known);
         self.state().known.insert(at, Arc::clone(&known));
         Some(known)
+    }
+
+    /// Returns the servers of which something is known without asking, with their declarations.
+    fn known_servers(&self) -> impl Iterator<Item = (usize, &Server, Arc<Declarations>)> {
+        let servers = self.servers.iter().enumerate();
+        servers.filter_map(|(at, server)| Some((at, server, self.cached(at)?)))
     }
 
     /// Asks a server which tools it has, and keeps that.
@@ -314,7 +317,7 @@ impl Mcp {
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
-        resources::is_one(name)
+        resources::is_resource_tool(name)
             || servers.any(|(at, server)| {
                 names::may_be_of(name, &server.name)
                     && self.cached(at).is_some_and(|known| {
@@ -326,41 +329,32 @@ impl Mcp {
     /// Returns the servers, and the tools that are known to be callable, each with its name on
     /// the server.
     pub fn others(&self) -> Others {
-        let servers = self.servers.iter().enumerate();
-        let names = servers.filter_map(|(at, server)| {
-            let known = self.cached(at)?;
+        let tools = self.known_servers().flat_map(|(_, server, known)| {
             let usable = known
                 .tools
                 .iter()
                 .filter(|tool| server.offers(&tool.original) && tool.held.is_none());
             let names = usable.map(|tool| (tool.name.clone(), tool.original.clone()));
-            Some(names.collect::<Vec<_>>())
+            names.collect::<Vec<_>>()
         });
         Others {
-            tools: names.flatten().collect(),
+            tools: tools.collect(),
             servers: self.servers.iter().map(|s| s.name.clone()).collect(),
         }
     }
 
     /// Finds the tool that has this name on its server, if only one of those that are known does.
     fn find_by_own_name(self: &Arc<Self>, name: &str) -> Result<Option<Arc<dyn Tool>>, ToolError> {
-        let mut found = Vec::new();
-        for (at, server) in self.servers.iter().enumerate() {
-            if let Some(known) = self.cached(at)
-                && let Some(place) = known.tools.iter().position(|tool| tool.original == name)
-                && server.offers(name)
-            {
-                found.push((at, known, place));
-            }
-        }
+        let own_tool = |(at, server, known): (usize, &Server, Arc<Declarations>)| {
+            let tool = known.tools.iter().find(|tool| tool.original == name)?;
+            server.offers(name).then(|| (at, tool.clone()))
+        };
+        let found: Vec<(usize, DeclaredTool)> = self.known_servers().filter_map(own_tool).collect();
         match &found[..] {
             [] => Ok(None),
-            [(at, known, place)] => self.usable(*at, &known.tools[*place]).map(Some),
+            [(at, tool)] => self.usable(*at, tool).map(Some),
             several => {
-                let names: Vec<&str> = several
-                    .iter()
-                    .map(|(_, known, place)| known.tools[*place].name.as_str())
-                    .collect();
+                let names: Vec<&str> = several.iter().map(|(_, tool)| &*tool.name).collect();
                 Err(ToolError::new(
                     ErrorKind::ToolNotRegistered,
                     format!("Several MCP servers have a tool named {name:?}."),
@@ -503,7 +497,7 @@ impl Mcp {
         }
     }
 
-    /// Servers that have said that their tools have changed are asked again.
+    /// Takes note of the servers that have announced other tools, so that they are asked again.
     fn poll_list_changed(&self) {
         let changed = self.link.take_changed();
         if !changed.is_empty() {
@@ -568,27 +562,26 @@ impl Mcp {
     pub(super) fn error(&self, at: usize, failure: Failure, cx: &Context) -> ToolError {
         let server = &self.servers[at].name;
         let Failure { why, message } = failure;
-        let error = |kind, text: String| ToolError::new(kind, text);
         match why {
             FailureKind::Cancelled => match cx.cancel.check() {
                 Err(interrupted) => interrupted,
-                Ok(()) => error(
+                Ok(()) => ToolError::new(
                     ErrorKind::Timeout,
                     format!("The MCP server {server} did not answer in time."),
                 ),
             },
-            FailureKind::TimedOut => error(
+            FailureKind::TimedOut => ToolError::new(
                 ErrorKind::Timeout,
                 format!("The MCP server {server} took too long: {message}."),
             )
             .with_hint(
                 "Its time limit is \"timeout\" in mcpServers (milliseconds), or GEMINI_TOOLS_TIMEOUT (seconds).",
             ),
-            FailureKind::Refused => error(
+            FailureKind::Refused => ToolError::new(
                 ErrorKind::McpToolError,
                 format!("The MCP server {server} has refused the call: {message}"),
             ),
-            FailureKind::Gone | FailureKind::Connection => error(
+            FailureKind::Gone | FailureKind::Connection => ToolError::new(
                 ErrorKind::McpToolError,
                 match message.strip_prefix("it ") {
                     Some(did) => format!("The MCP server {server} {did}."),

@@ -3,6 +3,7 @@
 use super::content;
 use super::declare::DeclaredTool;
 use super::session::Mcp;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema,
     ServerTool, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Number of characters of the arguments in a description.
-const MAX_SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 pub(super) struct McpTool {
     mcp: Arc<Mcp>,
@@ -127,10 +128,7 @@ impl ToolInvocation for Call {
     fn describe(&self) -> String {
         let server = &self.mcp.servers[self.server].name;
         let arguments = Value::Object(self.arguments.clone()).to_string();
-        let mut shown: String = arguments.chars().take(MAX_SHOWN).collect();
-        if shown.len() < arguments.len() {
-            shown.push('…');
-        }
+        let shown = excerpt(&arguments, MAX_SHOWN_CHARS);
         format!("{} of the MCP server {server} with {shown}", self.original)
     }
 

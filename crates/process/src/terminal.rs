@@ -30,10 +30,7 @@ pub fn excerpt(bytes: &[u8]) -> String {
     /// A user learns nothing from more.
     const MAX_CHARS: usize = 200;
     let text = plain_text(bytes).trim().replace('\n', " ⏎ ");
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    gemini_tools_core::text::excerpt(&text, MAX_CHARS).into_owned()
 }
 
 /// Turns bytes into text, piece by piece; pieces may be cut anywhere.

@@ -5,7 +5,7 @@ use super::stable::stable;
 use crate::call::ToolCall;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::secrets::Secrets;
-use gemini_tools_core::text::hex;
+use gemini_tools_core::text::{excerpt, hex};
 use gemini_tools_core::tool::ErrorKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -166,10 +166,9 @@ impl Expectation {
         } else {
             return None;
         };
-        let shown: String = text.chars().take(SHOWN_CHARS).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
+        let shown = excerpt(text, SHOWN_CHARS);
         let state = answer.state.name();
-        Some(format!(" {why}. The answer ({state}):\n{shown}{more}"))
+        Some(format!(" {why}. The answer ({state}):\n{shown}"))
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Call, ModelScript, Turn};
 use crate::call::ToolCall;
 use crate::event::{SessionError, SessionErrorKind};
 use gemini_tools_core::secrets::Secrets;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, excerpt};
 use gemini_tools_net::gemini_api::{ApiError, ApiMethod, GeminiClient, PlayedAnswer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,9 +82,8 @@ impl ScriptPlayer {
                 None => met += 1,
                 Some(how) => {
                     let call = call.request.to_string();
-                    let shown: String = call.chars().take(SHOWN_CHARS).collect();
-                    let more = if shown.len() < call.len() { "…" } else { "" };
-                    mismatches.push(format!("call {}, {shown}{more}:{how}", first + number));
+                    let shown = excerpt(&call, SHOWN_CHARS);
+                    mismatches.push(format!("call {}, {shown}:{how}", first + number));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
 
 use super::{BuiltinTool, ToolEnv, make_call};
-use gemini_tools_core::text::excerpt;
+use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
     ToolResult, Usage,
@@ -69,7 +69,7 @@ fn build(
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let line = self.query.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = one_line(&self.query);
         let shown = excerpt(&line, SHOWN_CHARS);
         format!("Searches the web for \"{shown}\"")
     }

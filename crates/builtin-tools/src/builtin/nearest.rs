@@ -1,6 +1,7 @@
 //! The text of a file that is nearest to one that was not found, and the difference.
 
 use crate::edit_match::{plain, unescape};
+use gemini_tools_core::text::one_line;
 
 /// Candidates that a message shows.
 const SHOWN: usize = 3;
@@ -148,10 +149,7 @@ fn candidate(lines: &[&str], first: usize, count: usize, difference: String) -> 
 }
 
 fn squeeze(text: &str) -> String {
-    let lines: Vec<String> = text
-        .split('\n')
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
+    let lines: Vec<String> = text.split('\n').map(one_line).collect();
     lines.join("\n")
 }
 

@@ -4,7 +4,7 @@
 //! fetches the pages and has a model read them.
 
 use super::{BuiltinTool, ToolEnv, make_call};
-use gemini_tools_core::text::{counted, excerpt};
+use gemini_tools_core::text::{counted, excerpt, one_line};
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
@@ -169,7 +169,7 @@ fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), T
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        let line = self.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = one_line(&self.prompt);
         let pages = counted(self.urls.len(), "page");
         format!("Reads {pages}: \"{}\"", excerpt(&line, SHOWN_CHARS))
     }

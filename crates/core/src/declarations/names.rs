@@ -1,7 +1,7 @@
 //! Names that the API takes, and that every host has room for.
 
 use crate::diagnostic::Diagnostic;
-use crate::names::{hashed, with_underscores};
+use crate::names::{api_name, hashed};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -93,7 +93,7 @@ impl Names {
     }
 
     fn plain(&self, original: &str) -> String {
-        let mut name = plain(original);
+        let mut name = api_name(original);
         if !self.has_servers {
             while name.contains("__") {
                 name = name.replace("__", "_");
@@ -104,7 +104,7 @@ impl Names {
 
     /// Returns the reason for which a name can't stay as it is.
     fn reason(&self, original: &str) -> String {
-        if original.len() <= self.longest && plain(original) == original {
+        if original.len() <= self.longest && api_name(original) == original {
             return "__ stands between the names of an MCP server and its tool".to_owned();
         }
         format!(
@@ -112,14 +112,6 @@ impl Names {
             self.longest
         )
     }
-}
-
-fn plain(original: &str) -> String {
-    let mut name = with_underscores(original, true);
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name.insert(0, '_');
-    }
-    name
 }
 
 #[cfg(test)]

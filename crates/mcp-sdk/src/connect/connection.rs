@@ -150,7 +150,7 @@ impl Connection {
                 Ok(service) => Ok(Self::new(service, handler, process, aside)),
                 Err(mut problem) => {
                     if problem.why == FailureKind::Gone {
-                        problem.message = end_of(&process, &aside).await;
+                        problem.message = describe_end(&process, &aside).await;
                     }
                     Err(problem)
                 }
@@ -229,22 +229,20 @@ impl Connection {
             ServerRequest::Tools => self.tools(id, until).await,
             ServerRequest::Resources => self.resources(id, until).await,
             ServerRequest::Call { tool, arguments } => {
-                let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+                let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
                 let request = |round: Round| {
-                    let mut params = params.clone();
                     (params.input_responses, params.request_state) = round;
-                    ClientRequest::CallToolRequest(CallToolRequest::new(params))
+                    ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
                 };
-                self.complete(id, &request, until).await
+                self.complete(id, request, until).await
             }
             ServerRequest::Read { uri } => {
-                let params = ReadResourceRequestParams::new(uri);
+                let mut params = ReadResourceRequestParams::new(uri);
                 let request = |round: Round| {
-                    let mut params = params.clone();
                     (params.input_responses, params.request_state) = round;
-                    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+                    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()))
                 };
-                self.complete(id, &request, until).await
+                self.complete(id, request, until).await
             }
         }
     }
@@ -253,11 +251,11 @@ impl Connection {
     async fn complete(
         &self,
         id: u64,
-        request: &(dyn Fn(Round) -> ClientRequest + Sync),
+        mut request: impl FnMut(Round) -> ClientRequest,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
-        let mut round: Round = (None, None);
+        let mut round = Round::default();
         for _ in 0..MAX_ROUNDS {
             let answer = self.request(id, request(round), until).await?;
             match &answer["resultType"] {
@@ -300,7 +298,7 @@ impl Connection {
         if capabilities.tools.is_some() {
             let page =
                 |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            tools = self.pages(id, "tools", &page, &mut notes, until).await?;
+            tools = self.pages(id, "tools", page, &mut notes, until).await?;
         }
         Ok(json!({
             "tools": tools,
@@ -316,15 +314,13 @@ impl Connection {
         }
         let page =
             |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params));
-        let resources = self
-            .pages(id, "resources", &page, &mut notes, until)
-            .await?;
+        let resources = self.pages(id, "resources", page, &mut notes, until).await?;
         let page = |params| {
             let request = ListResourceTemplatesRequest::with_param(params);
             ClientRequest::ListResourceTemplatesRequest(request)
         };
         let templates = self
-            .pages(id, "resourceTemplates", &page, &mut notes, until)
+            .pages(id, "resourceTemplates", page, &mut notes, until)
             .await
             // Many servers have none and don't know the word.
             .or_else(|problem| match problem.why {
@@ -339,7 +335,7 @@ impl Connection {
         &self,
         id: u64,
         key: &str,
-        page: &(dyn Fn(PaginatedRequestParams) -> ClientRequest + Sync),
+        page: impl Fn(PaginatedRequestParams) -> ClientRequest,
         notes: &mut Vec<String>,
         until: &mut WaitLimit,
     ) -> Result<Vec<Value>, Problem> {
@@ -357,12 +353,10 @@ impl Connection {
                     ));
                 }
             }
-            let Some(next) = answer["nextCursor"]
-                .as_str()
-                .filter(|next| !next.is_empty())
-            else {
+            let next = answer["nextCursor"].as_str().unwrap_or_default();
+            if next.is_empty() {
                 return Ok(items);
-            };
+            }
             let next = next.to_owned();
             if cursors.contains(&next) || cursors.len() >= MAX_PAGES || items.len() >= MAX_ITEMS {
                 notes.push(format!(
@@ -457,7 +451,7 @@ impl Connection {
     /// for the same words.
     async fn end_in_words(&self) -> String {
         let words = self.end.get_or_init(|| async {
-            let mut message = end_of(&self.process, &self.aside).await;
+            let mut message = describe_end(&self.process, &self.aside).await;
             message.push_str(&self.aside.description(true));
             message
         });
@@ -485,7 +479,7 @@ impl Connection {
 type Round = (Option<InputResponses>, Option<String>);
 
 /// Describes the end of a server that can no longer be talked to.
-async fn end_of(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutputLog) -> String {
+async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutputLog) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
         let ending = match lock(process).as_mut() {

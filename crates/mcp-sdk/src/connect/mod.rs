@@ -27,6 +27,7 @@ mod stdio;
 use crate::lock;
 use connection::{Connection, WaitLimit};
 use gemini_tools_core::json::{self, JsonError};
+use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use gemini_tools_process::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
@@ -40,7 +41,7 @@ use rustix::stdio::stdin;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::watch;
@@ -77,7 +78,7 @@ impl Problem {
 
 /// Parses a message of a server. Answers are left as they came: the SDK's types know nothing of what is
 /// older or newer than they are, and one element that they don't take would cost the whole list.
-fn message_of(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
+fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     let mut value: Value = json::read(text)?;
     let is_answer = value.get("method").is_none() && value.get("result").is_some();
     let is_greeting = ["protocolVersion", "supportedVersions"]
@@ -102,6 +103,15 @@ fn send(message: &ClientMessage) {
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }
 
+/// Returns the message that a request is not answered.
+fn failure(id: u64, message: &impl ToString) -> ClientMessage {
+    ClientMessage::Failed {
+        id,
+        why: FailureKind::Connection,
+        message: message.to_string(),
+    }
+}
+
 /// A server that may be connected.
 struct Server {
     connect: Connect,
@@ -121,16 +131,8 @@ impl Server {
             message = message.replace(&format!(" for url ({url})"), "");
             message = message.replace(url.as_str(), "its address");
         }
-        let words: Vec<&str> = message
-            .split(|c: char| c.is_whitespace() || c.is_control())
-            .filter(|word| !word.is_empty())
-            .collect();
-        let line = words.join(" ");
-        let line = line.trim_end_matches('.');
-        match line.char_indices().nth(MAX_MESSAGE_CHARS) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line.to_owned(),
-        }
+        let line = one_line(&message.replace(char::is_control, " "));
+        excerpt(line.trim_end_matches('.'), MAX_MESSAGE_CHARS).into_owned()
     }
 
     /// Returns the connection; a new one if there is none, or if the server has ended.
@@ -156,13 +158,14 @@ impl Server {
     }
 }
 
+/// What cancels the running requests and tasks, by their ids.
+type Cancels = Arc<Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>>;
+
+/// The servers, and what is done for the caller.
 #[derive(Default)]
 struct Hub {
     servers: HashMap<String, Arc<Server>>,
-    /// Channels that cancel the running requests.
-    running: Arc<Mutex<HashMap<u64, watch::Sender<bool>>>>,
-    /// Tokens that cancel the running tasks of tools.
-    web: Arc<Mutex<HashMap<u64, Cancellation>>>,
+    running: Cancels,
     tasks: JoinSet<()>,
 }
 
@@ -214,30 +217,24 @@ impl Hub {
             Ask::Do(request) => self.start(request),
             Ask::Web(request) => self.start_web(request),
             Ask::Cancel { id } => {
-                if let Some(cancel) = lock(&self.web).remove(&id) {
-                    cancel.cancel();
-                }
-                if let Some(give_up) = self.running().remove(&id) {
-                    let _ = give_up.send(true);
+                let cancel = lock(&self.running).remove(&id);
+                if let Some(cancel) = cancel {
+                    cancel();
                 }
             }
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<u64, watch::Sender<bool>>> {
-        lock(&self.running)
-    }
-
     fn start(&mut self, request: Request) {
         while self.tasks.try_join_next().is_some() {}
         let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
-            let message = "it was not introduced".to_owned();
-            let id = request.id;
-            let why = FailureKind::Connection;
-            return send(&ClientMessage::Failed { id, why, message });
+            return send(&failure(request.id, &"it was not introduced"));
         };
         let (switch, given_up) = watch::channel(false);
-        self.running().insert(request.id, switch);
+        let cancel = move || {
+            let _ = switch.send(true);
+        };
+        lock(&self.running).insert(request.id, Box::new(cancel));
         let running = Arc::clone(&self.running);
         self.tasks.spawn(async move {
             let id = request.id;
@@ -266,8 +263,9 @@ impl Hub {
         memory::limit_once();
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
-        lock(&self.web).insert(request.id, cancel.clone());
-        let (id, running) = (request.id, Arc::clone(&self.web));
+        let (id, running) = (request.id, Arc::clone(&self.running));
+        let token = cancel.clone();
+        lock(&running).insert(id, Box::new(move || token.cancel()));
         let thread = std::thread::Builder::new().spawn(move || {
             let cx = Context::new(cancel, true).with_live_output(move |news| {
                 if let OutputUpdate::ModelCall(call) = news {
@@ -278,31 +276,19 @@ impl Hub {
             lock(&running).remove(&id);
             send(&match serde_json::to_value(answer) {
                 Ok(result) => ClientMessage::Done { id, result },
-                Err(e) => ClientMessage::Failed {
-                    id,
-                    why: FailureKind::Connection,
-                    message: e.to_string(),
-                },
+                Err(e) => failure(id, &e),
             });
         });
         if let Err(e) = thread {
-            lock(&self.web).remove(&id);
-            send(&ClientMessage::Failed {
-                id,
-                why: FailureKind::Connection,
-                message: format!("no thread could be started: {e}"),
-            });
+            lock(&self.running).remove(&id);
+            send(&failure(id, &format!("no thread could be started: {e}")));
         }
     }
 
     /// Ends all servers, side by side.
     async fn end(mut self) {
-        for (_, cancel) in lock(&self.web).drain() {
-            cancel.cancel();
-        }
-        let running: Vec<_> = self.running().drain().collect();
-        for (_, give_up) in running {
-            let _ = give_up.send(true);
+        for (_, cancel) in std::mem::take(&mut *lock(&self.running)) {
+            cancel();
         }
         // Servers are told first that the caller no longer waits.
         let _ = timeout(SHUTDOWN_TIMEOUT, async {

@@ -98,7 +98,7 @@ impl Transport<RoleClient> for Sse {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while let Some((name, data)) = self.events.next().await {
             if matches!(&name[..], b"" | b"message")
-                && let Ok(message) = super::message_of(&data)
+                && let Ok(message) = super::parse_message(&data)
             {
                 return Some(message);
             }
@@ -137,7 +137,7 @@ impl Events {
             }
             let chunk = self.answer.as_mut()?.chunk().await.ok()??;
             let ready = &mut self.ready;
-            let taken: Result<(), SseError> = self.parser.push_named(&chunk, |name, data| {
+            let taken: Result<(), SseError> = self.parser.push(&chunk, |name, data| {
                 ready.push_back((name.to_vec(), data.to_vec()));
                 Ok(())
             });

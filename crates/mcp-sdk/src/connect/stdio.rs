@@ -25,6 +25,7 @@
 use super::environment;
 use crate::lock;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
+use gemini_tools_core::text::one_line;
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::{PipedProgram, Program};
 use rmcp::RoleClient;
@@ -85,14 +86,14 @@ impl StrayOutputLog {
             }
             let errors: Vec<u8> = said.errors.iter().copied().collect();
             let errors = String::from_utf8_lossy(&errors);
-            let words: Vec<&str> = errors.split_whitespace().collect();
+            let words = one_line(&errors);
             if !words.is_empty() {
                 let before = if has_ended && told.is_empty() {
                     ":"
                 } else {
                     "; on standard error it said:"
                 };
-                told.push_str(&format!("{before} \"{}\"", words.join(" ")));
+                told.push_str(&format!("{before} \"{words}\""));
             }
             told
         })
@@ -236,7 +237,7 @@ impl Transport<RoleClient> for Stdio {
                 self.fault(format!("it printed a message that is too large: {e}"));
                 return None;
             }
-            let message = super::message_of(line);
+            let message = super::parse_message(line);
             let is_empty = line.is_empty();
             if message.is_err() && !is_empty && !self.ignore_line() {
                 return None;

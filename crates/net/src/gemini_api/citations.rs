@@ -1,6 +1,7 @@
 //! Marks of sources in an answer, and their list.
 
 use super::{GenerateContentResponse, GroundingMetadata, Part};
+use gemini_tools_core::text::one_line;
 use std::collections::BTreeMap;
 
 /// Returns the answer's text with `[1]` behind what source 1 supports, and the list of sources.
@@ -36,20 +37,15 @@ fn source_list(grounding: &GroundingMetadata) -> String {
         .enumerate()
         .map(|(i, chunk)| {
             let web = chunk.web.clone().unwrap_or_default();
-            let title = one_line(&web.title, "Untitled");
-            format!("[{}] {title} ({})", i + 1, one_line(&web.uri, "no address"))
+            let or = |text: &str, other: &str| match one_line(text) {
+                line if line.is_empty() => other.to_owned(),
+                line => line,
+            };
+            let (title, uri) = (or(&web.title, "Untitled"), or(&web.uri, "no address"));
+            format!("[{}] {title} ({uri})", i + 1)
         })
         .collect();
     lines.join("\n")
-}
-
-fn one_line(text: &str, otherwise: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.is_empty() {
-        otherwise.to_owned()
-    } else {
-        line
-    }
 }
 
 /// Returns the sources for each place of the text, by place; each source once, in the order given.

@@ -4,14 +4,16 @@ use super::Credentials;
 use super::error::{ApiError, ApiErrorKind, UNSUPPORTED_CLIENT};
 use super::id::unique_id;
 use super::messages::{GenerateContentResponse, UsageMetadata};
-use super::played::{Answer, AnswerSource, ApiMethod, without};
+use super::played::{AnswerSource, ApiMethod, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
-use crate::http_client::{self as net, AddressPolicy, HttpRequest, HttpTimeouts, Method, NetError};
+use crate::http_client::{
+    AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError, Response,
+};
 use gemini_tools_core::json;
 use gemini_tools_core::message::Content;
-use gemini_tools_core::tool::{Cancellation, Interruption, ModelCall, ModelCallError, TokenCounts};
+use gemini_tools_core::tool::{Cancellation, ModelCall, ModelCallError, TokenCounts};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -47,7 +49,7 @@ const TICK: Duration = Duration::from_millis(50);
 pub struct GeminiClient {
     /// `None` only if something else takes the API's place.
     credentials: Option<Credentials>,
-    http: net::HttpClient,
+    http: HttpClient,
     /// The source of answers in the API's place.
     played: Option<AnswerSource>,
     /// The project that Code Assist has given, once it was asked.
@@ -128,7 +130,7 @@ struct RequestWithSession<'a, Q> {
 }
 
 impl GeminiClient {
-    /// Makes a client for a credential. From now on the process leaves no core file: it would hold
+    /// Creates a client for a credential. From now on the process leaves no core file: it would hold
     /// the credential.
     pub fn new(credentials: Credentials) -> Self {
         #[cfg(target_os = "linux")]
@@ -137,7 +139,7 @@ impl GeminiClient {
         Self::with(Some(credentials), None)
     }
 
-    /// Makes a client that opens no connection and needs no credential: `answers` takes the API's
+    /// Creates a client that opens no connection and needs no credential: `answers` takes the API's
     /// place. It waits before a request only as long as the answer before asks for.
     pub fn played(answers: AnswerSource) -> Self {
         Self::with(None, Some(answers)).with_retry(RetryPolicy {
@@ -154,7 +156,7 @@ impl GeminiClient {
         Self {
             project: project.map(str::to_owned),
             credentials,
-            http: net::HttpClient::new(AddressPolicy::Any, TIMEOUTS),
+            http: HttpClient::new(AddressPolicy::Any, TIMEOUTS),
             played,
             policy: RetryPolicy::default(),
             prompt: format!("{session}########1"),
@@ -162,7 +164,7 @@ impl GeminiClient {
         }
     }
 
-    /// Makes a client from the environment and the user's files; returns `None` without a
+    /// Creates a client from the environment and the user's files; returns `None` without a
     /// credential.
     ///
     /// # Errors
@@ -267,9 +269,7 @@ impl GeminiClient {
             let answer = client.exchange(method, model, &request, cancel, |answer, _| {
                 whole(answer, model)
             })?;
-            let value: Value =
-                json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
-            value["totalTokens"]
+            document(&answer)?["totalTokens"]
                 .as_u64()
                 .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
         })
@@ -282,15 +282,14 @@ impl GeminiClient {
         let url = credentials.model_address(model)?;
         let cancel = cancel.restarted(MODEL_LIMIT);
         let request = HttpRequest {
-            method: Method::Get,
+            method: Method::GET,
             url: &url,
             headers: credentials.headers(),
-            body: &[],
+            body: Vec::new(),
         };
-        let response = self.http.send(&request, &cancel).ok()?;
-        let answer = whole(&mut Answer::from_response(response), model).ok()?;
-        let value: Value = json::read(&answer).ok()?;
-        value["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
+        let mut response = self.http.send(request, &cancel).ok()?;
+        let model = document(&whole(&mut response, model).ok()?).ok()?;
+        model["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
     }
 
     /// Tries until there is an answer, or no further try makes sense.
@@ -357,10 +356,10 @@ impl GeminiClient {
         model: &str,
         request: &impl Serialize,
         cancel: &Cancellation,
-        read: impl FnOnce(&mut Answer<'_>, bool) -> Result<T, ApiError>,
+        read: impl FnOnce(&mut Response<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         if let Some(next) = &mut self.played {
-            return read(&mut Answer::from_played(next(method)?)?, false);
+            return read(&mut next(method)?.into_response()?, false);
         }
         let credentials = self.credentials.as_ref();
         let credentials = credentials.ok_or_else(ApiError::no_credential)?;
@@ -386,8 +385,7 @@ impl GeminiClient {
             })?,
             _ => to_bytes(request)?,
         };
-        let response = self.post(&url, &body, cancel)?;
-        read(&mut Answer::from_response(response), is_wrapped)
+        read(&mut self.post(&url, body, cancel)?, is_wrapped)
     }
 
     /// Asks Code Assist which project it has for the user.
@@ -409,10 +407,11 @@ impl GeminiClient {
         let credentials = self.credentials.as_ref();
         let credentials = credentials.ok_or_else(ApiError::no_credential)?;
         let url = credentials.address(model, "loadCodeAssist")?;
-        let response = self.post(&url, body.to_string().as_bytes(), cancel)?;
-        let answer = whole(&mut Answer::from_response(response), model)?;
-        let value: Value =
-            json::read(&answer).map_err(|e| ApiError::unreadable(&e.to_string(), &answer))?;
+        let answer = whole(
+            &mut self.post(&url, body.to_string().into_bytes(), cancel)?,
+            model,
+        )?;
+        let value = document(&answer)?;
         let tiers = value["ineligibleTiers"].as_array().into_iter().flatten();
         let is_unsupported = tiers
             .clone()
@@ -438,27 +437,27 @@ impl GeminiClient {
     fn post(
         &mut self,
         url: &Url,
-        body: &[u8],
+        body: Vec<u8>,
         cancel: &Cancellation,
-    ) -> Result<net::Response<'_>, NetError> {
+    ) -> Result<Response<'_>, NetError> {
         let mut headers = vec![("content-type", "application/json".to_owned())];
         headers.extend(self.credentials.iter().flat_map(Credentials::headers));
         let request = HttpRequest {
-            method: Method::Post,
+            method: Method::POST,
             url,
             headers,
-            body: &[body],
+            body,
         };
-        self.http.send(&request, cancel)
+        self.http.send(request, cancel)
     }
 }
 
 /// Reads a whole answer.
-fn whole(answer: &mut Answer<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
+fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     if answer.status != 200 {
         return Err(refused(answer, model));
     }
-    let (bytes, is_cut) = answer.read_up_to(MAX_ANSWER_BYTES)?;
+    let (bytes, is_cut) = answer.body.read_up_to(MAX_ANSWER_BYTES)?;
     if is_cut {
         return Err(ApiError::new(
             ApiErrorKind::BadResponse,
@@ -470,7 +469,7 @@ fn whole(answer: &mut Answer<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
 
 /// Reads an answer in pieces.
 fn read_stream(
-    answer: &mut Answer<'_>,
+    answer: &mut Response<'_>,
     model: &str,
     is_wrapped: bool,
     cancel: &Cancellation,
@@ -479,11 +478,9 @@ fn read_stream(
     if answer.status != 200 {
         return Err(refused(answer, model));
     }
-    if let Some(kind) = &answer.content_type
-        && !kind.starts_with("text/event-stream")
-    {
-        let kind = kind.clone();
-        let (start, _) = answer.read_up_to(4096)?;
+    let kind = answer.header("content-type").map(str::to_owned);
+    if let Some(kind) = kind.filter(|kind| !kind.starts_with("text/event-stream")) {
+        let (start, _) = answer.body.read_up_to(4096)?;
         return Err(ApiError::unreadable(
             &format!("it is {kind}, not a stream"),
             &start,
@@ -493,8 +490,8 @@ fn read_stream(
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
         // A server that never pauses is not waited for, which is where this is looked at otherwise.
-        check(cancel)?;
-        let n = answer.read(&mut buffer)?;
+        NetError::check(cancel)?;
+        let n = answer.body.read(&mut buffer)?;
         if n == 0 {
             return stream.finish(on_piece);
         }
@@ -505,21 +502,24 @@ fn read_stream(
 }
 
 /// Makes an error of an answer that is not a success.
-fn refused(answer: &mut Answer<'_>, model: &str) -> ApiError {
-    let body = match answer.read_up_to(MAX_ERROR_BYTES) {
+fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
+    let body = match answer.body.read_up_to(MAX_ERROR_BYTES) {
         Ok((body, _)) => body,
-        Err(e) if matches!(e.kind, ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime) => return e,
+        Err(e @ (NetError::Cancelled | NetError::OutOfTime)) => return e.into(),
         // What can't be read of an error doesn't matter.
         Err(_) => Vec::new(),
     };
-    let retry_after = answer.retry_after.as_deref();
-    ApiError::from_answer(answer.status, retry_after, &body, model)
+    ApiError::from_answer(answer.status, answer.header("retry-after"), &body, model)
+}
+
+/// Parses JSON.
+fn document(data: &[u8]) -> Result<Value, ApiError> {
+    json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
 /// Parses a response and takes Code Assist's wrapper off.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
-    let unreadable = |e: json::JsonError| ApiError::unreadable(&e.to_string(), data);
-    let mut value: Value = json::read(data).map_err(unreadable)?;
+    let mut value = document(data)?;
     if let Some(error) = value.get("error") {
         let status = error["code"].as_u64().and_then(|c| u16::try_from(c).ok());
         return Err(ApiError::from_answer(status.unwrap_or(500), None, data, ""));
@@ -531,7 +531,7 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     if !value.is_object() {
         return Err(ApiError::unreadable("it is not a response", data));
     }
-    json::from_value(value).map_err(unreadable)
+    json::from_value(value).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
 fn to_bytes(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
@@ -543,22 +543,14 @@ fn to_bytes(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     })
 }
 
-fn check(cancel: &Cancellation) -> Result<(), ApiError> {
-    match cancel.interruption() {
-        None => Ok(()),
-        Some(Interruption::Cancelled(_)) => Err(NetError::Cancelled.into()),
-        Some(Interruption::TimedOut) => Err(NetError::OutOfTime.into()),
-    }
-}
-
 /// Waits; returns false if the call's time does not last so long.
-fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, ApiError> {
+fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, NetError> {
     let until = Instant::now() + wait;
     if cancel.deadline().is_some_and(|deadline| deadline <= until) {
         return Ok(false);
     }
     loop {
-        check(cancel)?;
+        NetError::check(cancel)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(true);

@@ -184,6 +184,15 @@ impl Credentials {
         }
     }
 
+    fn by_key(service: Service, key: String, base: Url) -> Self {
+        Self {
+            service,
+            proof: Proof::Key(SecretText::new(key)),
+            base,
+            quota_project: None,
+        }
+    }
+
     /// Returns the secret in it.
     pub(super) fn secret(&self) -> &str {
         match &self.proof {
@@ -280,22 +289,14 @@ fn api_key(vars: &Variables<'_>) -> Result<Option<Credentials>, ApiError> {
     let Some(key) = vars.get("GEMINI_API_KEY") else {
         return Ok(None);
     };
-    Ok(Some(Credentials {
-        service: Service::GeminiApi,
-        proof: Proof::Key(SecretText::new(key)),
-        base: vars.base("GOOGLE_GEMINI_BASE_URL", GEMINI)?,
-        quota_project: None,
-    }))
+    let base = vars.base("GOOGLE_GEMINI_BASE_URL", GEMINI)?;
+    Ok(Some(Credentials::by_key(Service::GeminiApi, key, base)))
 }
 
 fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiError> {
     if let Some(key) = vars.get("GOOGLE_API_KEY") {
-        return Ok(Credentials {
-            service: Service::VertexExpress,
-            proof: Proof::Key(SecretText::new(key)),
-            base: vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?,
-            quota_project: None,
-        });
+        let base = vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?;
+        return Ok(Credentials::by_key(Service::VertexExpress, key, base));
     }
     let (token, project_of_file, quota_project) = match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
         Some(token) => (Some(AccessToken::fixed(token)), None, None),

@@ -3,6 +3,7 @@
 use super::played::without;
 use super::retry::{json_duration, retry_after};
 use crate::http_client::NetError;
+use gemini_tools_core::text::{excerpt, one_line};
 use serde_json::Value;
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -64,7 +65,7 @@ pub struct ApiError {
     pub message: String,
     /// Advice to the user.
     pub hint: Option<String>,
-    /// When the API wants to be asked again.
+    /// Time after which the API wants to be asked again.
     pub retry_after: Option<Duration>,
     /// True if the same request may succeed later.
     pub(super) is_transient: bool,
@@ -117,7 +118,7 @@ impl From<super::SseError> for ApiError {
 }
 
 impl ApiError {
-    /// Makes an error without status and hint.
+    /// Creates an error without status and hint.
     pub(super) fn new(kind: ApiErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -129,9 +130,16 @@ impl ApiError {
         }
     }
 
+    /// Adds advice to the user.
     #[must_use]
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says that the same request may succeed later.
+    fn transient(mut self) -> Self {
+        self.is_transient = true;
         self
     }
 
@@ -142,9 +150,7 @@ impl ApiError {
 
     /// Returns the error of a request that was not answered.
     pub(super) fn unreached(why: &str) -> Self {
-        let mut own = Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}."));
-        own.is_transient = true;
-        own
+        Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}.")).transient()
     }
 
     /// Returns the error of a missing credential.
@@ -203,7 +209,7 @@ impl ApiError {
         )
     }
 
-    /// Makes an error of an answer that is not a success. `body` is its content, or the error in a stream.
+    /// Creates an error of an answer that is not a success. `body` is its content, or the error in a stream.
     pub(super) fn from_answer(
         status: u16,
         retry_header: Option<&str>,
@@ -264,18 +270,13 @@ impl ApiError {
         own
     }
 
-    /// Makes an error of an answer with status 200 that is not JSON.
+    /// Creates an error of an answer with status 200 that is not JSON.
     pub(super) fn unreadable(what: &str, body: &[u8]) -> Self {
-        let mut own = Self::new(
-            ApiErrorKind::BadResponse,
-            format!(
-                "The Gemini API's answer can't be understood: {what}: {}",
-                first_line(body)
-            ),
-        )
-        .with_hint("Something between may have answered: check proxies and base addresses.");
-        own.is_transient = true;
-        own
+        let words = first_line(body);
+        let message = format!("The Gemini API's answer can't be understood: {what}: {words}");
+        Self::new(ApiErrorKind::BadResponse, message)
+            .with_hint("Something between may have answered: check proxies and base addresses.")
+            .transient()
     }
 
     /// Returns the error of a stream that was ended because it had no end of its own.
@@ -287,14 +288,10 @@ impl ApiError {
         .with_hint("Try again; check the base address if one is set (GOOGLE_GEMINI_BASE_URL).")
     }
 
-    /// Makes an error of a stream that ended before its end.
+    /// Creates an error of a stream that ended before its end.
     pub(super) fn cut(why: &str) -> Self {
-        let mut own = Self::new(
-            ApiErrorKind::Network,
-            format!("The Gemini API's answer was cut off: {why}."),
-        );
-        own.is_transient = true;
-        own
+        let message = format!("The Gemini API's answer was cut off: {why}.");
+        Self::new(ApiErrorKind::Network, message).transient()
     }
 
     /// Marks the error as final, because parts of the stream were used.
@@ -355,17 +352,11 @@ fn readable(words: &str) -> String {
     let inner: Option<Value> = serde_json::from_str(words).ok();
     let inner = inner.and_then(|v| v["error"]["message"].as_str().map(str::to_owned));
     let words = inner.unwrap_or_else(|| words.to_owned());
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&words)
 }
 
 /// Returns the beginning of an answer that is not JSON, as one line.
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(SHOWN_CHARS).collect();
-    if short.len() < line.len() || body.len() > 4096 {
-        format!("{short}…")
-    } else {
-        short
-    }
+    excerpt(&one_line(&text), SHOWN_CHARS).into_owned()
 }

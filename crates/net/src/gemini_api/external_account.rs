@@ -137,13 +137,13 @@ impl SubjectSource {
     fn fetch_text(&self, url: &Url, client: &mut TokenClient<'_>) -> Result<String, ApiError> {
         let headers = self.headers.iter();
         let request = HttpRequest {
-            method: Method::Get,
+            method: Method::GET,
             url,
             headers: headers.map(|(n, v)| (&**n, v.clone())).collect(),
-            body: &[],
+            body: Vec::new(),
         };
         let host = url.host_str().unwrap_or_default();
-        let sent = client.http.send(&request, client.cancel);
+        let sent = client.http.send(request, client.cancel);
         let mut response = sent.map_err(|e| ApiError {
             message: format!("The provider {host} was not reached: {e}."),
             ..ApiError::from(e)

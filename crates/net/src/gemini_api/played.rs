@@ -1,11 +1,11 @@
-//! An answer that is being read: the API's, or one that a script gives in its place.
+//! Answers that a script gives in the API's place.
 //!
 //! A script stands where bytes come in: retries, streams that are cut and text that is not JSON are
 //! dealt with by the same code either way.
 
 use super::error::ApiError;
-use crate::http_client as net;
-use std::io::{Cursor, Read as _};
+use crate::http_client::Response;
+use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 
 /// Text in the place of a credential.
 const HIDDEN: &str = "***";
@@ -62,69 +62,23 @@ impl Default for PlayedAnswer {
 /// A function that gives the next answer in the API's place, or an error where there is none.
 pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
-/// An answer that is being read.
-pub(super) struct Answer<'a> {
-    pub(super) status: u16,
-    pub(super) retry_after: Option<String>,
-    pub(super) content_type: Option<String>,
-    body: Body<'a>,
-}
-
-enum Body<'a> {
-    Received(net::Body<'a>),
-    Played(Cursor<Vec<u8>>),
-}
-
-impl<'a> Answer<'a> {
-    /// Begins to read an answer of the API.
-    pub(super) fn from_response(response: net::Response<'a>) -> Self {
-        let header = |name| response.header(name).map(str::to_owned);
-        Self {
-            status: response.status,
-            retry_after: header("retry-after"),
-            content_type: header("content-type"),
-            body: Body::Received(response.body),
-        }
-    }
-
-    /// Begins to read an answer of a script.
+impl PlayedAnswer {
+    /// Returns the answer as if it had come from a server.
     ///
     /// # Errors
     ///
     /// Returns an error if no answer comes.
-    pub(super) fn from_played(answer: PlayedAnswer) -> Result<Self, ApiError> {
-        if let Some(why) = &answer.failure {
+    pub(super) fn into_response(self) -> Result<Response<'static>, ApiError> {
+        if let Some(why) = &self.failure {
             return Err(ApiError::unreached(why));
         }
-        Ok(Self {
-            status: answer.status,
-            retry_after: answer.retry_after,
-            content_type: None,
-            body: Body::Played(Cursor::new(answer.body.into_bytes())),
-        })
-    }
-
-    /// Reads the next bytes; zero is the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ApiError> {
-        match &mut self.body {
-            Body::Received(body) => body.read(buffer).map_err(ApiError::from),
-            // Reading from memory does not fail.
-            Body::Played(bytes) => Ok(bytes.read(buffer).unwrap_or(0)),
+        let mut headers = HeaderMap::new();
+        // What no header can hold is no time either.
+        if let Some(Ok(value)) = self.retry_after.map(HeaderValue::try_from) {
+            headers.insert(RETRY_AFTER, value);
         }
-    }
-
-    /// Reads to the end, but no more than `limit` bytes, and tells if there was more.
-    pub(super) fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), ApiError> {
-        let mut bytes = Vec::new();
-        let mut piece = vec![0; 64 * 1024];
-        loop {
-            let n = self.read(&mut piece)?;
-            let room = limit - bytes.len();
-            bytes.extend_from_slice(&piece[..n.min(room)]);
-            if n == 0 || n > room {
-                return Ok((bytes, n > room));
-            }
-        }
+        let body = self.body.into_bytes();
+        Ok(Response::from_memory(self.status, headers, body))
     }
 }
 

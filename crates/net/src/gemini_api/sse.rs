@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Maximum bytes of one event that are collected.
 const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// The reason why a stream can't be used.
+/// An error of a stream that can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SseError {
     /// An event without end.
@@ -38,26 +38,13 @@ impl Events {
         Self::default()
     }
 
-    /// Takes the next bytes and hands out the data of every event that they complete.
+    /// Takes the next bytes. `on_event` gets the name and the data of every event that they complete;
+    /// the name is empty where the event has none.
     ///
     /// # Errors
     ///
-    /// An event that is too large. What `on_data` returns ends the loop as well.
+    /// Returns an error if an event is too large, and the first error of `on_event`.
     pub fn push<E: From<SseError>>(
-        &mut self,
-        bytes: &[u8],
-        mut on_data: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.push_named(bytes, |_, data| on_data(data))
-    }
-
-    /// [`Events::push`] for callers that also need the event's name; it is empty where the event has
-    /// none.
-    ///
-    /// # Errors
-    ///
-    /// As [`Events::push`].
-    pub fn push_named<E: From<SseError>>(
         &mut self,
         bytes: &[u8],
         mut on_event: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
@@ -83,7 +70,7 @@ impl Events {
         Ok(())
     }
 
-    /// Takes the rest of the stream: an event without its blank line, which the API may leave out
+    /// Takes the rest of the stream: the data of an event without its blank line, which the API may leave out
     /// at the very end.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         if !self.line.is_empty()
@@ -101,7 +88,7 @@ impl Events {
         Ok(())
     }
 
-    /// Deals with a whole line; a blank one completes an event.
+    /// Takes a whole line; a blank one completes an event.
     fn end_line(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut line = std::mem::take(&mut self.line);
         if !std::mem::replace(&mut self.is_past_mark, true) && line.starts_with(b"\xEF\xBB\xBF") {
@@ -139,7 +126,7 @@ mod tests {
         let mut events = Events::new();
         let mut found = Vec::new();
         for piece in pieces {
-            let taken: Result<(), SseError> = events.push(piece, |data| {
+            let taken: Result<(), SseError> = events.push(piece, |_, data| {
                 found.push(String::from_utf8_lossy(data).into_owned());
                 Ok(())
             });
@@ -164,7 +151,7 @@ mod tests {
         let (mut events, mut found) = (Events::new(), Vec::new());
         let text = b"event: endpoint\rdata: /m\r\revent:none\n\nevent: a\nevent:b\ndata: 1\ndata: 2\n\ndata: 3\n\n";
         for piece in text.chunks(5) {
-            let taken: Result<(), SseError> = events.push_named(piece, |name, data| {
+            let taken: Result<(), SseError> = events.push(piece, |name, data| {
                 found.push((name.to_vec(), data.to_vec()));
                 Ok(())
             });

@@ -95,7 +95,7 @@ impl ResponseStream {
                 "it has more than {MAX_ANSWER_BYTES} bytes"
             )));
         }
-        events.push(bytes, |data| {
+        events.push(bytes, |_, data| {
             if *is_stopped {
                 return Ok(());
             }

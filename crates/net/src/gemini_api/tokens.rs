@@ -177,7 +177,7 @@ impl TokenSource {
                 url.set_path("/computeMetadata/v1/instance/service-accounts/default/token");
                 url.set_query(Some(&format!("scopes={SCOPE}")));
                 let headers = vec![("metadata-flavor", "Google".to_owned())];
-                let answer = client.send(Method::Get, &url, headers, b"")?;
+                let answer = client.send(Method::GET, &url, headers, Vec::new())?;
                 with_token(answer, &url)
             }
         }
@@ -287,7 +287,7 @@ impl TokenClient<'_> {
         let hint = "Check that the account may create tokens of the other one \
                     (roles/iam.serviceAccountTokenCreator).";
         let answer = self
-            .send(Method::Post, url, headers, body.to_string().as_bytes())
+            .send(Method::POST, url, headers, body.to_string().into_bytes())
             .map_err(|e| refused_with(e.without(token), hint))?;
         let named = json!({ "access_token": answer["accessToken"], "expires_in": lifetime_secs });
         with_token(named, url)
@@ -302,7 +302,7 @@ impl TokenClient<'_> {
     ) -> Result<Value, ApiError> {
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
         headers.push(("content-type", "application/x-www-form-urlencoded".into()));
-        let answer = self.send(Method::Post, url, headers, body.as_bytes())?;
+        let answer = self.send(Method::POST, url, headers, body.into_bytes())?;
         with_token(answer, url)
     }
 
@@ -312,23 +312,20 @@ impl TokenClient<'_> {
         method: Method,
         url: &Url,
         headers: Vec<(&str, String)>,
-        body: &[u8],
+        body: Vec<u8>,
     ) -> Result<Value, ApiError> {
         let is_metadata = headers.iter().any(|(name, _)| *name == "metadata-flavor");
         let request = HttpRequest {
             method,
             url,
             headers,
-            body: &[body],
+            body,
         };
         let host = url.host_str().unwrap_or_default();
-        let mut response = self
-            .http
-            .send(&request, self.cancel)
-            .map_err(|e| ApiError {
-                message: format!("The token server {host} was not reached: {e}."),
-                ..ApiError::from(e)
-            })?;
+        let mut response = self.http.send(request, self.cancel).map_err(|e| ApiError {
+            message: format!("The token server {host} was not reached: {e}."),
+            ..ApiError::from(e)
+        })?;
         let status = response.status;
         let flavor = response.header("metadata-flavor") == Some("Google");
         let (bytes, is_cut) = response.body.read_up_to(MAX_ANSWER_BYTES)?;

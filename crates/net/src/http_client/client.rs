@@ -1,12 +1,12 @@
 //! A client that waits: one request at a time, held to time limits and ended with its call.
 
 use super::connect::Dial;
-use super::names::interrupted;
 use super::{AddressPolicy, NetError};
 use brotli_decompressor::Decompressor;
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use gemini_tools_core::tool::Cancellation;
+use http::Method;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, USER_AGENT};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -15,7 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -50,17 +50,7 @@ pub struct HttpTimeouts {
     pub answer: Duration,
 }
 
-/// The method of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Asks for a page.
-    Get,
-    /// Sends the body.
-    Post,
-}
-
 /// An HTTP request.
-#[derive(Clone)]
 pub struct HttpRequest<'a> {
     /// The method.
     pub method: Method,
@@ -68,25 +58,21 @@ pub struct HttpRequest<'a> {
     pub url: &'a Url,
     /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
     pub headers: Vec<(&'a str, String)>,
-    /// Pieces of the body, which follow each other; empty for `GET`.
-    pub body: &'a [&'a [u8]],
+    /// The content; empty for `GET`.
+    pub body: Vec<u8>,
 }
 
 impl HttpRequest<'_> {
-    fn build(&self) -> http::Result<http::Request<Full<Bytes>>> {
-        let method = match self.method {
-            Method::Get => http::Method::GET,
-            Method::Post => http::Method::POST,
-        };
+    fn build(self) -> http::Result<http::Request<Full<Bytes>>> {
         let mut builder = http::Request::builder()
-            .method(method)
+            .method(self.method)
             .uri(self.url.as_str())
             .header(USER_AGENT, user_agent())
             .header(ACCEPT_ENCODING, "gzip, br");
-        for (name, value) in &self.headers {
-            builder = builder.header(*name, value);
+        for (name, value) in self.headers {
+            builder = builder.header(name, value);
         }
-        let mut request = builder.body(Full::from(self.body.concat()))?;
+        let mut request = builder.body(Full::from(self.body))?;
         let any = http::HeaderValue::from_static("*/*");
         request.headers_mut().entry(ACCEPT).or_insert(any);
         Ok(request)
@@ -136,10 +122,11 @@ impl HttpClient {
     /// Returns the error of the name, the connection or the peer, or that of a call that has ended.
     pub fn send(
         &mut self,
-        request: &HttpRequest<'_>,
+        request: HttpRequest<'_>,
         cancel: &Cancellation,
     ) -> Result<Response<'_>, NetError> {
         let host = request.url.host_str().unwrap_or_default().to_owned();
+        let upload = Duration::from_secs((request.body.len() / MIN_UPLOAD_BYTES_PER_SEC) as u64);
         // The message of the library could quote the address with what is secret in it.
         let built = request.build().map_err(|_| {
             NetError::BadRequest(format!(
@@ -155,8 +142,6 @@ impl HttpClient {
             cancel: cancel.clone(),
             host,
         };
-        let size: usize = request.body.iter().map(|piece| piece.len()).sum();
-        let upload = Duration::from_secs((size / MIN_UPLOAD_BYTES_PER_SEC) as u64);
         let HttpTimeouts {
             connect,
             first_byte,
@@ -217,7 +202,7 @@ impl Peer<'_> {
         self.runtime.block_on(async {
             let mut step = std::pin::pin!(step);
             loop {
-                interrupted(&self.cancel)?;
+                NetError::check(&self.cancel)?;
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Ok(None);
@@ -250,6 +235,22 @@ pub struct Response<'c> {
 }
 
 impl Response<'_> {
+    /// Creates an answer that no server has given.
+    pub(crate) fn from_memory(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
+        let body = Body {
+            reader: Some(Box::new(Cursor::new(body))),
+            coding: String::new(),
+            host: String::new(),
+            begin: Instant::now(),
+            limit: Duration::MAX,
+        };
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
     /// Returns a header's value, if it is text: ASCII by the standard, UTF-8 in the wild.
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
@@ -454,10 +455,10 @@ mod tests {
 
     fn get(url: &Url) -> HttpRequest<'_> {
         HttpRequest {
-            method: Method::Get,
+            method: Method::GET,
             url,
             headers: Vec::new(),
-            body: &[],
+            body: Vec::new(),
         }
     }
 
@@ -478,16 +479,16 @@ mod tests {
         let given_up = |error: NetError, what| assert!(error.to_string().contains(what), "{error}");
         let cancel = Cancellation::default();
         let url = endless("HTTP/1.1 200 OK\r\n", "X: y\r\n");
-        let error = client().send(&get(&url), &cancel).expect_err("no head");
+        let error = client().send(get(&url), &cancel).expect_err("no head");
         given_up(error, "did not answer");
         let url = endless(HEAD, "1\r\nx\r\n");
         let mut client_of_whole = client();
-        let mut answer = client_of_whole.send(&get(&url), &cancel).expect("a head");
+        let mut answer = client_of_whole.send(get(&url), &cancel).expect("a head");
         let error = answer.body.read_up_to(usize::MAX).expect_err("no end");
         given_up(error, "did not finish its answer");
         let url = endless(HEAD, "1\r\nx\r\n");
         let mut client_of_pieces = client();
-        let mut answer = client_of_pieces.send(&get(&url), &cancel).expect("a head");
+        let mut answer = client_of_pieces.send(get(&url), &cancel).expect("a head");
         for _ in 0..100 {
             assert!(answer.body.read(&mut [0; 1]).expect("a piece") > 0);
         }

@@ -1,5 +1,6 @@
 //! Errors of the network.
 
+use gemini_tools_core::tool::{Cancellation, Interruption};
 use gemini_tools_process::network::addresses::NotPublic;
 use thiserror::Error;
 
@@ -91,6 +92,19 @@ pub enum NetError {
 }
 
 impl NetError {
+    /// Checks that a call goes on.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancellation::interruption`] as an error of the network.
+    pub(crate) fn check(cancel: &Cancellation) -> Result<(), Self> {
+        match cancel.interruption() {
+            None => Ok(()),
+            Some(Interruption::Cancelled(_)) => Err(NetError::Cancelled),
+            Some(Interruption::TimedOut) => Err(NetError::OutOfTime),
+        }
+    }
+
     /// Returns true if the same request may succeed a little later: the fault lies on the way, not
     /// in the request.
     pub fn is_transient(&self) -> bool {

@@ -46,8 +46,9 @@ mod error;
 mod names;
 mod proxy;
 
-pub use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Method, Response};
+pub use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Response};
 pub use client::{tls_config, user_agent};
 pub use error::NetError;
 pub use gemini_tools_process::network::addresses::{AddressPolicy, HostRule, NotPublic};
+pub use http::Method;
 pub use proxy::check_proxy_variables;

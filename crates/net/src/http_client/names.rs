@@ -4,7 +4,6 @@
 //! commas.
 
 use super::NetError;
-use gemini_tools_core::tool::{Cancellation, Interruption};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
@@ -30,19 +29,6 @@ pub(super) async fn resolve(name: &str, limit: Duration) -> Result<Vec<IpAddr>, 
         }
         Ok(Err(e)) => Err(failed(e.to_string())),
         Err(_) => Err(failed(format!("no answer for {} s", limit.as_secs()))),
-    }
-}
-
-/// Returns the error of a call that has ended.
-///
-/// # Errors
-///
-/// Returns [`Cancellation::interruption`] as an error of the network.
-pub(super) fn interrupted(cancel: &Cancellation) -> Result<(), NetError> {
-    match cancel.interruption() {
-        None => Ok(()),
-        Some(Interruption::Cancelled(_)) => Err(NetError::Cancelled),
-        Some(Interruption::TimedOut) => Err(NetError::OutOfTime),
     }
 }
 

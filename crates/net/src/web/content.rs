@@ -3,7 +3,7 @@
 use super::fetch::Page;
 use super::html;
 use encoding_rs::Encoding;
-use gemini_tools_core::tool::{Cancellation, TICK, ToolError};
+use gemini_tools_core::tool::{Cancellation, TICK};
 use gemini_tools_workspace::text::{ContentKind, declared, detect};
 use infer::MatcherType;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -52,17 +52,12 @@ pub(super) struct PageText {
     pub(super) notes: Vec<String>,
 }
 
-/// A reason why there is no content.
-#[derive(Debug)]
-pub(super) enum Unreadable {
-    /// The content can't be used.
-    Because(String),
-    /// The call was interrupted.
-    Interrupted(ToolError),
-}
-
 /// Turns a response into text or media.
-pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unreadable> {
+///
+/// # Errors
+///
+/// Returns the reason why there is no content that can be used.
+pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, String> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {
         "text/html" | "application/xhtml+xml" => {
@@ -75,9 +70,9 @@ pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unr
         _ if is_text(&media_type, &page.bytes) => plain(page),
         _ => {
             let size = page.bytes.len();
-            return Err(because(format!(
+            return Err(format!(
                 "the content is {media_type} ({size} bytes), which is not text"
-            )));
+            ));
         }
     };
     if let Some(why) = &page.cut {
@@ -89,25 +84,19 @@ pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Unr
 }
 
 /// Returns a file that a model looks at itself, as `read_file` does.
-fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Unreadable> {
+fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, String> {
     if page.cut.is_some() {
-        return Err(because(format!("the {what} is too large ({media_type})")));
+        return Err(format!("the {what} is too large ({media_type})"));
     }
     // Readers look for the mark in the first 1,024 bytes.
     let start = &page.bytes[..page.bytes.len().min(1024)];
     if media_type == PDF && memchr::memmem::find(start, b"%PDF-").is_none() {
-        return Err(because(
-            "the content is called a PDF document, but is not one",
-        ));
+        return Err("the content is called a PDF document, but is not one".to_owned());
     }
     Ok(WebContent::Media {
         media_type,
         bytes: page.bytes.clone(),
     })
-}
-
-fn because(why: impl Into<String>) -> Unreadable {
-    Unreadable::Because(why.into())
 }
 
 /// Returns the type that the server names, or a guess if it names none or any.
@@ -138,25 +127,12 @@ fn effective_type(page: &Page) -> String {
     }
 }
 
+/// Returns true for text: by its type's name, or by what it looks like.
 fn is_text(media_type: &str, bytes: &[u8]) -> bool {
-    let is_named = media_type.starts_with("text/")
-        || media_type.ends_with("+json")
-        || media_type.ends_with("+xml")
-        || media_type.ends_with("/json")
-        || media_type.ends_with("/xml")
-        || media_type.ends_with("+yaml")
-        || matches!(
-            media_type,
-            "application/javascript"
-                | "application/yaml"
-                | "application/x-yaml"
-                | "application/toml"
-                | "application/x-ndjson"
-                | "application/sql"
-                | "application/x-sh"
-                | "application/graphql"
-        );
-    is_named || matches!(detect(bytes, true), ContentKind::Text(_))
+    let ends = ["json", "xml", "yaml"];
+    media_type.starts_with("text/")
+        || ends.iter().any(|end| media_type.ends_with(end))
+        || matches!(detect(bytes, true), ContentKind::Text(_))
 }
 
 fn plain(page: &Page) -> PageText {
@@ -197,7 +173,7 @@ fn decoded(page: &Page) -> String {
     }
 }
 
-fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, Unreadable> {
+fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageText, String> {
     let taken_apart = if html::is_too_deep(source) || html::is_too_large(source) {
         None
     } else {
@@ -220,12 +196,12 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
     Ok(text)
 }
 
-/// Runs a parser in a thread of its own, one at a time; `None` where it panics or is not done in
-/// time, when the thread is left to itself.
+/// Runs a parser in a thread of its own, one at a time; `None` if it panics. Where it is not done in
+/// time, or before the call is interrupted, the thread is left to itself.
 fn take_apart(
     parse: impl FnOnce() -> PageText + Send + 'static,
     cancel: &Cancellation,
-) -> Result<Option<PageText>, Unreadable> {
+) -> Result<Option<PageText>, String> {
     static ONE: Mutex<()> = Mutex::new(());
     let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (sender, receiver) = mpsc::channel();
@@ -233,14 +209,14 @@ fn take_apart(
     std::thread::Builder::new()
         .stack_size(STACK_BYTES)
         .spawn(move || sender.send(parse()))
-        .map_err(|e| because(format!("no thread could be started: {e}")))?;
+        .map_err(|e| format!("no thread could be started: {e}"))?;
     loop {
         match receiver.recv_timeout(TICK) {
             Ok(text) => return Ok(Some(text)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) => cancel.check().map_err(Unreadable::Interrupted)?,
+            Err(RecvTimeoutError::Timeout) => {}
         }
-        if Instant::now() > deadline {
+        if Instant::now() > deadline || cancel.interruption().is_some() {
             return Ok(None);
         }
     }

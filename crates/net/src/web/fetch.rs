@@ -1,9 +1,9 @@
-//! Gets what is at an address, through its redirects, within limits.
+//! Getting what is at an address, through its redirects, within limits.
 
 use crate::http_client::{
     AddressPolicy, Body, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
 };
-use gemini_tools_core::tool::{Cancellation, Interruption};
+use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::network::addresses::{check, display_url};
 use std::time::{Duration, Instant};
 use url::Url;
@@ -41,15 +41,13 @@ pub(super) struct Page {
     pub(super) cut: Option<String>,
 }
 
-/// The reason why nothing came.
+/// A reason why nothing came. That the call was interrupted is told by its [`Cancellation`].
 #[derive(Debug)]
 pub(super) enum FetchError {
     /// The address may not be asked.
     Refused(String),
     /// The address gave no page.
     Failed(String),
-    /// The call was interrupted.
-    Interrupted,
 }
 
 /// Returns the most that is taken of content of a type, in bytes after decompression.
@@ -81,19 +79,9 @@ pub(super) fn fetch(
     for _ in 0..=MAX_HOPS {
         check(&at)
             .map_err(|why| FetchError::Refused(format!("{}: {why}", display_url(at.as_str()))))?;
-        match hop(&mut client, &at, share, &own).map_err(|e| failure(e, &at, cancel))? {
-            Hop::Page(mut page) => {
-                page.url = at;
-                return Ok(page);
-            }
-            Hop::Status(why) => return Err(FetchError::Failed(format!("{at} answered {why}"))),
-            Hop::Redirect(target) => {
-                let next = at.join(&target).map_err(|e| {
-                    FetchError::Failed(format!("{at} redirects to what is not an address: {e}"))
-                })?;
-                at = next;
-                at.set_fragment(None);
-            }
+        match hop(&mut client, &at, share, &own)? {
+            Hop::Page(page) => return Ok(page),
+            Hop::Redirect(next) => at = next,
         }
     }
     Err(FetchError::Failed(format!(
@@ -103,40 +91,44 @@ pub(super) fn fetch(
 
 enum Hop {
     Page(Page),
-    Redirect(String),
-    Status(String),
+    Redirect(Url),
 }
 
+/// Requests one address, without following where it leads.
 fn hop(
     client: &mut HttpClient,
     url: &Url,
     share: usize,
     cancel: &Cancellation,
-) -> Result<Hop, NetError> {
+) -> Result<Hop, FetchError> {
     let request = HttpRequest {
-        method: Method::Get,
+        method: Method::GET,
         url,
         headers: vec![("accept", ACCEPT.to_owned())],
-        body: &[],
+        body: Vec::new(),
     };
-    let mut response = client.send(&request, cancel)?;
+    let failed = |e| failure(e, url);
+    let mut response = client.send(request, cancel).map_err(failed)?;
     let status = response.status;
     if matches!(status, 301 | 302 | 303 | 307 | 308)
         && let Some(target) = response.header("location")
     {
-        return Ok(Hop::Redirect(target.to_owned()));
+        let mut next = url.join(target).map_err(|e| {
+            FetchError::Failed(format!("{url} redirects to what is not an address: {e}"))
+        })?;
+        next.set_fragment(None);
+        return Ok(Hop::Redirect(next));
     }
     if !(200..300).contains(&status) {
         let name = http::StatusCode::from_u16(status).ok();
         let reason = name.and_then(|s| s.canonical_reason()).unwrap_or_default();
-        return Ok(Hop::Status(
-            format!("{status} {reason}").trim_end().to_owned(),
-        ));
+        let why = format!("{url} answered {status} {reason}");
+        return Err(FetchError::Failed(why.trim_end().to_owned()));
     }
     let kind = response.header("content-type").unwrap_or_default();
     let (media_type, charset) = parse_type(kind);
     let limit = max_bytes(&media_type).min(share);
-    let (bytes, cut) = read_body(&mut response.body, limit)?;
+    let (bytes, cut) = read_body(&mut response.body, limit).map_err(failed)?;
     Ok(Hop::Page(Page {
         url: url.clone(),
         media_type,
@@ -175,13 +167,11 @@ fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<Strin
     }
 }
 
-fn failure(error: NetError, url: &Url, cancel: &Cancellation) -> FetchError {
+fn failure(error: NetError, url: &Url) -> FetchError {
     match error {
-        NetError::Cancelled => FetchError::Interrupted,
-        NetError::OutOfTime => match cancel.interruption() {
-            Some(Interruption::TimedOut | Interruption::Cancelled(_)) => FetchError::Interrupted,
-            None => FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs())),
-        },
+        NetError::OutOfTime => {
+            FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs()))
+        }
         NetError::NotPublic { .. } => FetchError::Refused(format!("{url}: {error}")),
         other => FetchError::Failed(format!("{url}: {other}")),
     }

@@ -3,6 +3,7 @@
 use super::content::PageText;
 use dom_query::Document;
 use dom_smoothie::{Config, Readability, TextMode};
+use gemini_tools_core::text::one_line;
 use url::Url;
 
 /// Elements that a reader of the page does not see, or that no text can show.
@@ -49,7 +50,7 @@ const UNCLOSED: &[&str] = &[
 pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     let document = Document::from(source);
     let title = document.select("title").first().text();
-    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = one_line(&title);
     let page_type = document.select(PAGE_TYPE).first().attr("content");
     let is_article = page_type.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("article"));
     document.select(UNSEEN).remove();
@@ -252,10 +253,7 @@ pub(super) fn bare_text(source: &str) -> String {
         out.push(' ');
     }
     out.push_str(tags.rest);
-    let lines = out
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    tidy(&lines.collect::<Vec<_>>().join("\n"))
+    tidy(&out.lines().map(one_line).collect::<Vec<_>>().join("\n"))
 }
 
 fn find_ignoring_case(text: &str, what: &str) -> Option<usize> {

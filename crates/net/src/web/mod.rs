@@ -32,7 +32,6 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use crate::gemini_api::ApiError;
 use gemini_tools_core::tool::{Context, Display, ErrorKind, ToolError, ToolResult, catch};
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::{WebAnswer, WebTask};
@@ -47,22 +46,21 @@ pub fn run(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
         WebTask::Search { .. } => "google_web_search",
         WebTask::Model { .. } | WebTask::HasModel => "smart_edit",
     };
-    catch(tool, || Ok(done(task, home, cx))).unwrap_or_else(WebAnswer::from)
+    catch(tool, || Ok(perform(task, home, cx))).unwrap_or_else(WebAnswer::from)
 }
 
-fn done(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
+fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     match task {
         WebTask::Fetch(task) => {
-            answer(pages::Call::try_from(task).and_then(|call| call.run(home, cx)))
+            to_answer(pages::Call::try_from(task).and_then(|call| call.run(home, cx)))
         }
-        WebTask::Search { query } => answer(search::search(query, home, cx)),
+        WebTask::Search { query } => to_answer(search::search(query, home, cx)),
         WebTask::Model {
             instruction,
             prompt,
             schema,
         } => {
-            let asked = Model::find(home)
-                .and_then(|found| found.ok_or_else(ApiError::no_credential))
+            let asked = Model::require(home)
                 .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx));
             match asked {
                 Ok(value) => WebAnswer::Model(value),
@@ -74,7 +72,7 @@ fn done(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     }
 }
 
-fn answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
+fn to_answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
     match result {
         Ok(result) => WebAnswer::Result {
             llm_content: result.llm_content,

@@ -20,7 +20,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The model, where there is a credential.
+    /// Finds the model; returns `None` where there is no credential.
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
         let name = name.and_then(|name| name.into_string().ok());
@@ -32,6 +32,11 @@ impl Model {
         }))
     }
 
+    /// Finds the model; it is an error if there is no credential.
+    pub(super) fn require(home: Option<&Path>) -> Result<Self, ApiError> {
+        Self::find(home)?.ok_or_else(ApiError::no_credential)
+    }
+
     /// Asks one question. An answer that was held back is an error.
     pub(super) fn ask(
         &mut self,
@@ -40,13 +45,7 @@ impl Model {
         tools: Vec<RequestTool>,
         cx: &Context,
     ) -> Result<GenerateContentResponse, ApiError> {
-        let request = GenerateContentRequest {
-            contents: vec![Content::user(prompt)],
-            system_instruction: Some(Content::user(instruction)),
-            tools,
-            generation_config: Some(deterministic()),
-        };
-        self.send(&request, cx)
+        self.send(instruction, prompt, tools, deterministic(), cx)
     }
 
     /// Asks for JSON by a schema.
@@ -60,25 +59,29 @@ impl Model {
         let mut config = deterministic();
         config["responseMimeType"] = "application/json".into();
         config["responseJsonSchema"] = schema;
-        let request = GenerateContentRequest {
-            contents: vec![Content::user(prompt)],
-            system_instruction: Some(Content::user(instruction)),
-            generation_config: Some(config),
-            ..GenerateContentRequest::default()
-        };
-        let text = self.send(&request, cx)?.text();
+        let response = self.send(instruction, prompt, Vec::new(), config, cx)?;
+        let text = response.text();
         gemini_tools_core::json::read_unlimited(text.trim().as_bytes())
             .map_err(|e| ApiError::invalid_json(&e, &text))
     }
 
     fn send(
         &mut self,
-        request: &GenerateContentRequest,
+        instruction: &str,
+        prompt: &str,
+        tools: Vec<RequestTool>,
+        config: serde_json::Value,
         cx: &Context,
     ) -> Result<GenerateContentResponse, ApiError> {
+        let request = GenerateContentRequest {
+            contents: vec![Content::user(prompt)],
+            system_instruction: Some(Content::user(instruction)),
+            tools,
+            generation_config: Some(config),
+        };
         let response = self
             .client
-            .generate(&self.name, request, &cx.cancel, &mut |attempt| {
+            .generate(&self.name, &request, &cx.cancel, &mut |attempt| {
                 cx.update_output(OutputUpdate::ModelCall(attempt.call.clone()));
             })?;
         match response.refusal() {
@@ -88,7 +91,7 @@ impl Model {
     }
 }
 
-/// The API's no as a tool's: interruptions stay what they are, everything else is `kind`.
+/// Returns the error of a tool for an error of the API: of this kind, unless the call was interrupted.
 pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
     if let Err(interrupted) = cancel.check() {
         return interrupted;

@@ -5,7 +5,7 @@
 //! credential, is fetched from here and turned into text. The answer then is the model's, from
 //! that text; without a credential it is the text itself.
 
-use super::content::{PDF, PageText, Unreadable, WebContent, read};
+use super::content::{PDF, PageText, WebContent, read};
 use super::fetch::{FetchError, Page, fetch};
 use super::model::Model;
 use crate::gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
@@ -147,10 +147,7 @@ impl Call {
                 let result = match page {
                     Ok(page) => match read(&page, cancel) {
                         Ok(content) => Ok((page.url, content)),
-                        Err(Unreadable::Interrupted(e)) => return Err(e),
-                        Err(Unreadable::Because(why)) => {
-                            Err(FetchError::Failed(format!("{}: {why}", page.url)))
-                        }
+                        Err(why) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
                     },
                     Err(failure) => Err(failure),
                 };
@@ -197,17 +194,14 @@ impl Call {
     ) -> Result<ToolResult, ToolError> {
         let (mut pages, mut parts) = (Vec::new(), Vec::new());
         let (mut refused, mut failed) = (Vec::new(), Vec::new());
-        for Outcome { url, result } in outcomes {
-            match result {
+        for outcome in outcomes {
+            match &outcome.result {
                 Ok((at, WebContent::Text(text))) => pages.push((at, text)),
                 Ok((at, WebContent::Media { media_type, bytes })) => {
                     push_media(&mut parts, at, media_type, bytes);
                 }
                 Err(FetchError::Refused(why)) => refused.push(why.clone()),
                 Err(FetchError::Failed(why)) => failed.push(why.clone()),
-                Err(FetchError::Interrupted) => {
-                    failed.push(format!("{url}: the call was interrupted"));
-                }
             }
         }
         if pages.is_empty() && parts.is_empty() && answer.is_none() {
@@ -293,7 +287,6 @@ impl Call {
                 Err(FetchError::Refused(why) | FetchError::Failed(why)) => {
                     json!({"url": outcome.url.as_str(), "error": why})
                 }
-                Err(FetchError::Interrupted) => json!({"url": outcome.url.as_str()}),
             })
             .collect();
         let result = if media.is_empty() {

@@ -18,9 +18,7 @@ pub(super) fn search(
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let failed = |e: ApiError| tool_error(e, ErrorKind::WebSearchFailed, &cx.cancel);
-    let mut model = Model::find(home)
-        .and_then(|found| found.ok_or_else(ApiError::no_credential))
-        .map_err(failed)?;
+    let mut model = Model::require(home).map_err(failed)?;
     let tools = vec![RequestTool::GoogleSearch {}];
     let response = model.ask(INSTRUCTION, query, tools, cx).map_err(failed)?;
     if response.text().trim().is_empty() {
