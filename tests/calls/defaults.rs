@@ -224,7 +224,7 @@ fn an_explanation_is_text_for_people() {
         text,
         format!(
             "Edits `README.md`: Demo => More\nWhere: {}\nApproval: needed (built in: every other call needs the user's \
-             approval)\n--- README.md\n+++ README.md\n@@ -1 +1 @@\n-# Demo\n+# More\n",
+             approval)\n--- README.md\n+++ README.md\n@@ -1,1 +1,1 @@\n-# Demo\n+# More\n",
             ws.path("README.md")
         )
     );
@@ -286,7 +286,7 @@ fn the_form_for_hosts_is_the_very_text_that_the_json_holds() {
     ];
     let text = piped(host(&edit));
     assert!(
-        text.ends_with("\n@@ -1 +1 @@\n-# Demo\n+# More\n"),
+        text.ends_with("\n@@ -1,1 +1,1 @@\n-# Demo\n+# More\n"),
         "{text}"
     );
     assert_eq!(

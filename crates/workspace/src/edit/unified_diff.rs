@@ -177,14 +177,11 @@ fn push_hunk(
     let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
         return;
     };
-    // As diff writes it: a count of one is left out.
+    // As Gemini CLI writes it, a count of one too.
     let range = |before: u64, lines: Range<usize>| {
-        let start = before + lines.start as u64;
-        match lines.len() {
-            0 => format!("{start},0"),
-            1 => format!("{}", start + 1),
-            count => format!("{},{count}", start + 1),
-        }
+        let is_empty = lines.is_empty();
+        let start = before + lines.start as u64 + u64::from(!is_empty);
+        format!("{start},{}", lines.len())
     };
     let old = first.old_range().start..last.old_range().end;
     let new = first.new_range().start..last.new_range().end;
