@@ -106,12 +106,16 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__doctor)
-            opts="-h --json --mcp --try --help"
+            opts="-h --host --json --mcp --try --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --host)
+                    COMPREPLY=($(compgen -W "gemini qwen claude codex cursor vscode agy" -- "${cur}"))
+                    return 0
+                    ;;
                 --try)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -124,12 +128,16 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__init)
-            opts="-y -h --user --yes --undo --allow --trust --output --help"
+            opts="-y -h --host --user --project --yes --undo --allow --trust --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --host)
+                    COMPREPLY=($(compgen -W "gemini qwen claude codex cursor vscode agy" -- "${cur}"))
+                    return 0
+                    ;;
                 --allow)
                     COMPREPLY=($(compgen -W "read-only all none" -- "${cur}"))
                     return 0

@@ -50,8 +50,8 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "config" -d 'Pri
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "show" -d 'Shows what a tool does, what it takes, how to call it, and its errors'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Checks your own tools and those of MCP servers, or files'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Reviews and trusts the project\'s own tools and commands'
-complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Puts the two commands into Gemini CLI\'s settings'
-complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries the two commands that the settings name as Gemini CLI would, and says what is wrong'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Sets up Gemini CLI, or another host'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries what the settings name as the host would, and says what is wrong'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
@@ -71,16 +71,31 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s y -l yes -
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l status -d 'Say whether the project is trusted, and why'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -l list -d 'List the directories that were trusted here'
 complete -c get_tools -n "__fish_get_tools_using_subcommand trust" -s h -l help -d 'Print help'
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'The tools that a model may call without a terminal' -r -f -a "read-only\t''
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l host -d 'The host to set up [default: gemini]' -r -f -a "gemini\t''
+qwen\t''
+claude\t''
+codex\t''
+cursor\t''
+vscode\t''
+agy\t''"
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'The tools that a model may call without a terminal [default: read-only]' -r -f -a "read-only\t''
 all\t''
 none\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''
 part\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'Change your own settings, for all projects'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l project -d 'Change the project\'s settings [default, but for codex, qwen and agy]'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Undo what init did here'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l trust -d 'Trust the project as well, if it brings nothing else that runs'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
+complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l host -d 'The host to check [default: all that are set up]' -r -f -a "gemini\t''
+qwen\t''
+claude\t''
+codex\t''
+cursor\t''
+vscode\t''
+agy\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'Start MCP servers whose declarations are not cached'

@@ -9,7 +9,7 @@
 //! | [`start`] | | the start of the executables |
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
 //! | [`serve`] | `gemini-tools-mcp-sdk` | the tools for MCP clients |
-//! | [`init`], [`doctor`] | `gemini-tools-setup` | setting up a project for Gemini CLI, and checking it |
+//! | [`init`], [`doctor`], [`hosts`] | `gemini-tools-setup` | setting up hosts, and checking them |
 //! | [`approval`] | `gemini-tools-policy` | the gate that every call passes, and asking a person |
 //! | [`session`] | `gemini-tools-session` | what calls need, opened once |
 //! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
@@ -105,7 +105,7 @@ pub use gemini_tools_session as session;
 #[cfg(feature = "session")]
 pub use gemini_tools_settings::{settings, trust};
 #[cfg(feature = "get_tools")]
-pub use gemini_tools_setup::{doctor, init};
+pub use gemini_tools_setup::{doctor, hosts, init};
 #[cfg(feature = "session")]
 pub use gemini_tools_shell as commands;
 #[cfg(any(

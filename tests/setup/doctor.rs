@@ -1115,7 +1115,7 @@ fn settings_of_qwen_are_seen_with_what_becomes_of_them() {
     let pair = told(&ws, &[], "qwen-pair");
     assert_eq!(pair[0]["severity"], "error", "{pair:?}");
     let said = pair[0].to_string();
-    for piece in ["QWEN_CODE_LEGACY_MCP_BLOCKING=1", "qwen mcp add", qwen] {
+    for piece in ["QWEN_CODE_LEGACY_MCP_BLOCKING=1", "init --host qwen", qwen] {
         assert!(said.contains(piece), "{piece}: {said}");
     }
     let set = ws
@@ -1124,10 +1124,6 @@ fn settings_of_qwen_are_seen_with_what_becomes_of_them() {
     let set = set.unwatched().run();
     assert_eq!(set.status(), 0, "{}", set.shown());
     set.must_say(set.text(), &["warning[qwen-pair]"]);
-    let served = json!({"mcpServers": {"gemini-tools": {"command": "serve_tools"}}});
-    let ws = Workspace::new().home(qwen, served.to_string());
-    assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
-    assert!(fact(&ws, "qwen-code").contains("serve_tools"));
 }
 
 #[test]

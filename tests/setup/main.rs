@@ -6,6 +6,8 @@ mod dialects;
 mod doctor;
 mod formats;
 mod get_tools;
+mod host_faults;
+mod hosts;
 mod init;
 mod launchers;
 mod lint_files;

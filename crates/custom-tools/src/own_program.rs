@@ -15,17 +15,26 @@ pub fn is_this_installation(program: &str, root: &Path) -> bool {
 
 /// Returns `get_tools` or `call_tool`, whichever the program is; `None` if it is another program.
 pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
+    own_among(&["get_tools", "call_tool"], program, root)
+}
+
+/// Returns true if the program is `serve_tools` of this installation.
+pub fn is_own_server(program: &str, root: &Path) -> bool {
+    own_among(&["serve_tools"], program, root).is_some()
+}
+
+fn own_among(names: &[&'static str], program: &str, root: &Path) -> Option<&'static str> {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     let found = if is_bare {
         match find_program(OsStr::new(program)) {
             Some(found) => found,
-            None => return name_of(Path::new(program)),
+            None => return name_of(names, Path::new(program)),
         }
     } else {
         root.join(program)
     };
     let file = found.canonicalize().ok()?;
-    let name = name_of(&file)?;
+    let name = name_of(names, &file)?;
     (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
@@ -38,12 +47,10 @@ pub fn are_on_path(root: &Path) -> bool {
     })
 }
 
-fn name_of(path: &Path) -> Option<&'static str> {
+fn name_of(names: &[&'static str], path: &Path) -> Option<&'static str> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let name = name.strip_suffix(EXE_SUFFIX).unwrap_or(name);
-    ["get_tools", "call_tool"]
-        .into_iter()
-        .find(|own| name == *own)
+    names.iter().copied().find(|own| name == *own)
 }
 
 /// Returns true if the launchers of `checkout` build `own`: in the checkout, or where cargo is told

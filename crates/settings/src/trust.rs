@@ -139,9 +139,13 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     if says(trust, "true") || is_folder_trust_off(home) {
         return true;
     }
-    let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let rule = Folders::load(Some(home)).map(|folders| folders.rule_for(&root));
-    matches!(rule, Ok(Some(Rule::Trusted(_))))
+    Folders::load(Some(home)).is_ok_and(|folders| folders.trust(root))
+}
+
+/// Returns true if a file with a list of trusted folders, as Gemini CLI and its forks have one,
+/// trusts `root`.
+pub fn is_listed(file: &Path, root: &Path) -> bool {
+    Folders::read(file).is_ok_and(|folders| folders.trust(root))
 }
 
 fn is_folder_trust_off(home: &Path) -> bool {

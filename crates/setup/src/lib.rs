@@ -1,11 +1,11 @@
-//! Setting up a project for Gemini CLI, and checking it.
+//! Setting up hosts, and checking them.
 //!
 //! # What it owns
 //!
-//! - [`init`]: `get_tools init`, which puts the two commands into Gemini CLI's settings, with all
-//!   that they need, and takes all of that back;
-//! - [`doctor`]: `get_tools doctor`, which looks for what keeps Gemini CLI from using the two
-//!   commands.
+//! - [`init`]: `get_tools init`, which puts the two commands into Gemini CLI's settings, or
+//!   `serve_tools` into those of another host, with all that they need, and takes all of that back;
+//! - [`doctor`]: `get_tools doctor`, which looks for what keeps a host from using them;
+//! - [`hosts`]: the files of the hosts that take the tools over MCP, and their behaviour.
 //!
 //! What settings, rules and tools mean is told by the crates that obey them. Asking the user, and
 //! printing, is up to `get_tools`.
@@ -38,4 +38,6 @@
 //! ```
 
 pub mod doctor;
+pub mod hosts;
 pub mod init;
+mod syntax;

@@ -8,6 +8,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use gemini_tools::colours::ColourChoice;
+use gemini_tools::hosts::HOSTS;
 use std::path::PathBuf;
 
 /// Formats of declarations.
@@ -57,6 +58,7 @@ Examples:
   get_tools doctor
   get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
   get_tools doctor --mcp
+  get_tools doctor --host claude
   get_tools doctor --json | jq '.findings[].code'
 
 The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, and where \
@@ -71,8 +73,9 @@ Examples:
   get_tools init --yes           changes without asking
   get_tools init --user          for all of your projects
   get_tools init --undo          takes it back
+  get_tools init --host claude   sets Claude Code up
 
-The changes, of which --yes makes the first two:
+The changes for Gemini CLI, of which --yes makes the first two:
   .gemini/settings.json          the two commands
   ~/.gemini/policies             rules for headless calls
   ~/.gemini/.env                 text (--output host)
@@ -81,6 +84,9 @@ The changes, of which --yes makes the first two:
 The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
 these tools without a terminal. In Plan mode they allow only what reads. Comments and the order of settings \
 stay. Commands of another program that were there are still there, as a pair in .gemini/tools.
+
+Other hosts get an entry for serve_tools in their own settings, by which no call is approved. --undo leaves what you or \
+the host have changed since.
 
 Exit status: 0 done, 1 not, 2 unusable arguments, or no user to ask.";
 
@@ -104,6 +110,12 @@ Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusab
 fn colours() -> impl TypedValueParser<Value = ColourChoice> {
     let names = PossibleValuesParser::new(ColourChoice::NAMES);
     names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
+}
+
+/// Returns the names of all hosts.
+fn host_names() -> PossibleValuesParser {
+    let others = HOSTS.iter().map(|host| host.name);
+    PossibleValuesParser::new(std::iter::once("gemini").chain(others))
 }
 
 /// The options of `get_tools`. The comments are the help.
@@ -234,7 +246,7 @@ pub(crate) struct TrustOptions {
     pub(crate) remove: Option<PathBuf>,
 }
 
-/// Puts the two commands into Gemini CLI's settings
+/// Sets up Gemini CLI, or another host
 #[derive(Debug, Args)]
 #[command(after_help = INIT_EXAMPLES)]
 #[expect(
@@ -242,24 +254,29 @@ pub(crate) struct TrustOptions {
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct InitOptions {
+    /// The host to set up [default: gemini]
+    #[arg(long, value_name = "NAME", value_parser = host_names())]
+    pub(crate) host: Option<String>,
     /// Change your own settings, for all projects
-    #[arg(long)]
+    #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
+    /// Change the project's settings [default, but for codex, qwen and agy]
+    #[arg(long)]
+    pub(crate) project: bool,
     /// Don't ask
     #[arg(long, short)]
     pub(crate) yes: bool,
     /// Undo what init did here
     #[arg(long)]
     pub(crate) undo: bool,
-    /// The tools that a model may call without a terminal
+    /// The tools that a model may call without a terminal [default: read-only]
     #[arg(
         long,
         value_name = "WHICH",
         value_parser = ["read-only", "all", "none"],
-        default_value = "read-only",
         conflicts_with = "undo",
     )]
-    pub(crate) allow: String,
+    pub(crate) allow: Option<String>,
     /// Trust the project as well, if it brings nothing else that runs
     #[arg(long, conflicts_with_all = ["undo", "user"])]
     pub(crate) trust: bool,
@@ -268,10 +285,13 @@ pub(crate) struct InitOptions {
     pub(crate) output: Option<String>,
 }
 
-/// Tries the two commands that the settings name as Gemini CLI would, and says what is wrong
+/// Tries what the settings name as the host would, and says what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct DoctorOptions {
+    /// The host to check [default: all that are set up]
+    #[arg(long, value_name = "NAME", value_parser = host_names())]
+    pub(crate) host: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -17,10 +17,19 @@ pub(crate) struct DoctorTask {
     pub(crate) tries: Vec<String>,
     /// True if MCP servers without kept declarations are started.
     pub(crate) asks_servers: bool,
+    /// The only host that is checked.
+    pub(crate) host: Option<String>,
 }
 
 /// Prints what is wrong. Exits with 1 where there are errors.
 pub(crate) fn run(task: &DoctorTask) -> u8 {
+    let others = task.host.as_deref().filter(|host| *host != "gemini");
+    if let (Some(host), false) = (others, task.tries.is_empty()) {
+        warn(&format!(
+            "get_tools: --try is for the call command of Gemini CLI; leave it out with --host {host}."
+        ));
+        return 2;
+    }
     let mut tries = Vec::new();
     for text in &task.tries {
         match parse(text) {
@@ -41,6 +50,7 @@ pub(crate) fn run(task: &DoctorTask) -> u8 {
     let extent = Extent {
         tries,
         asks_servers: task.asks_servers,
+        host: task.host.clone(),
     };
     let report = check(home().as_deref(), &root, &extent);
     let text = if task.json {

@@ -1,4 +1,4 @@
-//! `get_tools init`: sets Gemini CLI up, after a person has seen what is to be changed.
+//! `get_tools init`: sets a host up, after a person has seen what is to be changed.
 
 use crate::confirm::{choose, confirm};
 use crate::print::{print, warn};
@@ -7,15 +7,22 @@ use crate::table::at_width;
 use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
-use gemini_tools::init::{self, Allow, FileChange, InitOptions, Purpose, SetupPlan, SetupScope};
+use gemini_tools::hosts::{HOSTS, Host};
+use gemini_tools::init::{
+    self, Allow, FileChange, HostInitOptions, InitOptions, Purpose, SetupPlan, SetupScope,
+};
+use gemini_tools::process::command::find_program;
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The options of `get_tools init`.
 pub(crate) struct InitTask {
+    /// The host; `None` is Gemini CLI.
+    pub(crate) host: Option<&'static Host>,
     pub(crate) scope: SetupScope,
     pub(crate) allow: Allow,
     pub(crate) asks: bool,
@@ -62,19 +69,19 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ => task.scope,
     };
+    if let Some(host) = task.host {
+        let mut plan = planned_for_host(task, host, scope, &home, &root)?;
+        if plan.changes.is_empty() {
+            return nothing_to_do(task, &plan);
+        }
+        agree(task, &mut plan).map_err(Stop::Status)?;
+        plan.apply()?;
+        return Ok(print(done_for_host(task, host, scope).as_bytes()));
+    }
     let before = ProjectBefore::look(&home, &root, scope)?;
     let mut plan = planned(task, scope, &home, &root, &before)?;
     if plan.changes.is_empty() {
-        let text = match (task.undoes, plan.knows_nothing()) {
-            (true, true) => "There is nothing to undo here.\n".to_owned(),
-            (true, false) if !plan.notes.is_empty() => notes(&plan),
-            (true, false) => "Nothing is left of it.\n".to_owned(),
-            (false, _) => "All is in place already.\n".to_owned(),
-        };
-        if task.undoes {
-            plan.apply()?;
-        }
-        return Ok(print(text.as_bytes()));
+        return nothing_to_do(task, &plan);
     }
     if !task.undoes {
         before.note(&mut plan);
@@ -85,6 +92,71 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     Ok(print(done(task, &before, &home, &root).as_bytes()))
 }
 
+/// Says why there is nothing to change.
+fn nothing_to_do(task: &InitTask, plan: &SetupPlan) -> Result<u8, Stop> {
+    let text = match (task.undoes, plan.knows_nothing()) {
+        (true, true) => "There is nothing to undo here.\n".to_owned(),
+        (true, false) if !plan.notes.is_empty() => notes(plan),
+        (true, false) => "Nothing is left of it.\n".to_owned(),
+        (false, _) => "All is in place already.\n".to_owned(),
+    };
+    if task.undoes {
+        plan.apply()?;
+    }
+    Ok(print(text.as_bytes()))
+}
+
+/// Plans the entry of a host that takes the tools over MCP.
+fn planned_for_host(
+    task: &InitTask,
+    host: &Host,
+    scope: SetupScope,
+    home: &Path,
+    root: &Path,
+) -> Result<SetupPlan, Stop> {
+    if task.undoes {
+        return Ok(init::undo(home, root, scope, Some(host))?);
+    }
+    let name = "serve_tools";
+    let found = find_program(OsStr::new(name)).filter(|_| are_on_path(root));
+    let server = match (found, scope) {
+        (Some(_), SetupScope::Project) => PathBuf::from(name),
+        // An editor may be started with another PATH than a shell.
+        (Some(path), SetupScope::User) => path,
+        (None, _) => own_directory().unwrap_or_default().join(name),
+    };
+    let Some(text) = server.to_str() else {
+        let path = show_path(&server);
+        return Err(Stop::Reason(format!(
+            "{path}: its name is not UTF-8, which the settings of {} can't hold; install the executables in another directory",
+            host.title
+        )));
+    };
+    let mut plan = init::plan_host(&HostInitOptions {
+        host,
+        home,
+        root,
+        scope,
+        server: text,
+    })?;
+    if scope == SetupScope::Project && server.is_absolute() && !plan.changes.is_empty() {
+        let directory = server.parent().unwrap_or(&server);
+        let init = format!("get_tools init --host {}", host.name);
+        plan.notes.push(named_directory(directory, &init));
+    }
+    Ok(plan)
+}
+
+/// Warns that settings which others share name executables of this machine.
+fn named_directory(path: &Path, init: &str) -> String {
+    format!(
+        "The project's settings name executables in {}, which others who share the project don't have. \
+         With that directory on the PATH they are named without it; {init} --user puts \
+         them into your own settings.",
+        show_path(path)
+    )
+}
+
 fn planned(
     task: &InitTask,
     scope: SetupScope,
@@ -93,7 +165,7 @@ fn planned(
     before: &ProjectBefore,
 ) -> Result<SetupPlan, Stop> {
     if task.undoes {
-        return Ok(init::undo(home, root, scope)?);
+        return Ok(init::undo(home, root, scope, None)?);
     }
     let directory = directory(root);
     let mut plan = init::plan(&InitOptions {
@@ -112,12 +184,8 @@ fn planned(
         && scope == SetupScope::Project
         && plan.changes.iter().any(names_commands)
     {
-        plan.notes.push(format!(
-            "The project's settings name executables in {}, which others who share the project don't have. \
-             With that directory on the PATH they are named without it; get_tools init --user puts \
-             them into your own settings.",
-            show_path(&directory)
-        ));
+        plan.notes
+            .push(named_directory(&directory, "get_tools init"));
     }
     Ok(plan)
 }
@@ -232,6 +300,11 @@ fn directory(root: &Path) -> Option<PathBuf> {
     if are_on_path(root) {
         return None;
     }
+    own_directory()
+}
+
+/// The directory of our executables, or of their launchers.
+fn own_directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?;
     // In a checkout, below `target/release` or `target/TARGET/release`, the launchers build what is
@@ -320,10 +393,37 @@ fn done(task: &InitTask, before: &ProjectBefore, home: &Path, root: &Path) -> St
     } else {
         "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
     };
+    let others = HOSTS.iter().filter(|host| host.is_installed(home));
+    let others: Vec<String> = others
+        .map(|host| format!("{} (get_tools init --host {})", host.title, host.name))
+        .collect();
+    let others = match others.join(", ") {
+        names if names.is_empty() => names,
+        names => format!("Also on this machine: {names}.\n"),
+    };
     let text = format!(
         "Done. {next}\
          Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
-         get_tools init{option} --undo takes it back.\n"
+         {others}get_tools init{option} --undo takes it back.\n"
+    );
+    at_width(&text, "", Style::for_stdout())
+}
+
+/// Returns what is told after the change of a host's settings.
+fn done_for_host(task: &InitTask, host: &Host, scope: SetupScope) -> String {
+    if task.undoes {
+        return "Undone.\n".to_owned();
+    }
+    let Host { name, next, .. } = host;
+    let option = match scope {
+        _ if scope == host.scope => "",
+        SetupScope::User => " --user",
+        SetupScope::Project => " --project",
+    };
+    let text = format!(
+        "Done. Next: get_tools doctor --host {name}\n\
+         Then: {next}\n\
+         get_tools init --host {name}{option} --undo takes it back.\n"
     );
     at_width(&text, "", Style::for_stdout())
 }

@@ -10,6 +10,7 @@ use crate::print::warn;
 use crate::show;
 use crate::trust::TrustTask;
 use clap::Parser;
+use gemini_tools::hosts::Host;
 use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::mcp::ServersToAsk;
 use gemini_tools::output::write_status;
@@ -74,10 +75,11 @@ pub(crate) fn parse() -> Result<Task, u8> {
         Some(Subtask::Show { name }) => Task::Show(name),
         Some(Subtask::Lint(options)) => Task::Lint(lint_task(options)),
         Some(Subtask::Trust(options)) => Task::Trust(trust_task(options)),
-        Some(Subtask::Init(options)) => Task::Init(init_task(&options)),
+        Some(Subtask::Init(options)) => Task::Init(init_task(&options)?),
         Some(Subtask::Doctor(options)) => Task::Doctor(DoctorTask {
             json: options.json,
             asks_servers: options.mcp,
+            host: options.host,
             tries: options.tries,
         }),
         Some(Subtask::Completions { shell, command }) => Task::Completions { shell, command },
@@ -155,23 +157,40 @@ fn lint_task(options: LintOptions) -> LintTask {
     }
 }
 
-fn init_task(options: &InitOptions) -> InitTask {
-    InitTask {
-        scope: if options.user {
-            SetupScope::User
-        } else {
-            SetupScope::Project
+fn init_task(options: &InitOptions) -> Result<InitTask, u8> {
+    let host = options.host.as_deref().and_then(Host::find);
+    if let Some(host) = host {
+        for (id, is_set) in [
+            ("allow", options.allow.is_some()),
+            ("trust", options.trust),
+            ("output", options.output.is_some()),
+        ] {
+            if is_set {
+                warn(&format!(
+                    "get_tools: --{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
+                    host.title
+                ));
+                return Err(2);
+            }
+        }
+    }
+    Ok(InitTask {
+        host,
+        scope: match (options.user, options.project) {
+            (true, _) => SetupScope::User,
+            (_, true) => SetupScope::Project,
+            _ => host.map_or(SetupScope::Project, |host| host.scope),
         },
-        allow: match options.allow.as_str() {
-            "all" => Allow::All,
-            "none" => Allow::Nothing,
+        allow: match options.allow.as_deref() {
+            Some("all") => Allow::All,
+            Some("none") => Allow::Nothing,
             _ => Allow::ReadOnly,
         },
         asks: !options.yes,
         undoes: options.undo,
         trusts: options.trust,
         host_form: options.output.as_ref().map(|form| form == "host"),
-    }
+    })
 }
 
 fn trust_task(options: TrustOptions) -> TrustTask {

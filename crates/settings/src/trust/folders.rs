@@ -45,12 +45,17 @@ impl Folders {
     /// Reads the file. As in Gemini CLI a file with anything wrong in it says nothing at all:
     /// what can't be understood may have been a refusal.
     pub(super) fn load(home: Option<&Path>) -> Result<Self, String> {
-        let path = path(home)?;
-        let Some(path) = path else {
-            return Ok(Self::default());
-        };
+        path(home)?.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
+    }
+
+    /// Reads a list of folders; an empty one where there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it can't be read.
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
         let wrong = |what: &str| format!("{}: {what}", path.display());
-        let text = match FileOwner::Users.read(&path) {
+        let text = match FileOwner::Users.read(path) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(Self::default()),
             Err(e) => return Err(wrong(&e.to_string())),
@@ -74,6 +79,12 @@ impl Folders {
             rules.push((PathBuf::from(rule), level));
         }
         Ok(Self(rules))
+    }
+
+    /// Returns true if the list trusts a directory.
+    pub(super) fn trust(&self, root: &Path) -> bool {
+        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        matches!(self.rule_for(&root), Some(Rule::Trusted(_)))
     }
 
     /// Returns the rule for `root`, which is without links. Of several the one with the longest path

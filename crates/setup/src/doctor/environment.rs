@@ -16,6 +16,7 @@ use gemini_tools_settings::settings::UNTRUSTED;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorRe
     check_own_tools(setup, asks_servers, &missing, report);
 }
 
-/// The Gemini CLI that is on the `PATH`.
+/// A host that is on the `PATH`.
 pub(super) struct InstalledHost {
     path: PathBuf,
     /// The version of its package, if that is found.
@@ -47,18 +48,29 @@ pub(super) struct InstalledHost {
 impl InstalledHost {
     /// Returns the first two numbers of the version.
     pub(super) fn minor(&self) -> Option<(u32, u32)> {
-        let version = self.version.as_deref()?;
-        let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
-        Some((parts.next()?, parts.next()?))
+        Self::numbers(self.version.as_deref()?)
+    }
+
+    /// Returns the first two numbers of a version; `None` if it is none.
+    pub(super) fn numbers(version: &str) -> Option<(u32, u32)> {
+        let mut parts = version.split('.').map(str::parse);
+        Some((parts.next()?.ok()?, parts.next()?.ok()?))
+    }
+
+    /// Finds a host by its program, and its version by the end of its package's name.
+    pub(super) fn find(program: &str, package: &str) -> Option<Self> {
+        let path = find_program(OsStr::new(program))?;
+        let real = std::fs::canonicalize(&path).ok();
+        let version = real.and_then(|real| version_of(&real, package));
+        Some(Self { path, version })
     }
 }
 
-/// Finds Gemini CLI.
-pub(super) fn installed_host() -> Option<InstalledHost> {
-    let path = find_program(OsStr::new("gemini"))?;
-    let real = std::fs::canonicalize(&path).ok();
-    let version = real.and_then(|real| version_of(&real));
-    Some(InstalledHost { path, version })
+impl fmt::Display for InstalledHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = self.version.as_deref().unwrap_or("of an unknown version");
+        write!(f, "{version} ({})", show_path(&self.path))
+    }
 }
 
 /// Notes the installed Gemini CLI.
@@ -68,18 +80,21 @@ fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.note("Gemini CLI", what, State::Missing);
         return;
     };
-    let shown = host.version.as_deref().unwrap_or("of an unknown version");
-    let what = format!("{shown} ({})", show_path(&host.path));
-    report.note("Gemini CLI", what, State::Works);
+    report.note("Gemini CLI", host.to_string(), State::Works);
 }
 
-/// Reads the version in the package that a program belongs to.
-fn version_of(program: &Path) -> Option<String> {
+/// Reads the version in the package that a program belongs to, or takes it from the program's name:
+/// Claude Code installs itself as `versions/2.1.331`.
+fn version_of(program: &Path, package: &str) -> Option<String> {
+    let name = program.file_name()?.to_str()?;
+    if InstalledHost::numbers(name).is_some() {
+        return Some(name.to_owned());
+    }
     program.ancestors().skip(1).take(4).find_map(|dir| {
         let text = std::fs::read_to_string(dir.join("package.json")).ok()?;
-        let package: Value = serde_json::from_str(&text).ok()?;
-        let is_it = package["name"].as_str()?.ends_with("gemini-cli");
-        is_it.then(|| package["version"].as_str().map(str::to_owned))?
+        let found: Value = serde_json::from_str(&text).ok()?;
+        let is_it = found["name"].as_str()?.ends_with(package);
+        is_it.then(|| found["version"].as_str().map(str::to_owned))?
     })
 }
 

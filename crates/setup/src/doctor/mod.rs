@@ -1,5 +1,5 @@
 //! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
-//! another program's, and what else is in the way.
+//! another program's, and other hosts `serve_tools`, and what else is in the way.
 //!
 //! The commands are started and judged as the host does it (words of the discovery
 //! command, the whole call command as one path, pipes that must close, standard error that must
@@ -12,13 +12,15 @@ mod calls;
 mod declarations;
 mod discovery;
 mod environment;
+mod handshake;
+mod host;
 mod program;
-mod qwen;
 mod replay;
 mod rules;
 mod setup;
 mod variables;
 
+pub(crate) use host::{HostSetup, report_off};
 pub use rules::tool_names;
 
 use crate::init::active_content;
@@ -50,6 +52,8 @@ pub struct Extent {
     pub tries: Vec<Try>,
     /// True if MCP servers of which nothing is kept are started and asked.
     pub asks_servers: bool,
+    /// The only host that is checked, by its name; `gemini` is Gemini CLI.
+    pub host: Option<String>,
 }
 
 /// The facts and the findings.
@@ -114,7 +118,7 @@ impl DoctorReport {
         });
     }
 
-    fn error(
+    pub(crate) fn error(
         &mut self,
         code: impl Into<Cow<'static, str>>,
         about: impl Into<Origin>,
@@ -125,7 +129,7 @@ impl DoctorReport {
         self.findings.push(finding.about(about));
     }
 
-    fn warn(
+    pub(crate) fn warn(
         &mut self,
         code: impl Into<Cow<'static, str>>,
         about: impl Into<Origin>,
@@ -144,13 +148,17 @@ impl DoctorReport {
 }
 
 /// The explanation of a finding.
-struct Explanation {
+pub(crate) struct Explanation {
     what: String,
     why: &'static str,
     help: String,
 }
 
-fn explain(what: impl Into<String>, why: &'static str, help: impl Into<String>) -> Explanation {
+pub(crate) fn explain(
+    what: impl Into<String>,
+    why: &'static str,
+    help: impl Into<String>,
+) -> Explanation {
     Explanation {
         what: what.into(),
         why,
@@ -178,6 +186,8 @@ struct Setup<'a> {
     settings: Settings,
     policy: Policy,
     host: Option<InstalledHost>,
+    /// True if the two commands need not be there: another host has the tools.
+    is_for_others: bool,
 }
 
 impl Setup<'_> {
@@ -197,19 +207,26 @@ const AFTER_0_8: (u32, u32) = (0, 9);
 pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
     let settings = Settings::load(home, root);
     let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
+    let hosts = host::find(home, root, extent.host.as_deref());
     let setup = Setup {
         home,
         root,
         settings,
         policy,
-        host: environment::installed_host(),
+        host: InstalledHost::find("gemini", "gemini-cli"),
+        is_for_others: !hosts.is_empty() && extent.tries.is_empty(),
     };
     let mut report = DoctorReport::default();
     environment::check(&setup, extent.asks_servers, &mut report);
     // A cause is told before what comes of it.
     rules::faults(&setup, &mut report);
     variables::check(&mut report);
-    let commands = setup::check(&setup, &mut report);
+    for host in &hosts {
+        host.check(&setup, &mut report);
+    }
+    let is_for_gemini = extent.host.as_deref().is_none_or(|host| host == "gemini");
+    let commands = is_for_gemini.then(|| setup::check(&setup, &mut report));
+    let commands = commands.flatten();
     let declared = commands
         .as_ref()
         .map(|commands| commands.check(&setup, &extent.tries, &mut report));

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const NOT_STARTED: &str = "Gemini CLI starts it without a shell, and can't.";
+const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 
 /// Finds the file that a command's first word stands for.
 ///
@@ -19,7 +19,7 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, (&'static str, Ex
         let explanation = explain(
             format!("{word:?} begins with a ~."),
             "No shell is there to replace it: a directory of that name is looked for.",
-            "Write the whole path, or $HOME, which Gemini CLI replaces.",
+            "Write the whole path; Gemini CLI replaces $HOME.",
         );
         return Err(("tilde", explanation));
     }
@@ -61,7 +61,7 @@ fn check_first_line(path: &Path, shown: &str) -> Result<(), (&'static str, Expla
         }
         let explanation = explain(
             format!("{shown} is a script, but its first line names no interpreter."),
-            "A shell would run it all the same; Gemini CLI asks the system, which does not.",
+            "A shell would run it all the same; the host asks the system, which does not.",
             "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.",
         );
         return Err(("no-interpreter", explanation));

@@ -1,6 +1,6 @@
 //! The two commands in the settings.
 
-use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, qwen, trust_remedy};
+use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, trust_remedy};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_settings::settings::{Scope, expanded, jsonc, strict_jsonc};
@@ -290,7 +290,7 @@ impl CommandPair {
     ) -> Option<(CommandText, CommandText)> {
         let (code, about, what) = match (self.discovery, self.call) {
             (Some(discovery), Some(call)) => return Some((discovery, call)),
-            (None, None) if qwen::check(setup, report) => return None,
+            (None, None) if setup.is_for_others => return None,
             (None, None) => (
                 "no-commands",
                 "settings.json".to_owned(),

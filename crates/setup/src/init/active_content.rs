@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 5;
 ///
 /// Returns why the record can't be read.
 pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
-    let record = Record::load(&record::path(home, Some(root)))?;
+    let record = Record::load(&record::path(home, Some(root), None))?;
     let mut found = Vec::new();
     for name in [".gemini", ".agents"] {
         let directory = root.join(name);

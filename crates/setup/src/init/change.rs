@@ -40,6 +40,8 @@ pub enum Purpose {
     Trust,
     /// Gemini CLI gets answers in the form for hosts.
     HostForm,
+    /// Another host gets an entry for `serve_tools`.
+    Server,
     /// Undo of an earlier `init`.
     Undo,
 }
@@ -57,6 +59,9 @@ impl Purpose {
             }
             Self::HostForm => {
                 "In all of your projects Gemini CLI shows you, and the model, text instead of JSON."
+            }
+            Self::Server => {
+                "This host gets the tools from serve_tools, and asks about calls as it does for any server."
             }
             Self::Undo => "What get_tools init has put there is taken back.",
         }
@@ -130,17 +135,20 @@ pub(super) struct Project {
     /// The project's directory, as it is written.
     written: PathBuf,
     home: PathBuf,
+    /// The directory in the project whose files are the project's.
+    own: PathBuf,
     /// The user's own files, which may lie in the project too.
     users: PathBuf,
 }
 
 impl Project {
-    pub(super) fn new(root: &Path, home: &Path) -> Result<Self, InitError> {
+    pub(super) fn new(root: &Path, home: &Path, own: &Path) -> Result<Self, InitError> {
         let users = home.join(".gemini");
         Ok(Self {
             root: real(root)?,
             written: root.to_owned(),
             home: home.to_owned(),
+            own: own.to_owned(),
             // Where it leads nowhere, nothing leads there.
             users: real(&users).unwrap_or(users),
         })
@@ -148,7 +156,11 @@ impl Project {
 
     /// Returns the owner of a file, which says how it is read.
     pub(super) fn owner_of(&self, path: &Path) -> FileOwner<'_> {
-        FileOwner::by_location(path, Some(&self.home), &self.written)
+        if path.starts_with(&self.own) && self.home != self.written {
+            let (root, home) = (self.written.as_path(), Some(self.home.as_path()));
+            return FileOwner::Projects { root, home };
+        }
+        FileOwner::Users
     }
 
     /// Follows the links of a file that is the project's, or the user's.
@@ -160,12 +172,11 @@ impl Project {
     pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         let real = real(path)?;
         let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
-        let gemini = self.written.join(".gemini");
-        if is_within || !path.starts_with(&gemini) {
+        if is_within || !path.starts_with(&self.own) {
             return Ok(real);
         }
-        let rest = path.strip_prefix(&gemini).unwrap_or(path);
-        if real == self.root.join(".gemini").join(rest) {
+        let rest = path.strip_prefix(&self.written).unwrap_or(path);
+        if real == self.root.join(rest) {
             return Err(InitError::new(
                 path,
                 "it is one of your own files, which are for all of your projects; set them up with get_tools init --user",
@@ -229,7 +240,10 @@ impl FileChange {
             None => fs::remove_file(&self.path).map_err(fail),
             Some(text) => {
                 // A new file whose like holds secrets is for the user alone.
-                let mode = if self.shows_a_diff() { 0o644 } else { 0o600 };
+                let mode = match (&self.edit, owner) {
+                    (Some(Edit::Line(_)), _) | (Some(Edit::Entry(_)), FileOwner::Users) => 0o600,
+                    _ => 0o644,
+                };
                 write(&self.real, text, mode).map_err(fail)
             }
         }

@@ -1,7 +1,7 @@
 //! The texts of the files that are added, and the commands that settings name.
 
 use super::Allow;
-use super::json::Set;
+use super::set::Set;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::jsonc;
 use serde_json::Value;
@@ -107,8 +107,8 @@ impl SettingsCommands {
     /// Returns the changes that put two commands in, and take the old keys out.
     pub(super) fn sets(&self, discovery: String, call: String) -> Vec<Set> {
         let mut sets = vec![
-            Set::new(KEYS[0].0, Some(discovery)),
-            Set::new(KEYS[1].0, Some(call)),
+            Set::new(KEYS[0].0, Some(discovery.into())),
+            Set::new(KEYS[1].0, Some(call.into())),
         ];
         let old = KEYS[2..]
             .iter()

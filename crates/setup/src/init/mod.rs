@@ -1,5 +1,5 @@
-//! `get_tools init`: puts the two commands into Gemini CLI's settings, with all that they need to
-//! be used at once, and takes all of that back.
+//! `get_tools init`: puts the two commands into Gemini CLI's settings, or `serve_tools` into those
+//! of another host, with all that they need to be used at once, and takes all of that back.
 //!
 //! A plan is a list of changes, made before anything is touched, so that a person can look at it. The
 //! text of before is kept in a copy beside the file, which [`undo`] puts back as long as the file is
@@ -9,14 +9,20 @@ mod active_content;
 mod change;
 mod env_line;
 mod files;
+mod host;
 mod json;
 mod record;
+mod set;
+mod toml;
 
 pub use active_content::active_content;
 pub(crate) use env_line::OUTPUT;
+pub use host::{HostInitOptions, plan_host};
 
 pub use change::{FileChange, InitError, Purpose};
 
+use crate::hosts::Host;
+use crate::syntax::Syntax;
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
 use files::{SettingsCommands, policy, quoted, split_program};
@@ -28,8 +34,8 @@ use gemini_tools_settings::env_file;
 use gemini_tools_settings::settings::expanded;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
-use json::Set;
 use record::{Edit, Record, WrittenFile};
+use set::Set;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -94,6 +100,9 @@ pub struct SetupPlan {
     is_undo: bool,
 }
 
+/// The reader of Gemini CLI's files of settings.
+const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
+
 /// Plans what [`InitOptions`] asks for. Nothing is changed yet, and where all is in place already
 /// there is nothing to change.
 ///
@@ -104,14 +113,7 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     let InitOptions {
         home, root, scope, ..
     } = *options;
-    let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
-    let mut plan = SetupPlan {
-        record: Record::load(&record_path)?,
-        record_path,
-        home: home.to_owned(),
-        project: project(scope, home, root)?,
-        ..SetupPlan::default()
-    };
+    let mut plan = SetupPlan::begin(home, root, scope, None)?;
     let base = match scope {
         SetupScope::Project => root,
         SetupScope::User => home,
@@ -127,35 +129,53 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     Ok(plan)
 }
 
-/// Plans the way back from what [`plan`] has done here. A file that was edited since stays.
+/// Plans the way back from what [`plan`] or [`plan_host`] has done here. A file that was edited
+/// since stays.
 ///
 /// # Errors
 ///
 /// Returns an error for a file that can't be read.
-pub fn undo(home: &Path, root: &Path, scope: SetupScope) -> Result<SetupPlan, InitError> {
-    let record_path = record::path(home, (scope == SetupScope::Project).then_some(root));
-    let record = Record::load(&record_path)?;
-    let mut plan = SetupPlan {
-        record_path,
-        home: home.to_owned(),
-        project: project(scope, home, root)?,
-        is_undo: true,
-        ..SetupPlan::default()
-    };
-    for file in &record.files {
-        plan.restore(file)?;
+pub fn undo(
+    home: &Path,
+    root: &Path,
+    scope: SetupScope,
+    host: Option<&Host>,
+) -> Result<SetupPlan, InitError> {
+    let mut plan = SetupPlan::begin(home, root, scope, host)?;
+    plan.is_undo = true;
+    for file in plan.record.files.clone() {
+        plan.restore(&file)?;
     }
-    plan.record = record;
     Ok(plan)
 }
 
-/// Returns the project that files are written in; `None` where they are the user's.
-fn project(scope: SetupScope, home: &Path, root: &Path) -> Result<Option<Project>, InitError> {
-    let project = (scope == SetupScope::Project).then(|| Project::new(root, home));
-    project.transpose()
-}
-
 impl SetupPlan {
+    /// Makes a plan without changes, with the record of earlier runs. The host is Gemini CLI where
+    /// there is none.
+    fn begin(
+        home: &Path,
+        root: &Path,
+        scope: SetupScope,
+        host: Option<&Host>,
+    ) -> Result<Self, InitError> {
+        let project_root = (scope == SetupScope::Project).then_some(root);
+        let record_path = record::path(home, project_root, host.map(|host| host.name));
+        let project = project_root.map(|root| {
+            let own = match host {
+                Some(_) => root.to_owned(),
+                None => root.join(".gemini"),
+            };
+            Project::new(root, home, &own)
+        });
+        Ok(Self {
+            record: Record::load(&record_path)?,
+            record_path,
+            home: home.to_owned(),
+            project: project.transpose()?,
+            ..Self::default()
+        })
+    }
+
     /// Follows the links of a file that is to be changed.
     fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         match &self.project {
@@ -191,7 +211,9 @@ impl SetupPlan {
         let before = self.read(settings)?;
         let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
         let new_discovery = match there.discovery() {
-            Some(line) if works(&first_word(line), options.root) => line.to_owned(),
+            Some(line) if works(&first_word(line), options.root, is_this_installation) => {
+                line.to_owned()
+            }
             Some(line) if is_own_discovery(line, options.root) => {
                 let rest = split_program(line).map_or("", |(_, rest)| rest);
                 format!("{}{rest}", quoted(&discovery))
@@ -199,7 +221,9 @@ impl SetupPlan {
             _ => quoted(&discovery),
         };
         let new_call = match there.call() {
-            Some(path) if works(&expanded(path), options.root) => path.to_owned(),
+            Some(path) if works(&expanded(path), options.root, is_this_installation) => {
+                path.to_owned()
+            }
             _ => call,
         };
         let is_ours = |is_call, text: &str| {
@@ -222,7 +246,7 @@ impl SetupPlan {
             ));
         }
         let sets = there.sets(new_discovery, new_call);
-        self.set(Purpose::Commands, settings, before, &sets, None)
+        self.set(Purpose::Commands, (settings, GEMINI), before, &sets, None)
     }
 
     /// Writes the rules, or takes back those of an earlier run.
@@ -300,25 +324,25 @@ impl SetupPlan {
                 "its name is not UTF-8, which the list of trusted folders can't hold",
             ));
         };
-        let set = Set::new(&[root], Some("TRUST_FOLDER".to_owned()));
+        let set = Set::new(&[root], Some("TRUST_FOLDER".into()));
         let edit = Some(Edit::Key(root.to_owned()));
-        self.set(Purpose::Trust, &folders, before, &[set], edit)
+        self.set(Purpose::Trust, (&folders, GEMINI), before, &[set], edit)
     }
 
-    /// Puts values into a file of JSON.
+    /// Puts values into a file of settings, which a host reads that is called so.
     fn set(
         &mut self,
         purpose: Purpose,
-        path: &Path,
+        (path, (host, syntax)): (&Path, (&str, Syntax)),
         before: Option<String>,
         sets: &[Set],
         edit: Option<Edit>,
     ) -> Result<(), InitError> {
         let fail = |e: String| InitError::new(path, e);
         let text = before.clone().unwrap_or_default();
-        json::check_strict(&text).map_err(fail)?;
-        if let Some(after) = json::set(&text, sets).map_err(fail)? {
-            json::check_strict(&after).map_err(fail)?;
+        syntax.check(host, &text).map_err(fail)?;
+        if let Some(after) = set::set(path, &text, sets).map_err(fail)? {
+            syntax.check(host, &after).map_err(fail)?;
             self.change(purpose, path.to_owned(), before, Some(after), edit)?;
         }
         Ok(())
@@ -375,7 +399,10 @@ impl SetupPlan {
             return Ok(());
         };
         let after = match &file.edit {
-            Some(edit) => match without(&now, edit) {
+            // The change was not made, or was taken back by hand.
+            None if backup.as_deref() == Some(&*now) => return Ok(()),
+            _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
+            Some(edit) => match without(path, &now, edit) {
                 Ok(Some(after)) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
                 Ok(None) => return Ok(()),
                 Err(e) => {
@@ -384,9 +411,6 @@ impl SetupPlan {
                     return Ok(());
                 }
             },
-            // The change was not made, or was taken back by hand.
-            None if backup.as_deref() == Some(&*now) => return Ok(()),
-            None if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
             None => {
                 self.note_edited(file, &now, backup.as_deref());
                 return Ok(());
@@ -450,6 +474,7 @@ impl SetupPlan {
     /// Writes the record, and the copies of what is there.
     fn record_changes(&self) -> Result<(), InitError> {
         let mut record = self.record.clone();
+        record.add_made(&change::missing(&self.record_path));
         let mut backups = Vec::new();
         for change in &self.changes {
             let backup = record.add(change, &change::missing(&change.path));
@@ -503,10 +528,11 @@ impl SetupPlan {
 }
 
 /// Takes a piece out of a text; `None` where it is not there.
-fn without(text: &str, edit: &Edit) -> Result<Option<String>, String> {
+fn without(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, String> {
     match edit {
         Edit::Line(line) => Ok(env_line::without(text, line)),
-        Edit::Key(key) => json::set(text, &[Set::new(&[key], None)]),
+        Edit::Key(key) => set::set(path, text, &[Set::new(&[key], None)]),
+        Edit::Entry(at) => set::set(path, text, &[Set::new(at, None)]),
     }
 }
 
@@ -543,9 +569,9 @@ fn is_own_discovery(command: &str, root: &Path) -> bool {
 }
 
 /// Returns true if a program is ours and is found, so that it need not be replaced.
-fn works(program: &str, root: &Path) -> bool {
+fn works(program: &str, root: &Path, is_ours: fn(&str, &Path) -> bool) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
-    is_this_installation(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
+    is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
 }
 
 fn command(directory: Option<&Path>, name: &str) -> String {

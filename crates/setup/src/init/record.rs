@@ -40,24 +40,35 @@ impl Default for Record {
 pub(super) struct WrittenFile {
     /// The file's path.
     pub(super) path: PathBuf,
-    /// The SHA-256 of what was written last.
+    /// The SHA-256 of what was written last, or of what was written before others edited the file,
+    /// which the copy does not lead back from.
     sha256: String,
-    /// The copy of what was there before; `None` where there was no file, or an edit says how to go back.
+    /// The copy of what was there before; `None` where there was no file, or none may be kept.
     pub(super) backup: Option<PathBuf>,
-    /// The piece that was put into a file of which no copy is kept.
+    /// The piece that is taken out again where others have edited the file.
     pub(super) edit: Option<Edit>,
     /// True where there was no file.
     pub(super) is_new: bool,
 }
 
-/// A piece that is put into a file that other projects, or secrets, are in.
+/// A piece that is put into a file that others write to as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Edit {
-    /// A key of a JSON object.
+    /// A key of a JSON object. Other projects are in the file, so no copy is kept.
     Key(String),
-    /// A line, with the ends of lines around it that came with it.
+    /// A line, with the ends of lines around it that came with it. Secrets are in the file, so no
+    /// copy is kept.
     Line(String),
+    /// An entry of nested objects, which was not there before.
+    Entry(Vec<String>),
+}
+
+impl Edit {
+    /// Returns true if a copy of the file is kept besides.
+    fn keeps_copy(&self) -> bool {
+        matches!(self, Self::Entry(_))
+    }
 }
 
 impl WrittenFile {
@@ -67,10 +78,13 @@ impl WrittenFile {
     }
 }
 
-/// Returns the path of a project's record, or, for `None`, that of the user's own settings.
-pub(super) fn path(home: &Path, root: Option<&Path>) -> PathBuf {
+/// Returns the path of a project's record, or, for `None`, that of the user's own settings. Each
+/// host has its own; `None` is Gemini CLI.
+pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> PathBuf {
     let name = root.map_or_else(|| "user".to_owned(), name);
-    home.join(".gemini/tools_init").join(format!("{name}.json"))
+    let host = host.map_or_else(String::new, |host| format!(".{host}"));
+    home.join(".gemini/tools_init")
+        .join(format!("{name}{host}.json"))
 }
 
 /// Returns a name for a directory: its own, and a hash that tells it from others that are called so.
@@ -128,7 +142,7 @@ impl Record {
     }
 
     /// Adds directories that are to be made.
-    fn add_made(&mut self, directories: &[PathBuf]) {
+    pub(super) fn add_made(&mut self, directories: &[PathBuf]) {
         for directory in directories {
             if !self.made.contains(directory) {
                 self.made.push(directory.clone());
@@ -157,10 +171,13 @@ impl Record {
         let mut needed = None;
         match (&change.before, known) {
             (Some(before), Some(known)) if known.edit.is_some() || known.is_as_written(before) => {
+                if !known.is_as_written(before) {
+                    file.sha256 = known.sha256;
+                }
                 file.backup = known.backup;
                 file.is_new = known.is_new;
             }
-            (Some(_), _) if change.edit.is_none() => {
+            (Some(_), _) if change.edit.as_ref().is_none_or(Edit::keeps_copy) => {
                 needed = Some(backup_path(path));
                 file.backup.clone_from(&needed);
             }

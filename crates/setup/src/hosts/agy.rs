@@ -1,0 +1,29 @@
+//! Antigravity CLI. It was not tried: what is here is documented by others.
+
+use super::{Host, HostFacts, NOT_DOCUMENTED};
+use crate::init::SetupScope;
+use crate::syntax::Syntax;
+
+pub(super) static HOST: Host = Host {
+    name: "agy",
+    title: "Antigravity CLI",
+    seen: "antigravity.google/docs/mcp, 2026",
+    program: "agy",
+    package: "antigravity-cli",
+    scope: SetupScope::User,
+    user_file: ".gemini/config/mcp_config.json",
+    moved: None,
+    project_file: ".agents/mcp_config.json",
+    servers: "mcpServers",
+    syntax: Syntax::Lenient,
+    needs: Vec::new,
+    facts: HostFacts {
+        trust: NOT_DOCUMENTED,
+        asks: "as `toolPermission` says",
+        variables: NOT_DOCUMENTED,
+        answers: NOT_DOCUMENTED,
+    },
+    next: "restart agy; /mcp shows the server",
+    passes: |_| true,
+    check: |_, _| {},
+};

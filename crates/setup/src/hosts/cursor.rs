@@ -1,0 +1,29 @@
+//! Cursor. It was not tried: its manual says what is here.
+
+use super::{Host, HostFacts, NOT_DOCUMENTED};
+use crate::init::SetupScope;
+use crate::syntax::Syntax;
+
+pub(super) static HOST: Host = Host {
+    name: "cursor",
+    title: "Cursor",
+    seen: "cursor.com/docs/mcp, October 2026",
+    program: "cursor",
+    package: "cursor",
+    scope: SetupScope::Project,
+    user_file: ".cursor/mcp.json",
+    moved: None,
+    project_file: ".cursor/mcp.json",
+    servers: "mcpServers",
+    syntax: Syntax::Lenient,
+    needs: Vec::new,
+    facts: HostFacts {
+        trust: "is turned on in Customize",
+        asks: "before each call, unless auto-run is on",
+        variables: NOT_DOCUMENTED,
+        answers: NOT_DOCUMENTED,
+    },
+    next: "restart Cursor, and turn gemini-tools on in Customize",
+    passes: |_| true,
+    check: |_, _| {},
+};

@@ -1,0 +1,116 @@
+//! Qwen Code, a fork of Gemini CLI with settings of its own.
+
+use super::{Host, HostFacts};
+use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
+use crate::init::SetupScope;
+use crate::syntax::Syntax;
+use gemini_tools_settings::trust::is_listed;
+
+/// With this set to 1, qwen 0.24 asks discovery commands when it starts.
+const BLOCKING: &str = "QWEN_CODE_LEGACY_MCP_BLOCKING";
+
+pub(super) static HOST: Host = Host {
+    name: "qwen",
+    title: "Qwen Code",
+    seen: "0.24.4",
+    program: "qwen",
+    package: "qwen-code",
+    scope: SetupScope::User,
+    user_file: ".qwen/settings.json",
+    moved: None,
+    project_file: ".qwen/settings.json",
+    servers: "mcpServers",
+    syntax: Syntax::Comments,
+    needs: || vec![("alwaysLoadTools", true.into())],
+    facts: HostFacts {
+        trust: "asks once; until then `qwen -p` starts it by `--yolo` only",
+        asks: "before each call; `qwen -p` makes those that `permissions.allow` names",
+        variables: "all",
+        answers: "in a file",
+    },
+    next: "qwen; qwen -p calls what permissions.allow in its settings names: mcp__gemini-tools__read_file",
+    passes: |_| true,
+    check,
+};
+
+/// Reports what keeps Qwen Code from starting the server or from calling its tools.
+fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
+    let file = &*setup.file;
+    if setup.document["tools"]["discoveryCommand"].is_string() {
+        check_pair(setup, report);
+    }
+    let Some((name, entry)) = setup.entry else {
+        return;
+    };
+    if entry["alwaysLoadTools"] != true {
+        report.warn(
+            "host-tools-late",
+            file,
+            explain(
+                format!("{name} has no \"alwaysLoadTools\": true."),
+                "The model sees none of the tools until it searches for them.",
+                "get_tools init --host qwen adds it.",
+            ),
+        );
+    }
+    if entry["trust"] == true {
+        report.warn(
+            "host-approval",
+            file,
+            explain(
+                format!("{name} has \"trust\": true."),
+                "Nothing is asked about then, and in plan mode the tools edit and run commands too.",
+                "Take it out, and name what needs no question in permissions.allow.",
+            ),
+        );
+    }
+    setup.check_lists(["includeTools", "excludeTools"], report);
+    setup.check_denied(file, setup.document, report);
+    let has = |key: &str| {
+        let names = [setup.document, setup.user].map(|value| value["mcp"][key].as_array());
+        let mut names = names.into_iter().flatten();
+        names
+            .next()
+            .map(|names| names.iter().any(|one| one == name))
+    };
+    if has("excluded") == Some(true) {
+        report_off(file, "mcp.excluded has it", report);
+    }
+    if has("allowed") == Some(false) {
+        report_off(file, "mcp.allowed lacks it", report);
+    }
+    check_trust(setup, report);
+}
+
+/// Reports a folder that Qwen Code does not trust, where it asks for trust at all.
+fn check_trust(setup: &HostSetup<'_>, report: &mut DoctorReport) {
+    let folders = setup.home.join(".qwen/trustedFolders.json");
+    let asks = setup.user["security"]["folderTrust"]["enabled"] == true;
+    if !asks || is_listed(&folders, setup.root) {
+        return;
+    }
+    report.error(
+        "host-untrusted",
+        setup.root,
+        explain(
+            "Qwen Code does not trust this folder.",
+            "It starts no server there.",
+            "Start qwen here once and trust the folder, or with /trust.",
+        ),
+    );
+}
+
+/// Reports the fate of the two commands of Gemini CLI in Qwen Code.
+fn check_pair(setup: &HostSetup<'_>, report: &mut DoctorReport) {
+    const HELP: &str = "get_tools init --host qwen; then take the two commands out.";
+    let file = &*setup.file;
+    if std::env::var_os(BLOCKING).is_some_and(|value| value == "1") {
+        let why = "qwen's own edit then refuses files that our read_file has read, its replace and \
+                   search_file_content are tools of its own, and ours edit in its plan mode.";
+        let what = "qwen takes the two commands' tools in the place of its own.";
+        return report.warn("qwen-pair", file, explain(what, why, HELP));
+    }
+    let what = format!("qwen 0.24 does not use these two commands unless {BLOCKING}=1 is set.");
+    let why = "It skips the discovery of tools, without a word.";
+    report.error("qwen-pair", file, explain(what, why, HELP));
+}

@@ -1,0 +1,101 @@
+//! The entry for `serve_tools` in the settings of a host that takes the tools over MCP.
+
+use super::change::InitError;
+use super::record::Edit;
+use super::set::Set;
+use super::{Purpose, SetupPlan, SetupScope, works};
+use crate::hosts::{Host, NAME, is_server};
+use gemini_tools_core::text::show_path;
+use gemini_tools_custom_tools::own_program::is_own_server;
+use serde_json::Value;
+use std::path::Path;
+
+/// The options of the set-up of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct HostInitOptions<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The user's home directory.
+    pub home: &'a Path,
+    /// The project's directory, an absolute path.
+    pub root: &'a Path,
+    /// The projects in which the host gets the tools.
+    pub scope: SetupScope,
+    /// The path of `serve_tools`, or its name where the host finds it by that.
+    pub server: &'a str,
+}
+
+/// Plans the entry of `serve_tools` in the host's settings. An entry that works stays, and gets
+/// only the keys that the host needs besides. No call is approved by it.
+///
+/// # Errors
+///
+/// Returns an error for a file that can't be read, or that is not what it should be.
+pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> {
+    let HostInitOptions {
+        host,
+        home,
+        root,
+        scope,
+        server,
+    } = *options;
+    let path = host.file(home, root, scope);
+    if host.replaces_variables() && server.contains('$') {
+        let reason = format!(
+            "{} would take the $ in the name {server} for a variable; install the executables in another directory",
+            host.title
+        );
+        return Err(InitError::new(&path, reason));
+    }
+    let mut plan = SetupPlan::begin(home, root, scope, Some(host))?;
+    let before = plan.read(&path)?;
+    // A text that can't be read is refused where it is edited.
+    let document = host.value(before.as_deref().unwrap_or_default());
+    let document = document.unwrap_or_default();
+    let there = host.own_entry(&document);
+    let name = there.map_or(NAME, |(name, _)| name);
+    let value = &document[host.servers][name];
+    let is_made_here = plan
+        .record
+        .file(&path)
+        .is_some_and(|file| file.edit.is_some());
+    let edit = (value.is_null() || is_made_here)
+        .then(|| Edit::Entry([host.servers, name].map(str::to_owned).to_vec()));
+    if there.is_none() && !value.is_null() {
+        let shown = show_path(&path);
+        plan.notes.push(format!(
+            "{name} in {shown} was another server: {value}. get_tools init --undo puts it back."
+        ));
+    }
+    let sets = sets(options, there);
+    plan.set(
+        Purpose::Server,
+        (&path, (host.title, host.syntax)),
+        before,
+        &sets,
+        edit,
+    )?;
+    Ok(plan)
+}
+
+/// Returns the changes of the file: all of the entry, or what one that is there lacks.
+fn sets(options: &HostInitOptions<'_>, there: Option<(&str, &Value)>) -> Vec<Set> {
+    let HostInitOptions {
+        host, root, server, ..
+    } = *options;
+    let keys = host.keys(server).into_iter();
+    let Some((name, entry)) = there else {
+        let entry = keys.map(|(key, value)| (key.to_owned(), value)).collect();
+        return vec![Set::new(&[host.servers, NAME], Some(Value::Object(entry)))];
+    };
+    // The path may be that of an earlier installation. A wrapper stays.
+    let is_stale = |command: &str| is_server(command) && !works(command, root, is_own_server);
+    let is_stale = entry["command"].as_str().is_none_or(is_stale);
+    let missing = keys.filter(|(key, _)| match *key {
+        "command" => is_stale,
+        key => entry[key].is_null(),
+    });
+    missing
+        .map(|(key, value)| Set::new(&[host.servers, name, key], Some(value)))
+        .collect()
+}

@@ -1,0 +1,67 @@
+//! Values in a file of settings, put in and taken out without touching anything else.
+
+use super::{json, toml};
+use crate::syntax::Syntax;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A value at a key of nested objects.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Set {
+    pub(super) at: Vec<String>,
+    /// The value; `None` to take the key out, with the objects that are empty without it.
+    pub(super) value: Option<Value>,
+}
+
+impl Set {
+    /// Makes a value for a key, or takes the key out where there is none.
+    pub(super) fn new<K: AsRef<str>>(at: &[K], value: Option<Value>) -> Self {
+        Self {
+            at: at.iter().map(|key| key.as_ref().to_owned()).collect(),
+            value,
+        }
+    }
+
+    /// Returns true if the key has that value in a document.
+    fn is_done(&self, document: &Value) -> bool {
+        let now = self
+            .at
+            .iter()
+            .try_fold(document, |value, key| value.get(key));
+        now == self.value.as_ref()
+    }
+}
+
+/// Puts values into the text of a file, which is TOML by its name, or else JSON. Returns the text,
+/// `None` where it has them already.
+///
+/// # Errors
+///
+/// Returns why the text can't be edited.
+pub(super) fn set(path: &Path, text: &str, sets: &[Set]) -> Result<Option<String>, String> {
+    let syntax = match path.extension() {
+        Some(ending) if ending == "toml" => Syntax::Toml,
+        _ => Syntax::Lenient,
+    };
+    let value = |text: &str| match syntax.value(json::without_mark(text))? {
+        Value::Null => Ok::<_, String>(Value::Object(Map::new())),
+        value => Ok(value),
+    };
+    let before = value(text)?;
+    let missing: Vec<&Set> = sets.iter().filter(|set| !set.is_done(&before)).collect();
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let after = match syntax {
+        Syntax::Toml => toml::edit(text, &missing)?,
+        _ => json::edit(text, &missing)?,
+    };
+    let reached = value(&after)?;
+    if !sets.iter().all(|set| set.is_done(&reached)) {
+        return Err(
+            "it can't be edited, as where a key is there twice: take out the one too many, or make the change by hand"
+                .to_owned(),
+        );
+    }
+    Ok(Some(after))
+}

@@ -1,0 +1,81 @@
+//! The syntax of the files in which hosts keep their settings.
+
+use gemini_tools_settings::settings::{jsonc, strict_jsonc};
+use serde_json::Value;
+
+/// The syntax that a host reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// JSON and nothing else.
+    Json,
+    /// JSON with comments, but without commas after the last value.
+    Comments,
+    /// JSON with comments and commas after the last value.
+    Lenient,
+    /// TOML.
+    Toml,
+}
+
+impl Syntax {
+    /// Reads a text as the host does. A blank text is null.
+    ///
+    /// # Errors
+    ///
+    /// Returns the fault, and its line.
+    pub(crate) fn value(self, text: &str) -> Result<Value, String> {
+        match self {
+            Self::Json if text.trim().is_empty() => Ok(Value::Null),
+            Self::Json => serde_json::from_str(text).map_err(|e| e.to_string()),
+            Self::Comments => strict_jsonc(text),
+            Self::Lenient => jsonc(text),
+            Self::Toml => toml::from_str(text).map_err(|e| e.to_string()),
+        }
+    }
+
+    /// Checks that the host can read a text.
+    ///
+    /// # Errors
+    ///
+    /// Returns the fault, and the remedy.
+    pub(crate) fn check(self, host: &str, text: &str) -> Result<(), String> {
+        let takes = match self {
+            Self::Json => "JSON without comments",
+            Self::Comments => {
+                "UTF-8 without a byte order mark, and JSON with comments, but no commas after the last value, no single quotes and no keys without quotes"
+            }
+            Self::Lenient => "JSON with comments",
+            Self::Toml => "TOML",
+        };
+        self.value(text).map(drop).map_err(|e| {
+            let fault = e.trim_end_matches(['.', '\n']);
+            format!("{host} can't read it: {fault}. It takes {takes}: correct that line, then run get_tools init again")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Syntax;
+
+    #[test]
+    fn only_what_gemini_cli_reads_is_strict() {
+        let check = |text| Syntax::Comments.check("Gemini CLI", text);
+        for good in [
+            "",
+            " // nothing\n",
+            "{} // end",
+            "/* a\n*/ {\"//\": \"/*\", \"\\\\\": \"\\\"//\"} /* end */",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for (bad, line) in [
+            ("\u{feff}{}", "line 1"),
+            ("{\n\"a\": 1, // last\n}", "line 2"),
+            ("{\n'a': 1}", "line 2"),
+            ("{/*\n*/ a: 1}", "line 2"),
+        ] {
+            let error = check(bad).expect_err("refused");
+            assert!(error.contains(line), "{bad}: {error}");
+        }
+    }
+}

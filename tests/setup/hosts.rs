@@ -1,0 +1,428 @@
+//! `get_tools init --host`: the entry of each host, what it leaves alone, and the way back.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::harness::tree::Tree;
+use crate::harness::{Answer, Call, Workspace, executable, place_executable};
+
+/// The hosts, their files in the home directory and the project, and the key of the servers.
+const HOSTS: [(&str, &str, &str, &str); 6] = [
+    (
+        "qwen",
+        ".qwen/settings.json",
+        ".qwen/settings.json",
+        "mcpServers",
+    ),
+    ("claude", ".claude.json", ".mcp.json", "mcpServers"),
+    (
+        "codex",
+        ".codex/config.toml",
+        ".codex/config.toml",
+        "mcp_servers",
+    ),
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        ".cursor/mcp.json",
+        "mcpServers",
+    ),
+    ("vscode", USERS_CODE, ".vscode/mcp.json", "servers"),
+    (
+        "agy",
+        ".gemini/config/mcp_config.json",
+        ".agents/mcp_config.json",
+        "mcpServers",
+    ),
+];
+
+const USERS_CODE: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/Code/User/mcp.json"
+} else {
+    ".config/Code/User/mcp.json"
+};
+
+/// `get_tools` with the executables on the `PATH`, as they are installed.
+pub(crate) fn installed<'a>(ws: &'a Workspace, args: &[&str]) -> Call<'a> {
+    let own = executable("get_tools");
+    let directory = own.parent().expect("a directory").display();
+    let call = ws.get_tools(args).unwatched();
+    call.env("PATH", &format!("{directory}:/usr/bin:/bin"))
+}
+
+fn init(ws: &Workspace, host: &str, args: &[&str]) -> Answer {
+    installed(ws, &["init", "--host", host]).flags(args).run()
+}
+
+#[track_caller]
+fn done(ws: &Workspace, host: &str, args: &[&str]) -> String {
+    let answer = init(ws, host, &[&["--yes"], args].concat());
+    assert_eq!(answer.status(), 0, "{host}: {}", answer.shown());
+    answer.text().to_owned()
+}
+
+/// The settings in a file, of JSON or TOML.
+#[track_caller]
+fn settings(ws: &Workspace, path: &str) -> Value {
+    let text = fs::read_to_string(ws.root().join(path)).expect("a file");
+    let json = serde_json::from_str(&text);
+    json.unwrap_or_else(|_| toml::from_str(&text).expect("JSON or TOML"))
+}
+
+fn server() -> String {
+    executable("serve_tools").display().to_string()
+}
+
+#[test]
+fn each_host_gets_the_least_that_works_in_its_own_file() {
+    let needs = |host: &str| match host {
+        "qwen" => json!({"alwaysLoadTools": true}),
+        "codex" => json!({"env_vars": [
+            "GEMINI_API_KEY", "GEMINI_TOOLS_APPROVAL_MODE", "GEMINI_TOOLS_POLICY", "GEMINI_TOOLS_SANDBOX",
+        ]}),
+        "vscode" => json!({"type": "stdio"}),
+        _ => json!({}),
+    };
+    for (host, users, projects, key) in HOSTS {
+        for (option, file, command) in [
+            ("--user", format!("home/{users}"), server()),
+            (
+                "--project",
+                format!("ws/{projects}"),
+                "serve_tools".to_owned(),
+            ),
+        ] {
+            let ws = Workspace::new();
+            let said = done(&ws, host, &[option]);
+            let mut entry = needs(host);
+            entry["command"] = command.into();
+            assert_eq!(
+                settings(&ws, &file),
+                json!({key: {"gemini-tools": entry}}),
+                "{host}"
+            );
+            let next = format!("Next: get_tools doctor --host {host}");
+            assert!(said.contains("(new)") && said.contains(&next), "{said}");
+            let again = done(&ws, host, &[option]);
+            assert_eq!(again, "All is in place already.\n");
+        }
+    }
+}
+
+#[test]
+fn without_a_scope_the_file_is_the_one_that_counts_at_once() {
+    for (host, users, projects, _) in HOSTS {
+        let ws = Workspace::new();
+        done(&ws, host, &[]);
+        let is_users = ["qwen", "codex", "agy"].contains(&host);
+        let file = if is_users {
+            format!("home/{users}")
+        } else {
+            format!("ws/{projects}")
+        };
+        assert!(ws.root().join(&file).is_file(), "{host}: {file}");
+        done(&ws, host, &["--undo"]);
+        assert!(!ws.root().join(&file).exists(), "{host}: {file}");
+    }
+}
+
+#[test]
+fn undo_leaves_every_byte_as_it_was() {
+    let json = "{\n  \"theme\": \"x\",\n\t\"mcpServers\": {\"other\": {\"command\": \"y\"}}, \"servers\": {}\n}";
+    let commented = "{\n  // mine\n  \"theme\": \"x\", /* why */\n}\r\n";
+    let toml = "# mine\nmodel = \"m\" # why\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n# end";
+    for (host, users, projects, _) in HOSTS {
+        let texts = match host {
+            "codex" => vec![toml, "[mcp_servers]\nother = { command = \"y\" }\n", ""],
+            "claude" => vec![json, "{}"],
+            "qwen" => vec![json, "// nothing\n", "{}\n"],
+            _ => vec![json, commented, "{}"],
+        };
+        for (option, place) in [("--user", "home"), ("--project", "ws")] {
+            for text in texts.iter().copied().map(Some).chain([None]) {
+                let ws = Workspace::new();
+                let ws = match text {
+                    Some(text) if place == "home" => ws.home(users, text),
+                    Some(text) => ws.file(projects, text),
+                    None => ws,
+                };
+                let before = Tree::of(ws.root());
+                let said = done(&ws, host, &[option]);
+                let count = |sign: char, comment: &str| {
+                    let lines = said.lines().filter(|line| line.starts_with(sign));
+                    lines.filter(|line| line.contains(comment)).count()
+                };
+                for comment in ["// mine", "/* why */", "# mine", "# why", "# end"] {
+                    assert_eq!(count('-', comment), count('+', comment), "{host}: {said}");
+                }
+                done(&ws, host, &[option, "--undo"]);
+                let changes = before.changes(&Tree::of(ws.root()));
+                assert!(changes.is_empty(), "{host} {option} {text:?}: {changes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn undo_takes_the_entry_out_of_a_file_that_the_host_has_changed_since() {
+    let ws = Workspace::new().home(".codex/config.toml", "model = \"m\" # mine\n");
+    done(&ws, "codex", &[]);
+    let file = ws.root().join("home/.codex/config.toml");
+    let now = fs::read_to_string(&file).expect("a file")
+        + "\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n";
+    fs::write(&file, now).expect("written");
+    // A second run changes nothing that the way back needs.
+    fs::write(
+        &file,
+        fs::read_to_string(&file)
+            .expect("a file")
+            .replace("serve_tools", "gone/serve_tools"),
+    )
+    .expect("written");
+    done(&ws, "codex", &[]);
+    assert_eq!(
+        settings(&ws, "home/.codex/config.toml")["mcp_servers"]["gemini-tools"]["command"],
+        server()
+    );
+    done(&ws, "codex", &["--undo"]);
+    let after = fs::read_to_string(&file).expect("a file");
+    assert_eq!(
+        after,
+        "model = \"m\" # mine\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n"
+    );
+    let copy = ws.root().join("home/.codex/config.toml.before-init");
+    assert!(!copy.exists(), "the copy is gone");
+
+    let ws = Workspace::new();
+    done(&ws, "claude", &["--user"]);
+    let file = ws.root().join("home/.claude.json");
+    let mut value = settings(&ws, "home/.claude.json");
+    value["numStartups"] = 1.into();
+    fs::write(&file, value.to_string()).expect("written");
+    done(&ws, "claude", &["--user", "--undo"]);
+    assert_eq!(
+        settings(&ws, "home/.claude.json"),
+        json!({"numStartups": 1})
+    );
+}
+
+#[test]
+fn an_entry_that_works_stays_and_gets_only_what_is_missing() {
+    let entry =
+        json!({"mcpServers": {"files": {"command": server(), "args": ["--mcp"], "trust": true}}});
+    let ws = Workspace::new().home(".qwen/settings.json", entry.to_string());
+    done(&ws, "qwen", &[]);
+    let after = settings(&ws, "home/.qwen/settings.json");
+    let mut expected = entry.clone();
+    expected["mcpServers"]["files"]["alwaysLoadTools"] = true.into();
+    assert_eq!(after, expected);
+    done(&ws, "qwen", &["--undo"]);
+    assert_eq!(settings(&ws, "home/.qwen/settings.json"), entry);
+
+    // A path of an installation that is gone is replaced; a wrapper stays.
+    let entry = |command: &str, args: &[&str]| {
+        json!({"mcpServers": {"gemini-tools": {"command": command, "args": args}}}).to_string()
+    };
+    let ws = Workspace::new().file(".mcp.json", entry("/gone/serve_tools", &["--mcp"]));
+    done(&ws, "claude", &[]);
+    let after = settings(&ws, "ws/.mcp.json");
+    assert_eq!(
+        after["mcpServers"]["gemini-tools"],
+        json!({"command": "serve_tools", "args": ["--mcp"]})
+    );
+    let ws = Workspace::new().file(".mcp.json", entry("env", &["A=b", "serve_tools"]));
+    assert_eq!(done(&ws, "claude", &[]), "All is in place already.\n");
+}
+
+#[test]
+fn another_server_of_our_name_is_told_of_and_put_back() {
+    let other = r#"{"mcpServers": {"gemini-tools": {"url": "https://a.example"}}}"#;
+    let ws = Workspace::new().file(".cursor/mcp.json", other);
+    let said = done(&ws, "cursor", &[]);
+    assert!(
+        said.contains("https://a.example") && said.contains("--undo puts it back"),
+        "{said}"
+    );
+    assert_eq!(
+        settings(&ws, "ws/.cursor/mcp.json")["mcpServers"]["gemini-tools"],
+        json!({"command": "serve_tools"})
+    );
+    done(&ws, "cursor", &["--undo"]);
+    assert_eq!(
+        fs::read_to_string(ws.path(".cursor/mcp.json")).expect("a file"),
+        other
+    );
+}
+
+#[test]
+fn a_file_that_the_host_cannot_read_is_refused_and_stays() {
+    for (host, file, text, reason) in [
+        (
+            "claude",
+            ".mcp.json",
+            "// mine\n{}",
+            "Claude Code can't read it",
+        ),
+        ("claude", ".mcp.json", "[]", "it must hold an object"),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            "{\"a\": 1,}",
+            "no commas after the last value",
+        ),
+        ("codex", ".codex/config.toml", "model = ", "line 1"),
+        (
+            "codex",
+            ".codex/config.toml",
+            "mcp_servers = 1",
+            "mcp_servers must be a table",
+        ),
+        (
+            "vscode",
+            ".vscode/mcp.json",
+            "{\"servers\": []}",
+            "servers must be an object",
+        ),
+        ("cursor", ".cursor/mcp.json", "{", "line 1"),
+    ] {
+        let ws = Workspace::new().file(file, text);
+        let before = Tree::of(ws.root());
+        let answer = init(&ws, host, &["--project", "--yes"]);
+        assert_eq!(answer.status(), 1, "{}", answer.shown());
+        answer.must_say(&answer.errors(), &[file, reason]);
+        assert!(before.changes(&Tree::of(ws.root())).is_empty());
+    }
+}
+
+#[test]
+fn a_link_of_the_project_to_a_file_elsewhere_is_refused() {
+    let ws = Workspace::new().outside("config.json", "{}");
+    symlink(ws.outside_path("config.json"), ws.path(".mcp.json")).expect("a link");
+    let answer = init(&ws, "claude", &["--yes"]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(
+        &answer.errors(),
+        &[".mcp.json", "not a file of this project"],
+    );
+}
+
+#[test]
+fn options_of_gemini_cli_are_refused_for_other_hosts() {
+    let ws = Workspace::new();
+    for args in [&["--allow", "all"][..], &["--trust"], &["--output", "host"]] {
+        let answer = init(&ws, "codex", args);
+        assert_eq!(answer.status(), 2, "{}", answer.shown());
+        answer.must_say(
+            &answer.errors(),
+            &[args[0], "is for Gemini CLI; leave it out"],
+        );
+    }
+    let answer = init(&ws, "nohost", &[]);
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
+    answer.must_say(
+        &answer.errors(),
+        &["nohost", "qwen", "claude", "codex", "agy"],
+    );
+    let answer = init(&ws, "codex", &["--user", "--project"]);
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
+}
+
+#[test]
+fn each_host_is_undone_by_itself() {
+    let ws = Workspace::new();
+    done(&ws, "claude", &[]);
+    done(&ws, "cursor", &[]);
+    assert_eq!(
+        done(&ws, "vscode", &["--undo"]),
+        "There is nothing to undo here.\n"
+    );
+    done(&ws, "claude", &["--undo"]);
+    assert!(!ws.dir().join(".mcp.json").exists());
+    assert!(ws.dir().join(".cursor/mcp.json").exists());
+}
+
+#[test]
+fn the_set_up_of_gemini_cli_names_other_hosts_that_are_here() {
+    let ws = Workspace::new()
+        .home(".codex/config.toml", "")
+        .home(".claude.json", "{}");
+    let answer = installed(&ws, &["init", "--yes"]).run();
+    let said = answer.text();
+    for piece in [
+        "Claude Code (get_tools init --host claude)",
+        "Codex (get_tools init --host codex)",
+    ] {
+        assert!(said.contains(piece), "{piece}: {said}");
+    }
+    assert!(!said.contains("--host cursor"), "{said}");
+    assert_eq!(
+        said.lines().last(),
+        Some("get_tools init --undo takes it back.")
+    );
+    let said = installed(&ws, &["init", "--host", "gemini"])
+        .flags(&["--undo", "--yes"])
+        .run();
+    assert_eq!(said.text().lines().last(), Some("Undone."));
+}
+
+#[test]
+fn without_a_terminal_the_change_is_shown_and_not_made() {
+    let ws = Workspace::new();
+    let answer = init(&ws, "claude", &[]);
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
+    assert!(
+        answer.text().contains("+    \"gemini-tools\""),
+        "{}",
+        answer.shown()
+    );
+    assert!(!ws.dir().join(".mcp.json").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_settings_cannot_name_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    for (name, reason) in [
+        (&b"bad-\xff"[..], "its name is not UTF-8"),
+        (b"$HOME", "would take the $ in the name"),
+    ] {
+        let ws = Workspace::new();
+        let directory = ws
+            .root()
+            .join("out")
+            .join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir(&directory).expect("a directory");
+        let own = directory.join("get_tools");
+        place_executable("get_tools", &own);
+        let call = ws.program(&own, &["init", "--host", "qwen", "--yes"]);
+        let answer = call.env("PATH", "/usr/bin:/bin").unwatched().run();
+        assert_eq!(answer.status(), 1, "{}", answer.shown());
+        answer.must_say(&answer.errors(), &[reason, "another directory"]);
+    }
+}
+
+#[test]
+fn variables_of_the_hosts_move_their_files() {
+    let ws = Workspace::new();
+    let elsewhere: PathBuf = ws.root().join("out");
+    for (host, variable, file) in [
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("claude", "CLAUDE_CONFIG_DIR", ".claude.json"),
+    ] {
+        let call = installed(&ws, &["init", "--host", host, "--user", "--yes"]);
+        let answer = call.env(variable, &elsewhere.display().to_string()).run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        assert!(elsewhere.join(file).is_file(), "{}", answer.shown());
+    }
+    let names = &settings(&ws, "out/config.toml")["mcp_servers"]["gemini-tools"]["env_vars"];
+    assert!(
+        names
+            .as_array()
+            .expect("a list")
+            .contains(&"CODEX_HOME".into()),
+        "{names}"
+    );
+}
