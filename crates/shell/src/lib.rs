@@ -38,7 +38,7 @@
 //!
 //! Two things hold. A command that may run is in [`Analysis::commands`], or the text that it may
 //! come from is in `unresolved`. And a line that exceeds the budget of `budget` is unresolved as a
-//! whole. On Windows, whose shell is PowerShell, every line is.
+//! whole.
 //!
 //! # Limits
 //!
@@ -126,9 +126,7 @@ fn base(name: &str) -> &str {
 pub fn analyse(line: &str) -> Analysis {
     let budget = Limits::default();
     let mut analysis = Analysis::default();
-    if cfg!(windows) {
-        budget.exceed("PowerShell");
-    } else if line.len() > MAX_LINE {
+    if line.len() > MAX_LINE {
         budget.exceed("more than 128 KiB");
     } else if let Err(not_plain) = analysis.add_script(line, 0, &budget) {
         return Analysis::not_plain(line, not_plain);
@@ -215,10 +213,10 @@ impl Analysis {
     /// # Errors
     ///
     /// Returns the place where the script is more than plain shell.
-    fn add_script(&mut self, script: &str, depth: usize, budget: &Limits) -> Result<(), NotPlain> {
-        let plain = plain::parse(script, budget)?;
+    fn add_script(&mut self, source: &str, depth: usize, budget: &Limits) -> Result<(), NotPlain> {
+        let script = plain::parse(source, budget)?;
         if depth == 0 {
-            let text = plain.text();
+            let text = script.to_string();
             // No argument of a program is longer: the line could only run as it came.
             if text.len() >= MAX_LINE {
                 budget.exceed("more than 128 KiB as it is printed");
@@ -227,13 +225,12 @@ impl Analysis {
             }
         }
         let mut walk = Walk {
-            source: script,
-            documents: &plain.documents,
+            source,
             depth,
             budget,
             analysis: self,
         };
-        walk.script(&plain.script);
+        walk.script(&script);
         Ok(())
     }
 }
@@ -314,8 +311,6 @@ fn excerpt(text: &str) -> String {
 /// A walk over one script.
 struct Walk<'a> {
     source: &'a str,
-    /// The texts of its here-documents.
-    documents: &'a [plain::Word],
     /// The number of scripts around it.
     depth: usize,
     budget: &'a Limits,

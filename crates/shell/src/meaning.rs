@@ -7,7 +7,6 @@
 use super::plain::{
     self, Assignment, Command, Piece, RedirectTarget, Script, Stage, Value, Variable,
 };
-use super::render::{text_of_assignment, text_of_stage, text_of_variable};
 use super::words::Word;
 use super::{Walk, variables, wrappers};
 
@@ -66,9 +65,9 @@ impl Walk<'_> {
             match &redirect.target {
                 RedirectTarget::Word(word) if redirect.operator.starts_with('<') => self.text(word),
                 RedirectTarget::Word(word) => self.word(word),
-                RedirectTarget::Document(number) => {
-                    if let Some(word) = self.documents.get(*number) {
-                        self.text(word);
+                RedirectTarget::Document(text) => {
+                    if let Some(text) = text.get() {
+                        self.text(text);
                     }
                 }
             }
@@ -88,7 +87,7 @@ impl Walk<'_> {
             .first()
             .is_some_and(|word| word.is_one_of(&["read", "mapfile", "readarray"]));
         if !splits && assignments.iter().any(|a| a.name == "IFS") {
-            self.unresolved(&text_of_stage(stage, self.documents));
+            self.unresolved(&stage.to_string());
         }
         if words.iter().any(may_hold_options) {
             self.unresolved(text);
@@ -100,7 +99,7 @@ impl Walk<'_> {
                     Value::Word(word) => word.literal(),
                     Value::List(_) => None,
                 };
-                let text = text_of_assignment(assignment);
+                let text = assignment.to_string();
                 variables::assign(self, &assignment.name, value.as_deref(), &text);
             }
             match &assignment.value {
@@ -148,7 +147,7 @@ impl Walk<'_> {
                     return;
                 };
                 if matches!(*operator, ":=" | "=") {
-                    let text = text_of_variable(variable);
+                    let text = variable.to_string();
                     variables::assign(self, &variable.name, None, &text);
                 }
                 self.pieces(operands);

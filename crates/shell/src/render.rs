@@ -6,345 +6,192 @@
 //! command ends in `;` or `&`.
 
 use super::plain::{
-    Assignment, Command, Item, Piece, Pipeline, Plain, Redirect, RedirectTarget, Script, Stage,
-    Value, Variable, Word,
+    Assignment, Command, Item, Piece, Pipeline, Redirect, RedirectTarget, Script, Stage, Value,
+    Variable, Word,
 };
+use std::fmt::{Display, Formatter, Result, Write};
 
-/// A printer of what is given to bash.
-struct Printer<'a> {
-    documents: &'a [Word],
-    out: String,
+/// Returns the texts of some things, with `between` between them.
+fn joined(things: &[impl Display], between: &str) -> String {
+    let texts: Vec<String> = things.iter().map(ToString::to_string).collect();
+    texts.join(between)
 }
 
-impl Plain {
-    /// Prints the line as it is given to bash.
-    pub(super) fn text(&self) -> String {
-        let mut printer = Printer::new(&self.documents);
-        printer.script(&self.script);
-        printer.out
+/// Returns the text of words, each behind a blank.
+fn spaced(words: &[Word]) -> String {
+    words
+        .iter()
+        .fold(String::new(), |text, word| text + " " + &word.to_string())
+}
+
+/// Returns commands as they stand in the parentheses of a substitution. The last needs no end, and
+/// one redirection alone must have none: it stands for what the file holds.
+fn substituted(script: &Script) -> String {
+    let text = format!(" {script}");
+    format!("{} ", text.strip_suffix(';').unwrap_or(&text))
+}
+
+impl Display for Script {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        for (i, item) in self.items.iter().enumerate() {
+            let space = if i > 0 { " " } else { "" };
+            let end = if item.is_background { " &" } else { ";" };
+            write!(f, "{space}{item}{end}")?;
+        }
+        Ok(())
     }
 }
 
-/// Prints a command.
-pub(super) fn text_of_stage(stage: &Stage, documents: &[Word]) -> String {
-    let mut printer = Printer::new(documents);
-    printer.stage(stage);
-    printer.out
+impl Display for Item {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.first.fmt(f)?;
+        let mut more = self.more.iter();
+        more.try_for_each(|(operator, pipeline)| write!(f, " {operator} {pipeline}"))
+    }
 }
 
-/// Prints an assignment.
-pub(super) fn text_of_assignment(assignment: &Assignment) -> String {
-    let mut printer = Printer::new(&[]);
-    printer.assignment(assignment);
-    printer.out
+impl Display for Pipeline {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let time = if self.is_timed { "time " } else { "" };
+        let not = if self.is_negated { "! " } else { "" };
+        write!(f, "{time}{not}{}", joined(&self.stages, " | "))
+    }
 }
 
-/// Prints `${…}`.
-pub(super) fn text_of_variable(variable: &Variable) -> String {
-    let mut printer = Printer::new(&[]);
-    printer.variable(variable);
-    printer.out
+impl Display for Stage {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let command = self.command.to_string();
+        let is_between = !command.is_empty() && !self.redirects.is_empty();
+        let space = if is_between { " " } else { "" };
+        write!(f, "{command}{space}{}", joined(&self.redirects, " "))
+    }
 }
 
-/// Returns a text in single quotes.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn is_beyond_ascii(piece: &Piece) -> bool {
-    matches!(piece, Piece::Quoted(text) if !text.is_ascii())
-}
-
-impl<'a> Printer<'a> {
-    fn new(documents: &'a [Word]) -> Self {
-        Self {
-            documents,
-            out: String::new(),
-        }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.out.push_str(text);
-    }
-
-    fn script(&mut self, script: &Script) {
-        for (i, item) in script.items.iter().enumerate() {
-            if i > 0 {
-                self.push(" ");
-            }
-            self.item(item);
-            self.push(if item.is_background { " &" } else { ";" });
-        }
-    }
-
-    fn item(&mut self, item: &Item) {
-        self.pipeline(&item.first);
-        for (operator, pipeline) in &item.more {
-            self.push(" ");
-            self.push(operator);
-            self.push(" ");
-            self.pipeline(pipeline);
-        }
-    }
-
-    fn pipeline(&mut self, pipeline: &Pipeline) {
-        if pipeline.is_timed {
-            self.push("time ");
-        }
-        if pipeline.is_negated {
-            self.push("! ");
-        }
-        for (i, stage) in pipeline.stages.iter().enumerate() {
-            self.push(if i > 0 { " | " } else { "" });
-            self.stage(stage);
-        }
-    }
-
-    fn stage(&mut self, stage: &Stage) {
-        let start = self.out.len();
-        self.command(&stage.command);
-        for redirect in &stage.redirects {
-            if self.out.len() > start {
-                self.push(" ");
-            }
-            self.redirect(redirect);
-        }
-    }
-
-    fn command(&mut self, command: &Command) {
-        match command {
+impl Display for Command {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
             Command::Simple {
                 assignments, words, ..
-            } => self.simple(assignments, words),
-            Command::Subshell(script) => {
-                self.push("( ");
-                self.script(script);
-                self.push(" )");
+            } => {
+                let is_between = !assignments.is_empty() && !words.is_empty();
+                let space = if is_between { " " } else { "" };
+                let (assignments, words) = (joined(assignments, " "), joined(words, " "));
+                write!(f, "{assignments}{space}{words}")
             }
-            Command::Group(script) => {
-                self.push("{ ");
-                self.script(script);
-                self.push(" }");
-            }
+            Command::Subshell(script) => write!(f, "( {script} )"),
+            Command::Group(script) => write!(f, "{{ {script} }}"),
             Command::If { arms, otherwise } => {
-                let mut word = "if ";
+                let mut word = "if";
                 for (condition, body) in arms {
-                    self.push(word);
-                    self.script(condition);
-                    self.push(" then ");
-                    self.script(body);
-                    word = " elif ";
+                    write!(f, "{word} {condition} then {body}")?;
+                    word = " elif";
                 }
                 if let Some(body) = otherwise {
-                    self.push(" else ");
-                    self.script(body);
+                    write!(f, " else {body}")?;
                 }
-                self.push(" fi");
+                f.write_str(" fi")
             }
-            Command::While { condition, body } => {
-                self.push("while ");
-                self.script(condition);
-                self.push(" ");
-                self.do_group(body);
-            }
+            Command::While { condition, body } => write!(f, "while {condition} do {body} done"),
             Command::For {
                 variable,
                 words,
                 body,
-            } => {
-                self.push("for ");
-                self.push(variable);
-                self.push(" in");
-                self.words(words);
-                self.push("; ");
-                self.do_group(body);
-            }
-            Command::Case { word, arms } => self.case(word, arms),
-            Command::Test(parts) => {
-                self.push("[[");
-                self.words(parts);
-                self.push(" ]]");
-            }
-        }
-    }
-
-    /// Prints `case`. The parentheses of patterns are pairs, because older versions of bash count
-    /// them within `$(…)`.
-    fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Script)]) {
-        self.push("case ");
-        self.word(word);
-        self.push(" in");
-        for (patterns, body) in arms {
-            let mut before = " (";
-            for pattern in patterns {
-                self.push(before);
-                self.word(pattern);
-                before = " | ";
-            }
-            self.push(") ");
-            self.script(body);
-            self.push(" ;;");
-        }
-        self.push(" esac");
-    }
-
-    /// Prints words, each behind a blank.
-    fn words(&mut self, words: &[Word]) {
-        for word in words {
-            self.push(" ");
-            self.word(word);
-        }
-    }
-
-    fn do_group(&mut self, body: &Script) {
-        self.push("do ");
-        self.script(body);
-        self.push(" done");
-    }
-
-    fn simple(&mut self, assignments: &[Assignment], words: &[Word]) {
-        let mut space = "";
-        for assignment in assignments {
-            self.push(space);
-            self.assignment(assignment);
-            space = " ";
-        }
-        for word in words {
-            self.push(space);
-            self.word(word);
-            space = " ";
-        }
-    }
-
-    fn assignment(&mut self, assignment: &Assignment) {
-        self.push(&assignment.name);
-        self.push(if assignment.appends { "+=" } else { "=" });
-        match &assignment.value {
-            Value::Word(word) => self.word(word),
-            Value::List(words) => {
-                self.push("(");
-                for (i, word) in words.iter().enumerate() {
-                    if i > 0 {
-                        self.push(" ");
-                    }
-                    self.word(word);
+            } => write!(f, "for {variable} in{}; do {body} done", spaced(words)),
+            // The parentheses of patterns are pairs, because older versions of bash count them
+            // within `$(…)`.
+            Command::Case { word, arms } => {
+                write!(f, "case {word} in")?;
+                for (patterns, body) in arms {
+                    write!(f, " ({}) {body} ;;", joined(patterns, " | "))?;
                 }
-                self.push(")");
+                f.write_str(" esac")
+            }
+            Command::Test(parts) => write!(f, "[[{} ]]", spaced(parts)),
+        }
+    }
+}
+
+impl Display for Assignment {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let operator = if self.appends { "+=" } else { "=" };
+        write!(f, "{}{operator}", self.name)?;
+        match &self.value {
+            Value::Word(word) => word.fmt(f),
+            Value::List(words) => write!(f, "({})", joined(words, " ")),
+        }
+    }
+}
+
+impl Display for Redirect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(self.descriptor.as_deref().unwrap_or_default())?;
+        match &self.target {
+            RedirectTarget::Word(word) => write!(f, "{} {word}", self.operator),
+            RedirectTarget::Document(text) => {
+                match text.get().filter(|text| !text.pieces.is_empty()) {
+                    Some(text) => write!(f, "<<< {text}"),
+                    // A document without a line, which no here-string can be.
+                    None => f.write_str("< /dev/null"),
+                }
             }
         }
     }
+}
 
-    fn redirect(&mut self, redirect: &Redirect) {
-        let document = match &redirect.target {
-            RedirectTarget::Document(number) => self.documents.get(*number),
-            RedirectTarget::Word(_) => None,
+impl Display for Word {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.pieces.iter().try_for_each(|piece| piece.fmt(f))
+    }
+}
+
+impl Display for Piece {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Piece::Bare(text) => f.write_str(text),
+            Piece::Quoted(text) => write!(f, "'{}'", text.replace('\'', r"'\''")),
+            Piece::Double(inner) => double(inner, f),
+            Piece::Variable(variable) => variable.fmt(f),
+            Piece::Substitution(script) => write!(f, "$({})", substituted(script)),
+            Piece::Arithmetic(arithmetic) => write!(f, "$(( {arithmetic} ))"),
+            Piece::Process { mark, script } => write!(f, "{mark}({})", substituted(script)),
+        }
+    }
+}
+
+/// Writes pieces within double quotes.
+fn double(inner: &[Piece], f: &mut Formatter<'_>) -> Result {
+    let is_beyond_ascii = |piece: &Piece| matches!(piece, Piece::Quoted(text) if !text.is_ascii());
+    if inner.iter().any(is_beyond_ascii) {
+        // In double quotes, a backslash behind what is not ASCII may be half of a character.
+        return inner.iter().try_for_each(|piece| match piece {
+            Piece::Quoted(_) => piece.fmt(f),
+            piece => write!(f, "\"{piece}\""),
+        });
+    }
+    f.write_char('"')?;
+    for piece in inner {
+        let Piece::Quoted(text) = piece else {
+            piece.fmt(f)?;
+            continue;
         };
-        if let Some(descriptor) = &redirect.descriptor {
-            self.push(descriptor);
-        }
-        match (&redirect.target, document) {
-            (RedirectTarget::Word(word), _) => {
-                self.push(redirect.operator);
-                self.push(" ");
-                self.word(word);
-            }
-            (RedirectTarget::Document(_), Some(document)) if !document.pieces.is_empty() => {
-                self.push("<<< ");
-                self.word(document);
-            }
-            // A document without a line, which no here-string can be.
-            (RedirectTarget::Document(_), _) => self.push("< /dev/null"),
+        for c in text.chars() {
+            let escape = if "$`\"\\".contains(c) { "\\" } else { "" };
+            write!(f, "{escape}{c}")?;
         }
     }
+    f.write_char('"')
+}
 
-    fn word(&mut self, word: &Word) {
-        for piece in &word.pieces {
-            self.piece(piece);
+impl Display for Variable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let length = if self.is_length { "#" } else { "" };
+        write!(f, "${{{length}{}", self.name)?;
+        if let Some(subscript) = &self.subscript {
+            write!(f, "[{subscript}]")?;
         }
-    }
-
-    fn piece(&mut self, piece: &Piece) {
-        match piece {
-            Piece::Bare(text) => self.push(text),
-            Piece::Quoted(text) => self.push(&quoted(text)),
-            // In double quotes, a backslash behind what is not ASCII may be half of a character.
-            Piece::Double(inner) if inner.iter().any(is_beyond_ascii) => {
-                for piece in inner {
-                    match piece {
-                        Piece::Quoted(text) => self.push(&quoted(text)),
-                        piece => {
-                            self.push("\"");
-                            self.piece(piece);
-                            self.push("\"");
-                        }
-                    }
-                }
-            }
-            Piece::Double(inner) => {
-                self.push("\"");
-                for piece in inner {
-                    match piece {
-                        Piece::Quoted(text) => {
-                            for c in text.chars() {
-                                if matches!(c, '$' | '`' | '"' | '\\') {
-                                    self.out.push('\\');
-                                }
-                                self.out.push(c);
-                            }
-                        }
-                        piece => self.piece(piece),
-                    }
-                }
-                self.push("\"");
-            }
-            Piece::Variable(variable) => self.variable(variable),
-            Piece::Substitution(script) => {
-                self.push("$(");
-                self.substituted(script);
-                self.push(")");
-            }
-            Piece::Arithmetic(arithmetic) => {
-                self.push("$(( ");
-                self.push(arithmetic);
-                self.push(" ))");
-            }
-            Piece::Process { mark, script } => {
-                self.out.push(*mark);
-                self.push("(");
-                self.substituted(script);
-                self.push(")");
-            }
+        if let Some((operator, operands)) = &self.operation {
+            write!(f, "{operator}{}", joined(operands, ""))?;
         }
-    }
-
-    /// Prints commands in the parentheses of a substitution. The last needs no end, and one
-    /// redirection alone must have none: it stands for what the file holds.
-    fn substituted(&mut self, script: &Script) {
-        self.push(" ");
-        self.script(script);
-        if self.out.ends_with(';') {
-            self.out.pop();
-        }
-        self.push(" ");
-    }
-
-    fn variable(&mut self, variable: &Variable) {
-        self.push("${");
-        if variable.is_length {
-            self.push("#");
-        }
-        self.push(&variable.name);
-        if let Some(subscript) = &variable.subscript {
-            self.push("[");
-            self.push(subscript);
-            self.push("]");
-        }
-        if let Some((operator, operands)) = &variable.operation {
-            self.push(operator);
-            for operand in operands {
-                self.piece(operand);
-            }
-        }
-        self.push("}");
+        f.write_char('}')
     }
 }

@@ -2,10 +2,13 @@
 
 use super::{Assignment, Command, Item, Piece, Pipeline, RESERVED, Redirect, Script, Stage, Word};
 use crate::budget::{Limits, MAX_DEPTH};
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 /// A here-document whose text begins on the next line.
 pub(super) struct Heredoc {
-    pub(super) number: usize,
+    /// The place for the text.
+    pub(super) text: Rc<OnceCell<Word>>,
     pub(super) delimiter: String,
     pub(super) is_quoted: bool,
     pub(super) strips_tabs: bool,
@@ -20,7 +23,8 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) budget: &'a Limits,
-    pub(super) documents: Vec<Option<Word>>,
+    /// True if there was a here-document.
+    pub(super) has_document: bool,
     /// The here-documents that the next line begins with.
     pub(super) pending: Vec<Heredoc>,
     /// True if a here-document of the text around this one has not begun yet: a line feed would
@@ -36,7 +40,7 @@ impl<'a> Parser<'a> {
             at: 0,
             depth,
             budget,
-            documents: Vec::new(),
+            has_document: false,
             pending: Vec::new(),
             outer_heredoc_pending: false,
         }
@@ -108,7 +112,7 @@ impl<'a> Parser<'a> {
         }
         for heredoc in std::mem::take(&mut self.pending) {
             let word = self.document(&heredoc)?;
-            self.documents[heredoc.number] = Some(word);
+            heredoc.text.set(word).ok()?;
         }
         Some(())
     }
@@ -166,7 +170,7 @@ impl<'a> Parser<'a> {
         let mut reader = Parser::new(body, self.depth + 1, self.budget);
         let pieces = reader.double(None)?;
         // A document within a document.
-        if !reader.documents.is_empty() {
+        if reader.has_document {
             return None;
         }
         Some(Word {
@@ -323,7 +327,7 @@ impl<'a> Parser<'a> {
             return None;
         }
         if self.take("(") {
-            let script = self.nested(b')')?;
+            let script = self.nested()?;
             return compound(Command::Subshell(script));
         }
         if self.take_word("{") {

@@ -17,7 +17,9 @@ mod words;
 
 use super::budget::Limits;
 use lists::Parser;
+use std::cell::OnceCell;
 use std::fmt;
+use std::rc::Rc;
 
 /// Words that are not commands where a command begins.
 pub(super) const RESERVED: [&str; 22] = [
@@ -116,8 +118,8 @@ pub(super) struct Redirect {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RedirectTarget {
     Word(Word),
-    /// A here-document, by its number.
-    Document(usize),
+    /// The text of a here-document, which is read when the line of its operator has ended.
+    Document(Rc<OnceCell<Word>>),
 }
 
 /// A word of a command.
@@ -158,14 +160,6 @@ pub(super) struct Variable {
     pub(super) is_length: bool,
     /// An operator with what follows it, of which `Bare` is printed as it was written.
     pub(super) operation: Option<(&'static str, Vec<Piece>)>,
-}
-
-/// A whole line.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plain {
-    pub(super) script: Script,
-    /// The texts of the here-documents.
-    pub(super) documents: Vec<Word>,
 }
 
 /// The first place where a text is more than plain shell.
@@ -257,7 +251,7 @@ pub(super) fn is_portable(text: &str) -> bool {
 /// # Errors
 ///
 /// Returns the place where the text is more than plain shell, or more than the budget allows.
-pub(super) fn parse(text: &str, budget: &Limits) -> Result<Plain, NotPlain> {
+pub(super) fn parse(text: &str, budget: &Limits) -> Result<Script, NotPlain> {
     let not_plain = |at| NotPlain::new(text, at, budget.exceeded());
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     if let Some(at) = text.find(is_odd) {
@@ -267,11 +261,9 @@ pub(super) fn parse(text: &str, budget: &Limits) -> Result<Plain, NotPlain> {
     let mut reader = Parser::new(text, 0, budget);
     let script = reader.script(&[]);
     let is_whole = reader.peek().is_none() && reader.pending.is_empty();
-    let documents: Option<Vec<Word>> = std::mem::take(&mut reader.documents).into_iter().collect();
-    match (script, documents) {
-        (Some(script), Some(documents)) if is_whole => Ok(Plain { script, documents }),
-        _ => Err(not_plain(reader.at)),
-    }
+    script
+        .filter(|_| is_whole)
+        .ok_or_else(|| not_plain(reader.at))
 }
 
 impl Stage {

@@ -5,6 +5,7 @@ use super::{
     Assignment, Piece, Redirect, RedirectTarget, Script, Value, Variable, Word, is_name_byte,
     is_name_start,
 };
+use std::rc::Rc;
 
 /// Operators of redirections, longer ones first.
 const OPERATORS: [&str; 12] = [
@@ -135,15 +136,15 @@ impl<'a> Parser<'a> {
         if delimiter.is_empty() || !delimiter.chars().all(is_plain) {
             return None;
         }
-        let number = self.documents.len();
-        self.documents.push(None);
+        let text = Rc::default();
+        self.has_document = true;
         self.pending.push(Heredoc {
-            number,
+            text: Rc::clone(&text),
             delimiter,
             is_quoted,
             strips_tabs,
         });
-        Some(RedirectTarget::Document(number))
+        Some(RedirectTarget::Document(text))
     }
 
     /// Parses a word.
@@ -161,7 +162,7 @@ impl<'a> Parser<'a> {
         if matches!(self.raw(0), Some(b'<' | b'>')) && self.raw(1) == Some(b'(') {
             let mark = char::from(self.raw(0)?);
             self.at += 2;
-            let script = self.nested(b')')?;
+            let script = self.nested()?;
             pieces.push(Piece::Process { mark, script });
         }
         while let Some(byte) = self.peek() {
@@ -304,7 +305,7 @@ impl<'a> Parser<'a> {
             }
             Some(b'(') => {
                 self.at += 1;
-                Some(Piece::Substitution(self.nested(b')')?))
+                Some(Piece::Substitution(self.nested()?))
             }
             Some(b'{') => {
                 self.at += 1;
@@ -321,11 +322,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a list of commands up to the character that must end it.
-    pub(super) fn nested(&mut self, end: u8) -> Option<Script> {
+    /// Parses a list of commands and the parenthesis that must end it.
+    pub(super) fn nested(&mut self) -> Option<Script> {
         let script = self.script_within_line()?;
-        (self.peek() == Some(end)).then(|| self.at += 1)?;
-        Some(script)
+        self.take(")").then_some(script)
     }
 
     /// Parses a list of commands that here-documents of this line wait for, and that leaves none.
