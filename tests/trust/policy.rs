@@ -480,8 +480,136 @@ fn answers_that_were_kept_go_where_the_user_wants_none() {
 fn a_rule_with_a_fault_is_called_invalid_where_it_refuses() {
     let ws = users(&DENY_WRITING.replace("decision", "descision"));
     let message = write(&ws).error("policy_violation", 3);
-    for part in ["invalid rule in ", "mine.toml", "unknown field `descision`"] {
+    for part in [
+        "invalid rule in ",
+        "mine.toml",
+        "line 3: \"descision\" is not a key of a rule (did you mean decision?)",
+        "line 1: decision is missing; give \"allow\", \"ask_user\" or \"deny\"",
+    ] {
         assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_fault_of_a_rule_names_its_line_its_key_and_what_is_allowed() {
+    let kept = "the rule counts as deny without that.";
+    for (line, place, fault) in [
+        (
+            "toolname = \"glob\"",
+            "6:1",
+            "\"toolname\" is not a key of a rule (did you mean toolName?)",
+        ),
+        (
+            "x = 1",
+            "6:1",
+            "\"x\" is not a key of a rule; there are: toolName, mcpName, argsPattern,",
+        ),
+        (
+            "mcpName = 1",
+            "6:1",
+            "mcpName is 1; it must be a string that is not empty",
+        ),
+        (
+            "argsPattern = \"\"",
+            "6:1",
+            "argsPattern is \"\"; it must be a string that is not empty",
+        ),
+        (
+            "  modes = [\"yolo\",\n  \"all\"]",
+            "6:3",
+            "modes is [\"yolo\", \"all\"]; it must be a list of \"default\", \"autoEdit\", \"yolo\" and \"plan\"",
+        ),
+        (
+            "modes = \"yolo\"",
+            "6:1",
+            "modes is \"yolo\"; it must be a list of",
+        ),
+        (
+            "interactive = \"no\"",
+            "6:1",
+            "interactive is \"no\"; it must be true or false",
+        ),
+        (
+            "toolAnnotations = true",
+            "6:1",
+            "toolAnnotations is true; it must be a table",
+        ),
+        (
+            "deny_message = 5",
+            "6:1",
+            "denyMessage stands twice, in two spellings",
+        ),
+        (
+            "commandPrefix = [\"a\", 1]",
+            "6:1",
+            "commandPrefix is [\"a\", 1]; it must be a string that is not empty, or a list of such",
+        ),
+        (
+            "commandPrefix = \"rm\"",
+            "2:1",
+            "commandPrefix and commandRegex are for toolName",
+        ),
+        (
+            "argsPattern = \"(\"",
+            "6:1",
+            "argsPattern is not a valid regular expression",
+        ),
+    ] {
+        let said = users(&format!("{DENY_WRITING}{line}\n"))
+            .get_tools(&["config"])
+            .run();
+        let problem = said.text().lines().find(|line| line.contains("rule 1: "));
+        let problem = problem.unwrap_or_else(|| panic!("{line}: {}", said.shown()));
+        let said = format!("mine.toml:{place}: rule 1: {fault}");
+        assert!(problem.contains(&said), "{line}: {problem}");
+        assert!(problem.ends_with(kept), "{line}: {problem}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_policy_file_is_reported_where_it_stands() {
+    for (rule, faults) in [
+        (
+            DENY_WRITING.replace("priority = 10", "priority = 1000"),
+            &["4:1: rule 1: priority is 1000; it must be a whole number from 0 to 999"][..],
+        ),
+        (
+            DENY_WRITING.replace("\"deny\"", "\"never\""),
+            &["3:1: rule 1: decision is \"never\"; it must be \"allow\", \"ask_user\" or \"deny\""],
+        ),
+        (
+            "# Mine\n[[rule]]\ndenyMessage = \"No.\"\n".to_owned(),
+            &[
+                "2:1: rule 1: decision is missing; give \"allow\", \"ask_user\" or \"deny\"",
+                "2:1: rule 1: priority is missing; give a whole number from 0 to 999",
+                "2:1: rule 1: toolName is missing; give a tool's name, or \"*\" for all tools",
+            ],
+        ),
+        (
+            "rule = [1]\n".to_owned(),
+            &["1:9: rule 1: the rule is not a table; the rule is left out."],
+        ),
+        (
+            format!("\n{}", DENY_WRITING.replace("[[rule]]", "[[rules]]")),
+            &[
+                "2:3: rule 1: \"rules\" is not a key of policy files; rules are under [[rule]]; the rule counts as deny",
+            ],
+        ),
+        (
+            "a = 1\n".to_owned(),
+            &["1:1: \"a\" is not a key of policy files; rules are under [[rule]]."],
+        ),
+        (
+            DENY_WRITING.replace("\"deny\"", "\"allow\"") + "prioriti = 1\n",
+            &[
+                "6:1: rule 1: \"prioriti\" is not a key of a rule (did you mean priority?); the rule is left out.",
+            ],
+        ),
+    ] {
+        let said = users(&rule).get_tools(&["config"]).run();
+        for fault in faults {
+            said.must_say(said.text(), &[&format!("mine.toml:{fault}")]);
+        }
     }
 }
 

@@ -111,7 +111,7 @@ pub(super) fn verdict(
 }
 
 /// Asks where there is a user to ask, and else denies.
-fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
+pub(super) fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
     if interactive {
         let reason = format!("{name} needs the user's approval.");
         return built_in(Decision::AskUser, priority, rule, reason);
@@ -125,11 +125,6 @@ fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
              say what it would have done."
         ),
     )
-}
-
-/// Returns the verdict on a line of shell that can't be understood, or that needs more than a rule allows.
-pub(super) fn ask_about_line(name: &str, interactive: bool, rule: &str) -> Verdict {
-    ask(name, interactive, 10, rule)
 }
 
 /// Files that say what a build runs change with the user's approval only. In the mode yolo

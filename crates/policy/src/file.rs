@@ -9,13 +9,17 @@ use super::shell::is_shell;
 use super::{Decision, Mode, Rule, Tier, text};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::Diagnostic;
-use serde::de::{Error, IgnoredAny};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value as Json;
-use std::collections::BTreeMap;
+use gemini_tools_core::position::{LineIndex, Position};
+use gemini_tools_core::registry::nearest;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::path::Path;
-use toml::{Table, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// Maximum characters of a faulty value that are shown.
+const SHOWN_CHARS: usize = 60;
 
 /// The rules of a policy file, and what is wrong with it.
 #[derive(Default)]
@@ -30,45 +34,85 @@ pub(super) struct FileRules {
 ///
 /// Returns the place and the reason if it is not TOML.
 pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, String> {
-    let table: Table = toml::from_str(text).map_err(|e| {
-        let line = e
-            .span()
-            .map(|span| text[..span.start.min(text.len())].lines().count().max(1));
-        let at = line.map_or(String::new(), |line| format!("line {line}: "));
+    let lines = LineIndex::new(text);
+    let top = DeTable::parse(text).map_err(|e| {
+        let place = e.span().map(|span| lines.position(span.start));
+        let at = place.map_or(String::new(), |place| format!("line {}: ", place.line));
         format!("{at}{}", e.message().trim())
     })?;
     let mut read = FileRules::default();
-    for (key, value) in &table {
-        let rules = match value {
-            Value::Array(rules) => rules.as_slice(),
-            one => std::slice::from_ref(one),
+    for (key, value) in top.get_ref() {
+        let rules = match value.get_ref() {
+            DeValue::Array(rules) => rules,
+            _ => std::slice::from_ref(value),
         };
+        let name = key.get_ref().as_ref();
         let is_rules = matches!(
-            (key.as_str(), value),
-            ("rule" | "safety_checker", Value::Array(_))
+            (name, value.get_ref()),
+            ("rule" | "safety_checker", DeValue::Array(_))
         );
-        let what = format!("{key:?} is not a key of policy files; rules are under [[rule]]");
-        let has_decision = |rule: &Value| rule.get("decision").is_some();
+        let misplaced = Fault {
+            at: lines.position(key.span().start),
+            text: format!("{name:?} is not a key of policy files; rules are under [[rule]]"),
+        };
+        let has_decision = |rule: &Spanned<DeValue<'_>>| rule.get_ref().get("decision").is_some();
         if !is_rules && !rules.iter().any(has_decision) {
-            read.problems.push(fault(path, "", format!("{what}.")));
+            let what = format!("{}.", misplaced.text);
+            read.problems.push(problem(path, "", misplaced.at, what));
             continue;
         }
-        for (at, rule) in rules.iter().enumerate() {
+        for (number, rule) in (1..).zip(rules) {
             let mut reader = RuleReader {
                 path,
                 tier,
-                number: at + 1,
+                number,
+                start: lines.position(rule.span().start),
+                entries: entries(text, &lines, rule),
                 faults: Vec::new(),
             };
-            if is_rules && key == "safety_checker" {
-                reader.checker(rule, &mut read);
+            if is_rules && name == "safety_checker" {
+                reader.checker(&mut read);
             } else if is_rules || has_decision(rule) {
-                reader.faults.extend((!is_rules).then(|| what.clone()));
-                reader.rule(rule, &mut read);
+                reader.faults.extend((!is_rules).then(|| misplaced.clone()));
+                reader.rule(&mut read);
             }
         }
     }
     Ok(read)
+}
+
+/// Returns the keys of a rule with their values; `None` if it is not a table.
+fn entries(text: &str, lines: &LineIndex<'_>, rule: &Spanned<DeValue<'_>>) -> Option<Vec<Entry>> {
+    let DeValue::Table(table) = rule.get_ref() else {
+        return None;
+    };
+    let entries = table.iter().map(|(key, value)| {
+        let written = text.get(value.span()).unwrap_or_default();
+        let value = ValueDeserializer::from(value.clone());
+        Entry {
+            name: key.get_ref().to_string(),
+            at: lines.position(key.span().start),
+            value: Value::deserialize(value).unwrap_or_default(),
+            written: written.split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    });
+    Some(entries.collect())
+}
+
+/// A key of a rule with its value.
+struct Entry {
+    name: String,
+    at: Position,
+    value: Value,
+    /// The value as it is written, on one line.
+    written: String,
+}
+
+/// A fault of a rule, and the place of it.
+#[derive(Clone)]
+struct Fault {
+    at: Position,
+    text: String,
 }
 
 /// The file in which Gemini CLI 0.61 keeps the answers "always" of a person.
@@ -83,92 +127,127 @@ fn is_kept_answer(path: &Path, tier: Tier, decision: Decision) -> bool {
 }
 
 /// Reports a rule, or a part of a file, that has no effect as written.
-fn fault(file: &Path, key: &str, what: impl Into<String>) -> Diagnostic {
-    let problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
+fn problem(file: &Path, key: &str, at: Position, what: String) -> Diagnostic {
+    let mut problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
+    problem.put_at(at);
     problem.advise(
         "The rule does not do what it seems to do; no call may run because of a fault in it.",
         "Correct the rule, or take it out.",
     )
 }
 
-/// The keys of a rule.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+/// The values of a rule's keys.
+#[derive(Default)]
 struct Keys {
-    #[serde(deserialize_with = "texts")]
-    tool_name: Vec<String>,
-    #[serde(deserialize_with = "text_of")]
-    mcp_name: Option<String>,
-    #[serde(deserialize_with = "text_of")]
+    tools: Vec<String>,
+    server: Option<String>,
     args_pattern: Option<String>,
-    #[serde(deserialize_with = "texts")]
     command_prefix: Vec<String>,
-    #[serde(deserialize_with = "text_of")]
     command_regex: Option<String>,
     decision: Option<Decision>,
-    #[serde(deserialize_with = "priority")]
     priority: Option<u16>,
-    #[serde(deserialize_with = "modes")]
     modes: Vec<Mode>,
     interactive: Option<bool>,
-    tool_annotations: BTreeMap<String, Json>,
-    #[serde(alias = "allow_redirection")]
+    annotations: Map<String, Value>,
     allow_redirection: bool,
-    #[serde(alias = "deny_message", deserialize_with = "text_of")]
     deny_message: Option<String>,
-    #[serde(deserialize_with = "text_of")]
     subagent: Option<String>,
-    /// For people, as are the next two.
-    #[serde(rename = "name")]
-    _name: IgnoredAny,
-    #[serde(rename = "description")]
-    _description: IgnoredAny,
-    #[serde(rename = "comment")]
-    _comment: IgnoredAny,
 }
 
-fn text_of<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    match Value::deserialize(value)? {
-        Value::String(text) if !text.is_empty() => Ok(Some(text)),
-        _ => Err(D::Error::custom("it must be a string that is not empty")),
-    }
-}
+/// The names of all keys. The last three are for people.
+const KEYS: [&str; 16] = [
+    "toolName",
+    "mcpName",
+    "argsPattern",
+    "commandPrefix",
+    "commandRegex",
+    "decision",
+    "priority",
+    "modes",
+    "interactive",
+    "toolAnnotations",
+    "allowRedirection",
+    "denyMessage",
+    "subagent",
+    "name",
+    "description",
+    "comment",
+];
 
-fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
-    let items = match Value::deserialize(value)? {
-        Value::Array(items) => items,
-        one => vec![one],
-    };
-    let text = |item: &Value| item.as_str().filter(|t| !t.is_empty()).map(str::to_owned);
-    let texts: Option<Vec<String>> = items.iter().map(text).collect();
-    let wrong = "it must be a string that is not empty, or a list of such";
-    let texts = texts.filter(|texts| !texts.is_empty());
-    texts.ok_or_else(|| D::Error::custom(wrong))
-}
+/// The values that `decision` may have.
+const DECISIONS: &str = "\"allow\", \"ask_user\" or \"deny\"";
 
-fn modes<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<Mode>, D::Error> {
-    let mode = |name: &String| match name.as_str() {
-        "autoEdit" => Ok(Mode::AutoEdit),
-        name => Mode::from_name(name).ok_or_else(|| {
-            let what = format!("{name:?} is none of default, autoEdit, yolo and plan");
-            D::Error::custom(what)
-        }),
-    };
-    Vec::<String>::deserialize(value)?
-        .iter()
-        .map(mode)
-        .collect()
-}
+/// The values that `priority` may have.
+const PRIORITIES: &str = "a whole number from 0 to 999";
 
-fn priority<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u16>, D::Error> {
-    match f64::deserialize(value)? {
-        number if number.fract() == 0.0 && (0.0..=999.0).contains(&number) => {
-            Ok(Some(number as u16))
+impl Keys {
+    /// Takes in the value of a key; the error says which values it may have.
+    fn take(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
+        let flag = value.as_bool().ok_or("true or false");
+        match key {
+            "toolName" => self.tools = texts(value)?,
+            "mcpName" => self.server = Some(text_of(value)?),
+            "argsPattern" => self.args_pattern = Some(text_of(value)?),
+            "commandPrefix" => self.command_prefix = texts(value)?,
+            "commandRegex" => self.command_regex = Some(text_of(value)?),
+            "decision" => {
+                self.decision = Some(Decision::deserialize(value).map_err(|_| DECISIONS)?);
+            }
+            "priority" => self.priority = Some(priority(value).ok_or(PRIORITIES)?),
+            "modes" => {
+                let names = "a list of \"default\", \"autoEdit\", \"yolo\" and \"plan\"";
+                self.modes = modes(value).ok_or(names)?;
+            }
+            "interactive" => self.interactive = Some(flag?),
+            "toolAnnotations" => {
+                self.annotations = value.as_object().cloned().ok_or("a table")?;
+            }
+            "allowRedirection" => self.allow_redirection = flag?,
+            "denyMessage" => self.deny_message = Some(text_of(value)?),
+            "subagent" => self.subagent = Some(text_of(value)?),
+            _ => {}
         }
-        number => Err(D::Error::custom(format!(
-            "it is {number}; it must be a whole number from 0 to 999"
-        ))),
+        Ok(())
     }
+}
+
+/// Returns the name of a key in today's spelling.
+fn today(name: &str) -> &str {
+    match name {
+        "allow_redirection" => "allowRedirection",
+        "deny_message" => "denyMessage",
+        name => name,
+    }
+}
+
+fn text_of(value: &Value) -> Result<String, &'static str> {
+    let text = value.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or("a string that is not empty")
+}
+
+/// Returns the texts of a list, or the one text in its place.
+fn texts(value: &Value) -> Result<Vec<String>, &'static str> {
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let texts: Result<Vec<String>, _> = items.iter().map(text_of).collect();
+    let texts = texts.ok().filter(|texts| !texts.is_empty());
+    texts.ok_or("a string that is not empty, or a list of such")
+}
+
+fn modes(value: &Value) -> Option<Vec<Mode>> {
+    let mode = |mode: &Value| match mode.as_str()? {
+        "autoEdit" => Some(Mode::AutoEdit),
+        name => Mode::from_name(name),
+    };
+    value.as_array()?.iter().map(mode).collect()
+}
+
+fn priority(value: &Value) -> Option<u16> {
+    let number = value.as_f64()?;
+    let is_valid = number.fract() == 0.0 && (0.0..=999.0).contains(&number);
+    is_valid.then_some(number as u16)
 }
 
 /// A reader of one rule.
@@ -176,169 +255,213 @@ struct RuleReader<'a> {
     path: &'a Path,
     tier: Tier,
     number: usize,
-    faults: Vec<String>,
+    /// The place where the rule begins.
+    start: Position,
+    /// The keys; `None` if the rule is not a table.
+    entries: Option<Vec<Entry>>,
+    faults: Vec<Fault>,
 }
 
 impl RuleReader<'_> {
-    fn rule(mut self, value: &Value, read: &mut FileRules) {
-        let Some(table) = value.as_table() else {
-            self.faults.push("the rule is not a table".to_owned());
-            return self.report("it is left out", read);
+    fn rule(mut self, read: &mut FileRules) {
+        let Some(entries) = self.entries.take() else {
+            self.fault(self.start, "the rule is not a table");
+            return self.report("is left out", read);
         };
-        let mut keys = self.keys(table);
+        let mut keys = self.keys(&entries);
         let decision = keys.decision.unwrap_or(Decision::Deny);
-        self.add_tools(&mut keys, table);
-        let condition = self.condition(&keys);
+        self.add_tools(&mut keys, &entries);
+        let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
+            self.fault(self.place_of(&entries, key), what);
+            // All of it is left out.
+            Condition::None
+        });
         let restricts_only = self.tier == Tier::Extension;
         if decision == Decision::Allow {
-            self.report_names(&keys, read);
+            self.report_names(&keys, self.place_of(&entries, "toolName"), read);
             if restricts_only {
                 let what = "decision is \"allow\", which an extension may not say";
-                self.faults.push(what.to_owned());
+                self.fault(self.place_of(&entries, "decision"), what);
             }
         }
         let is_of_yolo = restricts_only && keys.modes.contains(&Mode::Yolo);
         if is_of_yolo {
             let what = "modes has \"yolo\", for which an extension may not say anything";
-            self.faults.push(what.to_owned());
+            self.fault(self.place_of(&entries, "modes"), what);
         }
         let is_faulty = !self.faults.is_empty();
         if is_of_yolo || is_faulty && decision == Decision::Allow {
-            return self.report("it is left out", read);
+            return self.report("is left out", read);
         }
         read.rules.push(Rule {
-            tools: keys.tool_name,
-            server: keys.mcp_name,
+            tools: keys.tools,
+            server: keys.server,
             condition,
             modes: keys.modes,
             interactive: keys.interactive,
-            annotations: keys.tool_annotations.into_iter().collect(),
+            annotations: keys.annotations.into_iter().collect(),
             allows_redirection: keys.allow_redirection,
             is_for_subagent: keys.subagent.is_some(),
             message: keys.deny_message,
             source: Source {
                 file: Some(self.path.to_owned()),
                 number: Some(self.number),
-                text: summary(self.number, table),
-                faults: is_faulty.then(|| self.faults.join("; ")),
+                text: summary(self.number, &entries),
+                faults: self.faults_in_lines(),
                 is_kept_answer: is_kept_answer(self.path, self.tier, decision),
             },
             ..Rule::new(decision, self.tier, keys.priority.unwrap_or(999))
         });
-        if is_faulty {
-            let how = format!("it counts as {} without that", decision.name());
-            self.report(&how, read);
-        }
+        self.report(&format!("counts as {} without that", decision.name()), read);
     }
 
     /// Reads a checker that Gemini CLI would ask besides, as a rule that denies: programs are not
     /// asked, so that what they guard may not run. Paths are held within the workspace by our tools
     /// themselves.
-    fn checker(mut self, value: &Value, read: &mut FileRules) {
-        let own = value.get("checker");
-        if own.and_then(|c| c.get("type")).and_then(Value::as_str) == Some("in-process") {
+    fn checker(mut self, read: &mut FileRules) {
+        let mut entries = self.entries.take().unwrap_or_default();
+        let own = entries.iter().find(|entry| entry.name == "checker");
+        if own.is_some_and(|own| own.value["type"] == "in-process") {
             return;
         }
-        let mut table = value.as_table().cloned().unwrap_or_default();
-        table.remove("checker");
-        table.insert("decision".to_owned(), "deny".into());
-        table.insert("priority".to_owned(), 999.into());
         let message = "A safety checker guards it, which only Gemini CLI can ask.";
-        table.insert("denyMessage".to_owned(), message.into());
+        let added: [(&str, Value); 3] = [
+            ("decision", "deny".into()),
+            ("priority", 999.into()),
+            ("denyMessage", message.into()),
+        ];
+        entries.retain(|entry| {
+            let name = today(&entry.name);
+            name != "checker" && added.iter().all(|(added, _)| *added != name)
+        });
+        entries.extend(added.map(|(name, value)| Entry {
+            name: name.to_owned(),
+            at: self.start,
+            written: value.to_string(),
+            value,
+        }));
         self.tier = Tier::Admin;
         let what = "it is a safety checker, a program that only Gemini CLI asks";
-        self.faults.push(what.to_owned());
-        self.rule(&Value::Table(table), read);
+        self.fault(self.start, what);
+        self.entries = Some(entries);
+        self.rule(read);
+    }
+
+    fn fault(&mut self, at: Position, text: impl Into<String>) {
+        let text = text.into();
+        self.faults.push(Fault { at, text });
+    }
+
+    /// Returns the place of a key; that of the rule where the key is missing.
+    fn place_of(&self, entries: &[Entry], key: &str) -> Position {
+        let entry = entries.iter().find(|entry| today(&entry.name) == key);
+        entry.map_or(self.start, |entry| entry.at)
     }
 
     /// Reads each key by itself, so that a fault in one leaves the others in force.
-    fn keys(&mut self, table: &Table) -> Keys {
-        let mut understood = Table::new();
-        for (key, value) in table {
-            let one = Table::from_iter([(key.clone(), value.clone())]);
-            match one.clone().try_into::<Keys>() {
-                Ok(_) => understood.extend(one),
-                Err(e) => self.faults.push(format!("{key}: {}", e.message().trim())),
+    fn keys(&mut self, entries: &[Entry]) -> Keys {
+        let mut keys = Keys::default();
+        for (i, entry) in entries.iter().enumerate() {
+            let name = today(&entry.name);
+            if !KEYS.contains(&name) {
+                self.fault(entry.at, unknown(name));
+            } else if entries[..i].iter().any(|other| today(&other.name) == name) {
+                self.fault(entry.at, format!("{name} stands twice, in two spellings"));
+            } else if let Err(allowed) = keys.take(name, &entry.value) {
+                let written: String = entry.written.chars().take(SHOWN_CHARS).collect();
+                let text = format!("{name} is {written}; it must be {allowed}");
+                self.fault(entry.at, text);
             }
         }
-        for key in ["decision", "priority"] {
-            if !table.contains_key(key) {
-                self.faults.push(format!("{key} is missing"));
+        let is_there = |key: &str| entries.iter().any(|entry| entry.name == key);
+        for (key, allowed) in [("decision", DECISIONS), ("priority", PRIORITIES)] {
+            if !is_there(key) {
+                self.fault(self.start, format!("{key} is missing; give {allowed}"));
             }
         }
-        understood.try_into().unwrap_or_else(|e: toml::de::Error| {
-            self.faults.push(e.message().trim().to_owned());
-            Keys::default()
-        })
+        keys
     }
 
     /// Adds the tools of a rule that names none.
-    fn add_tools(&mut self, keys: &mut Keys, table: &Table) {
-        if !keys.tool_name.is_empty() {
+    fn add_tools(&mut self, keys: &mut Keys, entries: &[Entry]) {
+        if !keys.tools.is_empty() {
             return;
         }
         let has_command = !keys.command_prefix.is_empty() || keys.command_regex.is_some();
-        let is_said = table.contains_key("toolName");
+        let is_said = entries.iter().any(|entry| entry.name == "toolName");
         let tool = if has_command && !is_said {
             "run_shell_command"
         } else {
-            if !is_said && keys.mcp_name.is_none() {
-                self.faults.push("toolName is missing".to_owned());
+            if !is_said && keys.server.is_none() {
+                let what = "toolName is missing; give a tool's name, or \"*\" for all tools";
+                self.fault(self.start, what);
             }
             "*"
         };
-        keys.tool_name.push(tool.to_owned());
+        keys.tools.push(tool.to_owned());
     }
 
     /// Reports names that fit nothing in a rule that allows, because they don't in Gemini CLI.
-    fn report_names(&self, keys: &Keys, read: &mut FileRules) {
-        for tool in &keys.tool_name {
-            let why = if is_odd_wildcard(tool, keys.mcp_name.is_some()) {
+    fn report_names(&self, keys: &Keys, at: Position, read: &mut FileRules) {
+        for tool in &keys.tools {
+            let why = if is_odd_wildcard(tool, keys.server.is_some()) {
                 "a rule that allows has no wildcards but \"*\", \"mcp_*\", \"mcp_SERVER_*\" and \
                  \"mcp_*_TOOL\""
                     .to_owned()
             } else {
                 let is_other = |name: &&str| *name != tool && !RENAMED.contains(&tool.as_str());
                 let name = builtin::find(tool).map(|known| known.name).filter(is_other);
-                match name.filter(|_| keys.mcp_name.is_none()) {
+                match name.filter(|_| keys.server.is_none()) {
                     Some(name) => format!("in a rule that allows, the tool is called {name}"),
                     None => continue,
                 }
             };
             let what = format!("toolName {tool:?} allows nothing: {why}.");
-            read.problems.push(self.problem(what));
+            read.problems.push(self.problem(at, what));
         }
     }
 
+    /// Reports each fault, and what becomes of the rule.
     fn report(&self, how: &str, read: &mut FileRules) {
-        let what = format!("{}; {how}.", self.faults.join("; "));
-        read.problems.push(self.problem(what));
+        let faults = self.faults.iter();
+        let faults =
+            faults.map(|fault| self.problem(fault.at, format!("{}; the rule {how}.", fault.text)));
+        read.problems.extend(faults);
     }
 
-    fn problem(&self, what: String) -> Diagnostic {
-        fault(self.path, &format!("rule {}", self.number), what)
+    fn problem(&self, at: Position, what: String) -> Diagnostic {
+        problem(self.path, &format!("rule {}", self.number), at, what)
     }
 
-    /// Returns what a rule wants of the arguments; all of it is left out where it has a fault.
-    fn condition(&mut self, keys: &Keys) -> Condition {
-        let condition = valid_condition(keys);
-        condition.unwrap_or_else(|what| {
-            self.faults.push(what);
-            Condition::None
-        })
+    /// Returns all faults, each with its line; `None` if there are none.
+    fn faults_in_lines(&self) -> Option<String> {
+        let faults = self.faults.iter();
+        let faults: Vec<String> = faults
+            .map(|fault| format!("line {}: {}", fault.at.line, fault.text))
+            .collect();
+        (!faults.is_empty()).then(|| faults.join("; "))
     }
 }
 
-/// Returns what a rule wants of the arguments, or what is wrong with that.
-fn valid_condition(keys: &Keys) -> Result<Condition, String> {
+/// Returns the fault of a key that rules don't have, with the nearest one, or else all.
+fn unknown(name: &str) -> String {
+    match nearest(name, KEYS.iter().map(|known| (*known, *known))).first() {
+        Some(near) => format!("{name:?} is not a key of a rule (did you mean {near}?)"),
+        None => format!(
+            "{name:?} is not a key of a rule; there are: {}",
+            KEYS.join(", ")
+        ),
+    }
+}
+
+/// Returns what a rule wants of the arguments, or the key that is wrong in that, and why.
+fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     let prefixes = &keys.command_prefix;
     let (regex, pattern) = (&keys.command_regex, &keys.args_pattern);
-    let is_of_shell = keys.tool_name.iter().all(|tool| is_shell(tool));
+    let is_of_shell = keys.tools.iter().all(|tool| is_shell(tool));
     if (!prefixes.is_empty() || regex.is_some()) && !is_of_shell {
-        return Err(
-            "commandPrefix and commandRegex are for toolName = \"run_shell_command\" only"
-                .to_owned(),
-        );
+        let what = "commandPrefix and commandRegex are for toolName = \"run_shell_command\" only";
+        return Err(("toolName", what.to_owned()));
     }
     let (key, pattern, about) = match (prefixes.as_slice(), regex, pattern) {
         ([], None, None) => return Ok(Condition::None),
@@ -357,17 +480,16 @@ fn valid_condition(keys: &Keys) -> Result<Condition, String> {
             ("argsPattern", pattern.clone(), about)
         }
         _ => {
-            return Err(
-                "argsPattern, commandPrefix and commandRegex can't stand together".to_owned(),
-            );
+            let what = "argsPattern, commandPrefix and commandRegex can't stand together";
+            return Err(("argsPattern", what.to_owned()));
         }
     };
     let regex = text::compile(&pattern)
-        .map_err(|e| format!("{key} is not a valid regular expression: {e}"))?;
+        .map_err(|e| (key, format!("{key} is not a valid regular expression: {e}")))?;
     if keys.decision == Some(Decision::Allow) && text::is_refused(&pattern) {
-        return Err(format!(
-            "{key} repeats what repeats itself; Gemini CLI does not take such a rule"
-        ));
+        let what =
+            format!("{key} repeats what repeats itself; Gemini CLI does not take such a rule");
+        return Err((key, what));
     }
     Ok(Condition::Pattern(Pattern { regex, about }))
 }
@@ -402,7 +524,7 @@ fn is_within_group(regex: &str) -> bool {
 }
 
 /// Returns a rule in one line.
-fn summary(number: usize, table: &Table) -> String {
+fn summary(number: usize, entries: &[Entry]) -> String {
     let mut text = format!("rule {number}");
     let mut gap = ": ";
     for key in [
@@ -415,12 +537,11 @@ fn summary(number: usize, table: &Table) -> String {
         "commandRegex",
         "decision",
     ] {
-        let Some(value) = table.get(key) else {
+        let Some(entry) = entries.iter().find(|entry| entry.name == key) else {
             continue;
         };
         // A value in one line.
-        let json = serde_json::to_string(value).unwrap_or_default();
-        let short: String = json.chars().take(200).collect();
+        let short: String = entry.value.to_string().chars().take(200).collect();
         let _ = write!(text, "{gap}{key} = {short}");
         gap = ", ";
     }

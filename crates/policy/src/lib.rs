@@ -539,11 +539,6 @@ impl Policy {
         });
         self.sort();
     }
-
-    /// Returns the project's directory.
-    fn root(&self) -> &Path {
-        &self.root
-    }
 }
 
 /// An answer of a person for a session.

@@ -8,44 +8,28 @@ use std::path::{Component, Path};
 const PRINTERS: &str = "\
     echo expr false id pwd seq tr true uname which whoami";
 
-/// A program that reads the files that it is given, and nothing else.
-struct Reader {
-    name: &'static str,
-    /// Letters that do nothing but change how it prints. Numbers may be behind them.
-    letters: &'static str,
-    /// Number of files that the command takes: some write to the last.
-    files: usize,
-}
-
-const fn reader(name: &'static str, letters: &'static str) -> Reader {
-    Reader {
-        name,
-        letters,
-        files: usize::MAX,
-    }
-}
-
+/// Programs that read the files that they are given, and nothing else: their names, the letters of
+/// options that do nothing but change how they print, which may have numbers behind them, and the
+/// number of files that they take: some write to the last.
+///
 /// Not among the letters is what follows links out of the workspace (`grep -R`, `ls -L`), what
 /// takes names of files from a file, and what goes on for ever (`tail -f`).
-const READERS: [Reader; 15] = [
-    reader("base64", "diw"),
-    reader("cat", "AbeEnstTuv"),
-    reader("cut", "bcdfnsz"),
-    reader("grep", "aABbcCeEFGHhiIlLmnoPqrsTvwxyzZ"),
-    reader("head", "cnqvz"),
-    reader("ls", "1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ"),
-    reader("nl", "bdfhilnpsvw"),
-    reader("numfmt", "dz"),
-    reader("paste", "dsz"),
-    reader("rev", ""),
-    reader("stat", "cft"),
-    reader("tac", "brs"),
-    reader("tail", "cnqvz"),
-    Reader {
-        files: 1,
-        ..reader("uniq", "cdDiuz")
-    },
-    reader("wc", "clLmw"),
+const READERS: [(&str, &str, usize); 15] = [
+    ("base64", "diw", usize::MAX),
+    ("cat", "AbeEnstTuv", usize::MAX),
+    ("cut", "bcdfnsz", usize::MAX),
+    ("grep", "aABbcCeEFGHhiIlLmnoPqrsTvwxyzZ", usize::MAX),
+    ("head", "cnqvz", usize::MAX),
+    ("ls", "1aAbBcCdfFgGhiIklmnNopqQrRsStTuUvwxXZ", usize::MAX),
+    ("nl", "bdfhilnpsvw", usize::MAX),
+    ("numfmt", "dz", usize::MAX),
+    ("paste", "dsz", usize::MAX),
+    ("rev", "", usize::MAX),
+    ("stat", "cft", usize::MAX),
+    ("tac", "brs", usize::MAX),
+    ("tail", "cnqvz", usize::MAX),
+    ("uniq", "cdDiuz", 1),
+    ("wc", "clLmw", usize::MAX),
 ];
 
 /// Long options of readers that do nothing but change what they print.
@@ -129,9 +113,9 @@ pub(super) fn is_known_safe(
         }),
         "sed" => is_safe_sed(args, root),
         "git" => is_safe_git(args, root) && is_trusted(),
-        name => READERS
-            .iter()
-            .any(|reader| reader.name == name && reader.only_reads(args, root)),
+        name => READERS.iter().any(|(known, letters, files)| {
+            *known == name && only_reads(args, letters, *files, root)
+        }),
     }
 }
 
@@ -140,23 +124,22 @@ fn is_among(name: &str, list: &str) -> bool {
     list.split(' ').any(|known| known == name)
 }
 
-impl Reader {
-    /// Returns true if the arguments are options that are known to do no harm, and files of the workspace.
-    fn only_reads(&self, args: &[&str], root: &Path) -> bool {
-        let mut files = 0;
-        args.iter().all(|arg| {
-            if arg.starts_with("--") {
-                let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
-                return is_among(name, READER_OPTIONS);
-            }
-            // A dash alone is a file.
-            if let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-                return is_cluster(letters, self.letters);
-            }
-            files += 1;
-            files <= self.files && !leaves(arg, root)
-        })
-    }
+/// Returns true if the arguments are options that are known to do no harm, and at most `most` files
+/// of the workspace.
+fn only_reads(args: &[&str], known: &str, most: usize, root: &Path) -> bool {
+    let mut files = 0;
+    args.iter().all(|arg| {
+        if arg.starts_with("--") {
+            let name = arg.split_once('=').map_or(*arg, |(name, _)| name);
+            return is_among(name, READER_OPTIONS);
+        }
+        // A dash alone is a file.
+        if let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            return is_cluster(letters, known);
+        }
+        files += 1;
+        files <= most && !leaves(arg, root)
+    })
 }
 
 /// Returns true if these are known letters, with nothing but a number behind them.

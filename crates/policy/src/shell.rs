@@ -202,7 +202,7 @@ impl Policy {
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call)
-            && safe::is_known_safe(line, analysis, self.root(), trusts_git);
+            && safe::is_known_safe(line, analysis, &self.root, trusts_git);
         if !may_be_safe {
             return verdict;
         }
@@ -245,12 +245,10 @@ fn ask_if_not_understood(
     let text = "built in: lines that can't be understood need the user's approval";
     match (mode, rule) {
         (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
-            defaults::ask_about_line(call.name, false, text)
+            defaults::ask(call.name, false, 10, text)
         }
         (Mode::Yolo, _) => verdict,
-        _ if verdict.decision == Decision::Allow => {
-            defaults::ask_about_line(call.name, interactive, text)
-        }
+        _ if verdict.decision == Decision::Allow => defaults::ask(call.name, interactive, 10, text),
         _ => verdict,
     }
 }

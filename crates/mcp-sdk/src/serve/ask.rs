@@ -45,6 +45,7 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
 }
 
 /// Asks on behalf of the thread on which a call runs.
+#[derive(Debug)]
 pub(super) struct ClientAsker {
     pub(super) asked: Sender<Question>,
     pub(super) is_alone: bool,

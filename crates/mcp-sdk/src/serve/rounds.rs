@@ -124,6 +124,7 @@ impl OpenQuestion {
 }
 
 /// Answers by what a client has said.
+#[derive(Debug)]
 pub(super) struct RecordedAnswers {
     replies: InputResponses,
     open: OpenQuestion,

@@ -4,6 +4,7 @@ use super::ArgumentChange;
 use crate::{self as policy, SessionGrant};
 use gemini_tools_core::tool::{ConfirmationDetails, Location};
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// An explanation of what a call would do.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +86,7 @@ pub struct ApprovalQuestion<'a> {
 }
 
 /// Asks a person.
-pub trait ApprovalPrompt: Send {
+pub trait ApprovalPrompt: fmt::Debug + Send {
     /// Shows what a call would do and gives the answer. `None` where there is none.
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply>;
 }

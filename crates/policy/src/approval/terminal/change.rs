@@ -163,7 +163,7 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
     }))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::{EditOutcome, changed_lines, proposal};
     use crate::approval::ApprovalReply;

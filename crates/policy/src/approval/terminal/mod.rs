@@ -1,4 +1,4 @@
-//! Asks a person on the controlling terminal or the console, whatever the standard streams are.
+//! Asks a person on the controlling terminal, whatever the standard streams are.
 //!
 //! `show` makes the text, `tty` reads the keys, `editor` starts the user's editor, and `change`
 //! makes another call of what was edited.
@@ -6,7 +6,7 @@
 mod change;
 mod editor;
 mod show;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod tty;
 
@@ -28,11 +28,16 @@ use tty::{KeyPress, Tty};
 #[derive(Debug)]
 pub struct TerminalPrompt {
     tty: Tty,
-    editor: OsString,
+    /// The editor: words for a shell, to which the file is added.
+    pub editor: OsString,
     shows_colours: bool,
-    is_for_one_call: bool,
-    cancel: Cancellation,
-    signals: Option<Arc<Signals>>,
+    /// True to leave out the answers that are for later calls too, since there are none.
+    pub is_for_one_call: bool,
+    /// Ends the session: a question that waits for an answer is then over, as by
+    /// [`ApprovalReply::Stop`].
+    pub cancel: Cancellation,
+    /// The handlers of signals, so that Ctrl-C in the editor is the editor's.
+    pub signals: Option<Arc<Signals>>,
 }
 
 /// The meaning of a key while a call is shown.
@@ -43,20 +48,15 @@ enum Choice {
     Edit,
 }
 
-/// The meaning of a key after an edit that is not a call.
-#[derive(Debug, Clone, Copy)]
-enum Next {
-    Again,
-    GiveUp,
-}
-
 impl TerminalPrompt {
-    /// Opens the controlling terminal, or the console; `None` where there is none. The editor is that
-    /// of `VISUAL` or `EDITOR`, and [`ColourChoice`] says whether there are colours.
+    /// Opens the controlling terminal; `None` where there is none. The editor is that of `VISUAL` or
+    /// `EDITOR`, and [`ColourChoice`] says whether there are colours.
     pub fn open() -> Option<Self> {
-        let mut terminal = Self::new(Tty::open()?).with_editor(editor::from_environment());
-        terminal.shows_colours = ColourChoice::Auto.shows_on(true);
-        Some(terminal)
+        Some(Self {
+            editor: editor::from_environment(),
+            shows_colours: ColourChoice::Auto.shows_on(true),
+            ..Self::new(Tty::open()?)
+        })
     }
 
     /// Takes any terminal, without colours, and with `vi` as the editor.
@@ -73,37 +73,6 @@ impl TerminalPrompt {
             cancel: Cancellation::default(),
             signals: None,
         }
-    }
-
-    /// Leaves out the answers that are for later calls too, since there are none.
-    #[must_use]
-    pub fn for_one_call(mut self) -> Self {
-        self.is_for_one_call = true;
-        self
-    }
-
-    /// Sets another editor: words for a shell, to which the file is added.
-    #[must_use]
-    pub fn with_editor(mut self, words: impl Into<OsString>) -> Self {
-        self.editor = words.into();
-        self
-    }
-
-    /// Sets what ends the session: a question that waits for an answer is then over, as by
-    /// [`ApprovalReply::Stop`].
-    #[must_use]
-    pub fn with_cancellation(mut self, cancel: Cancellation) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the handlers of signals, so that Ctrl-C in the editor is the editor's, and with what
-    /// they cancel.
-    #[must_use]
-    pub fn with_signals(mut self, signals: Arc<Signals>) -> Self {
-        self.cancel = signals.cancellation().clone();
-        self.signals = Some(signals);
-        self
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
@@ -195,9 +164,9 @@ impl TerminalPrompt {
                 }
                 EditOutcome::Invalid(why) => self.print_line(&why)?,
             }
-            match self.key("[e]dit again  [g]ive up ", next)? {
-                KeyPress::Key(Next::Again) => self.write("edit again\n")?,
-                KeyPress::Key(Next::GiveUp) | KeyPress::End => {
+            match self.key("[e]dit again  [g]ive up ", edits_again)? {
+                KeyPress::Key(true) => self.write("edit again\n")?,
+                KeyPress::Key(false) | KeyPress::End => {
                     self.write("give up\n")?;
                     return Ok(None);
                 }
@@ -245,10 +214,11 @@ fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Cho
     })
 }
 
-fn next(byte: u8) -> Option<Next> {
+/// Returns true if a key edits once more what is not a call, and false if it gives up.
+fn edits_again(byte: u8) -> Option<bool> {
     match byte {
-        b'e' => Some(Next::Again),
-        b'g' | b'n' => Some(Next::GiveUp),
+        b'e' => Some(true),
+        b'g' | b'n' => Some(false),
         _ => None,
     }
 }

@@ -316,7 +316,7 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     line
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::{escape_controls, keys, page, question};
     use crate::approval::terminal::tests::{call, edit, exec, explained, mcp};

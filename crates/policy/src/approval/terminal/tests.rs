@@ -275,7 +275,10 @@ fn an_end_of_the_session_ends_the_question() {
     let reply = asked(
         &call("t", json!({})),
         &explained(None),
-        |terminal| terminal.with_cancellation(cancel.clone()),
+        |terminal| TerminalPrompt {
+            cancel: cancel.clone(),
+            ..terminal
+        },
         |person| {
             person.sees("[q]uit ");
             cancel.cancel();
@@ -313,7 +316,10 @@ fn an_editor_changes_the_call() {
             json!({"file_path": "a.py", "content": "new\n"}),
         ),
         &explained(Some(edit("a.py", None, "new\n", "+new\n"))),
-        |terminal| terminal.with_editor(words),
+        |terminal| TerminalPrompt {
+            editor: words.into(),
+            ..terminal
+        },
         |person| {
             person.sees("[q]uit ");
             person.types(b"e");
@@ -349,7 +355,10 @@ fn an_editor_that_fails_or_changes_nothing_leaves_the_call() {
         let reply = asked(
             &call("write_file", json!({"content": "new\n"})),
             &explained(Some(edit("a.py", None, "new\n", "+new\n"))),
-            |terminal| terminal.with_editor(words),
+            |terminal| TerminalPrompt {
+                editor: words.into(),
+                ..terminal
+            },
             |person| {
                 person.sees("[q]uit ");
                 person.types(b"e");
@@ -374,7 +383,10 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
         asked(
             &call("other", json!({"a": 1})),
             &explained(None),
-            |terminal| terminal.with_editor(words.clone()),
+            |terminal| TerminalPrompt {
+                editor: words.clone().into(),
+                ..terminal
+            },
             |person| {
                 person.sees("[q]uit ");
                 person.types(b"e");
