@@ -1,13 +1,14 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
-use super::call::{CallFailure, CallOutcome, CallRequest};
+use super::call::{CallOutcome, CallRequest};
 use super::external_commands;
-use super::pair::{CallNews, broken};
+use super::pair::broken;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, Display, ErrorKind, Interruption, LlmContent, ToolResult,
+    Cancellation, Display, ErrorKind, Interruption, LlmContent, OutputUpdate, ResultError,
+    ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
@@ -66,7 +67,7 @@ struct ResultLine {
     #[serde(default)]
     data: Value,
     #[serde(default)]
-    error: Option<CallFailure>,
+    error: Option<ResultError>,
 }
 
 impl BatchClient {
@@ -86,7 +87,7 @@ impl BatchClient {
         judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         cancel: &Cancellation,
-        news: &dyn Fn(CallNews<'_>),
+        news: &dyn Fn(OutputUpdate),
     ) -> CallOutcome {
         match self.answer(name, judged, request, cancel, news) {
             Ok(line) => outcome(request, line),
@@ -99,7 +100,7 @@ impl BatchClient {
         &self,
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
-    ) -> Result<LlmContent, CallFailure> {
+    ) -> Result<LlmContent, ResultError> {
         let request = CallRequest {
             id: String::new(),
             name: "read_many_files".to_owned(),
@@ -113,7 +114,7 @@ impl BatchClient {
             },
             Err(outcome) => outcome.error,
         };
-        Err(failure.unwrap_or_else(|| CallFailure {
+        Err(failure.unwrap_or_else(|| ResultError {
             message: "call_tool has not answered.".to_owned(),
             kind: None,
         }))
@@ -126,7 +127,7 @@ impl BatchClient {
         judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         cancel: &Cancellation,
-        news: &dyn Fn(CallNews<'_>),
+        news: &dyn Fn(OutputUpdate),
     ) -> Result<ResultLine, Box<CallOutcome>> {
         let mut call = json!({ "name": name, "args": request.args });
         if let Some(judged) = judged {
@@ -258,19 +259,19 @@ fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
 fn wait(
     receiver: &Receiver<BatchLine>,
     cancel: &Cancellation,
-    news: &dyn Fn(CallNews<'_>),
+    news: &dyn Fn(OutputUpdate),
     end: impl FnOnce(),
 ) -> Result<Value, Option<Interruption>> {
     loop {
         match receiver.recv_timeout(TICK) {
             Ok(BatchLine(line)) if line["type"] == "output" => {
                 if let Some(text) = line["text"].as_str() {
-                    news(CallNews::Text(text));
+                    news(OutputUpdate::Text(text.to_owned()));
                 }
             }
             Ok(BatchLine(mut line)) if line["type"] == "model_call" => {
                 if let Ok(call) = serde_json::from_value(line["call"].take()) {
-                    news(CallNews::ModelCall(call));
+                    news(OutputUpdate::ModelCall(call));
                 }
             }
             Ok(BatchLine(line)) => return Ok(line),
@@ -296,13 +297,7 @@ fn wait(
 fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
     let result = ToolResult {
         llm_content: line.llm_content,
-        error: line
-            .error
-            .clone()
-            .map(|e| gemini_tools_core::tool::ResultError {
-                message: e.message,
-                kind: e.kind,
-            }),
+        error: line.error.clone(),
         ..ToolResult::default()
     };
     let answer = Answer {

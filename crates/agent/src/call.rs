@@ -2,7 +2,7 @@
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::text::excerpt;
-use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind};
+use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind, ResultError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const SUMMARY_CHARS: usize = 100;
 
 /// A call that a model wants.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
     /// The model's id of the call, or a generated one.
     pub id: String,
@@ -23,9 +23,10 @@ pub struct CallRequest {
 }
 
 /// The state of a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum CallState {
     /// The call's arguments are looked at.
+    #[default]
     Validating,
     /// The user must agree.
     AwaitingApproval,
@@ -71,7 +72,7 @@ pub struct CallOutcome {
     pub diff_stat: Option<DiffStat>,
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<CallFailure>,
+    pub error: Option<ResultError>,
     /// Display for people (`returnDisplay`), but for a diff. A session that goes on shows nothing of
     /// what came before, so the file of a session has none of this.
     #[serde(skip)]
@@ -80,16 +81,6 @@ pub struct CallOutcome {
     /// done, and the model reads the status in its answer.
     #[serde(skip)]
     pub command_failure: Option<String>,
-}
-
-/// The reason of a failed call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallFailure {
-    /// For the model.
-    pub message: String,
-    /// The error's sort, where that is known.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ErrorKind>,
 }
 
 impl CallOutcome {
@@ -120,7 +111,7 @@ impl CallOutcome {
                 response,
             )],
             text: message.clone(),
-            error: Some(CallFailure {
+            error: Some(ResultError {
                 message,
                 kind: Some(kind),
             }),
@@ -174,7 +165,7 @@ pub enum CallRefusal {
 }
 
 /// A call of a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolCall {
     /// The request; the arguments as they are after a person's changes.
     pub request: CallRequest,
@@ -196,29 +187,11 @@ pub struct ToolCall {
     pub proposed: Option<Map<String, Value>>,
     /// The time that it ran.
     pub duration: Duration,
-    state: CallState,
-    started: Option<Instant>,
+    pub(super) state: CallState,
+    pub(super) started: Option<Instant>,
 }
 
 impl ToolCall {
-    /// Makes a call for which nothing has been done yet.
-    pub fn new(request: CallRequest, kind: Option<Kind>) -> Self {
-        Self {
-            request,
-            kind,
-            server: None,
-            argument_order: Vec::new(),
-            description: None,
-            decision: None,
-            refusal: None,
-            shares: None,
-            proposed: None,
-            duration: Duration::ZERO,
-            state: CallState::Validating,
-            started: None,
-        }
-    }
-
     /// Returns its state.
     pub fn state(&self) -> &CallState {
         &self.state

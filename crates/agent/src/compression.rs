@@ -1,6 +1,6 @@
 //! Shortening a conversation when the context window fills.
 
-use super::conversation::{Conversation, split};
+use super::conversation::split;
 use super::event::{SessionError, SessionEvent};
 use super::input_limit;
 use super::record::Line;
@@ -48,7 +48,7 @@ impl AgentSession<'_> {
         // Until then it has grown again.
         self.compression.not_before = from + from / 10;
         // The last message is a question that is still open.
-        let messages = self.conversation.messages();
+        let messages = &self.conversation;
         let before = &messages[..messages.len().saturating_sub(1)];
         let Some(at) = split(before, KEPT_SHARE) else {
             return Ok(());
@@ -78,7 +78,7 @@ impl AgentSession<'_> {
             contents: shorter.clone(),
             prompt_tokens: to,
         });
-        self.conversation = Conversation::new(shorter);
+        self.conversation = shorter;
         self.compression.not_before = 0;
         self.notify(&SessionEvent::Compressed { from, to });
         Ok(())

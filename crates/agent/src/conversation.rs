@@ -2,45 +2,18 @@
 
 use gemini_tools_core::message::{Content, Part};
 
-/// The messages of a session.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Conversation {
-    messages: Vec<Content>,
+/// Returns true if the model has to speak next.
+pub(super) fn is_unanswered(messages: &[Content]) -> bool {
+    messages.last().is_some_and(|last| last.role != "model")
 }
 
-impl Conversation {
-    /// Makes a conversation that goes on from these messages.
-    pub(super) fn new(messages: Vec<Content>) -> Self {
-        Self { messages }
-    }
-
-    /// Adds a message.
-    pub(super) fn push(&mut self, message: Content) {
-        self.messages.push(message);
-    }
-
-    /// Returns true if the model has to speak next.
-    pub(super) fn is_unanswered(&self) -> bool {
-        self.messages
-            .last()
-            .is_some_and(|last| last.role != "model")
-    }
-
-    /// Returns all messages.
-    pub(super) fn messages(&self) -> &[Content] {
-        &self.messages
-    }
-
-    /// Returns the messages that the API takes: turns of the model without content are left out, with
-    /// all that the model said in the same turn, as by Gemini CLI.
-    pub(super) fn curated(&self) -> impl Iterator<Item = &Content> {
-        let is_models = |message: &Content| message.role == "model";
-        let turns = self
-            .messages
-            .chunk_by(move |a, b| is_models(a) && is_models(b));
-        let kept = turns.filter(move |turn| turn.iter().all(|m| !is_models(m) || is_valid(m)));
-        kept.flatten()
-    }
+/// Returns the messages that the API takes: turns of the model without content are left out, with
+/// all that the model said in the same turn, as by Gemini CLI.
+pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
+    let is_models = |message: &Content| message.role == "model";
+    let turns = messages.chunk_by(move |a, b| is_models(a) && is_models(b));
+    let kept = turns.filter(move |turn| turn.iter().all(|m| !is_models(m) || is_valid(m)));
+    kept.flatten()
 }
 
 /// Returns the place to cut a conversation so that about `share` of its characters stay: before a question
@@ -85,7 +58,7 @@ fn is_valid(content: &Content) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Conversation, split};
+    use super::{curated, split};
     use gemini_tools_core::message::{Content, Part};
     use serde_json::json;
 
@@ -95,7 +68,7 @@ mod tests {
 
     #[test]
     fn empty_turns_of_the_model_are_left_out() {
-        let conversation = Conversation::new(contents(json!([
+        let conversation = contents(json!([
             {"role": "user", "parts": [{"text": "a"}]},
             {"role": "model", "parts": []},
             {"role": "user", "parts": [{"text": "b"}]},
@@ -103,13 +76,13 @@ mod tests {
             {"role": "model", "parts": [{"text": "c"}]},
             {"role": "user", "parts": [{"text": ""}]},
             {"role": "model", "parts": [{"text": "d"}]},
-        ])));
-        let kept = conversation.curated();
+        ]));
+        let kept = curated(&conversation);
         let kept: Vec<_> = kept.map(|said| said.parts[0].text.clone()).collect();
         let want = ["a", "b", "", "d"].map(|text| Some(text.to_owned()));
         assert_eq!(kept, want);
         let last = contents(json!([{"role": "model", "parts": [{"text": "d"}]}]));
-        assert_eq!(conversation.messages()[6..], last);
+        assert_eq!(conversation[6..], last);
     }
 
     #[test]

@@ -111,6 +111,19 @@ pub enum SessionErrorKind {
     ScriptDiffers,
 }
 
+impl SessionError {
+    /// Makes an error of this sort.
+    pub fn new(kind: SessionErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { message, kind }
+    }
+
+    /// Makes an error about something that failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(SessionErrorKind::Failed, message)
+    }
+}
+
 impl From<Interruption> for SessionError {
     fn from(why: Interruption) -> Self {
         let (message, kind) = match why {
@@ -122,10 +135,7 @@ impl From<Interruption> for SessionError {
                 SessionErrorKind::TimeLimit,
             ),
         };
-        Self {
-            message: message.to_owned(),
-            kind,
-        }
+        Self::new(kind, message)
     }
 }
 

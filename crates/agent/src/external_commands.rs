@@ -1,9 +1,9 @@
 //! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
 
-use super::call::{CallFailure, CallOutcome, CallRequest};
+use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;
 use gemini_tools_core::message::{FunctionResponse, Part};
-use gemini_tools_core::tool::{Cancellation, Display, Interruption, ResultError};
+use gemini_tools_core::tool::{Cancellation, Display, Interruption};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::piped::Program;
@@ -144,7 +144,6 @@ fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> 
 /// Returns the outcome of a call that has answered with a response of its own.
 fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     let (text, error) = program_output::message_of(&answer);
-    let error = error.map(|ResultError { message, kind }| CallFailure { message, kind });
     let response = match &error {
         Some(error) => json!({ "error": error.message }),
         None => answer.response,

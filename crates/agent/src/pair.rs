@@ -8,13 +8,14 @@
 //! every discovered tool, and rules know it by that name too.
 
 use super::batch_client::BatchClient;
-use super::call::{CallFailure, CallOutcome, CallRequest};
+use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{self, ExternalCommands, UNWATCHED};
 use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema, ServerTool,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, OutputUpdate,
+    ResultError, Schema, ServerTool,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};
@@ -130,15 +131,6 @@ pub struct Pair {
     foreign: Option<ExternalCommands>,
     /// Notes about tools that were left out or fixed.
     pub notes: Vec<String>,
-}
-
-/// News of a call before its answer.
-#[derive(Debug)]
-pub enum CallNews<'a> {
-    /// New output, for people.
-    Text(&'a str),
-    /// A request to a model that the tool has made.
-    ModelCall(ModelCall),
 }
 
 impl Pair {
@@ -263,7 +255,7 @@ impl Pair {
         call_tool: &Path,
         environment: &[(String, String)],
         cancel: &Cancellation,
-    ) -> Result<LlmContent, CallFailure> {
+    ) -> Result<LlmContent, ResultError> {
         if let Some(own) = &self.own {
             return own.read_files(paths, cancel);
         }
@@ -278,7 +270,7 @@ impl Pair {
         by_annotations: bool,
         request: &CallRequest,
         cancel: &Cancellation,
-        news: &dyn Fn(CallNews<'_>),
+        news: &dyn Fn(OutputUpdate),
     ) -> CallOutcome {
         match (&self.own, &self.foreign) {
             (Some(own), _) if tool.is_own => {

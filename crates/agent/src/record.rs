@@ -76,8 +76,9 @@ pub struct SessionRecord {
     is_broken: bool,
     /// The reason, until the caller has been told.
     failure: Option<io::Error>,
-    /// The session goes on without the file where it can't be written.
-    best_effort: bool,
+    /// Set to let the session go on without the file where that can't be written. The file is removed
+    /// then: what follows the gap would be done again by a process that goes on from it.
+    pub best_effort: bool,
 }
 
 /// The session of a file.
@@ -177,14 +178,6 @@ impl SessionRecord {
             model: model.to_owned(),
         });
         self.check()
-    }
-
-    /// Lets the session go on without the file where that can't be written. The file is removed
-    /// then: what follows the gap would be done again by a process that goes on from it.
-    #[must_use]
-    pub fn best_effort(mut self) -> Self {
-        self.best_effort = true;
-        self
     }
 
     /// Adds a line, in one write. A failure is returned by [`SessionRecord::check`]; then no more is
@@ -413,7 +406,7 @@ mod tests {
         for best_effort in [false, true] {
             let mut record = SessionRecord::create(&path, "id", "m").expect("new");
             if best_effort {
-                record = record.best_effort();
+                record.best_effort = true;
             }
             record.file = std::fs::File::open(&path).expect("a file that is only read");
             record.write(&lines()[0]);

@@ -5,10 +5,12 @@ use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
 };
 use super::event::SessionEvent;
-use super::pair::{CallNews, DiscoveredTool, Pair};
+use super::pair::{DiscoveredTool, Pair};
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
-use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind};
+use gemini_tools_core::tool::{
+    Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind, OutputUpdate,
+};
 use gemini_tools_policy::approval::terminal::TerminalPrompt;
 use gemini_tools_policy::approval::{
     ApprovalPrompt as _, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate,
@@ -22,16 +24,12 @@ pub(super) type Notify<'a> = dyn FnMut(&SessionEvent<'_>) + Send + 'a;
 
 /// The scheduler of a turn's calls.
 pub(super) struct Scheduler<'a> {
-    /// Their tools.
-    pub(super) pair: &'a Pair,
+    /// Runs those that may run.
+    pub(super) runner: Runner<'a>,
     /// The gate that they pass.
     pub(super) gate: &'a Gate,
     /// Asks the user; `None` where that is not possible.
     pub(super) asker: &'a mut Option<TerminalPrompt>,
-    /// Receives events.
-    pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
-    /// Ends all of them.
-    pub(super) cancel: &'a Cancellation,
     /// Set if calls of built-in tools are described in words although no user is asked about them,
     /// because they are shown or reported.
     pub(super) describes: bool,
@@ -46,36 +44,30 @@ pub(super) struct FinishedCalls {
     pub(super) is_stopped: bool,
 }
 
-impl<'a> Scheduler<'a> {
-    fn runner(&self) -> Runner<'a> {
-        Runner {
-            pair: self.pair,
-            notify: self.notify,
-            cancel: self.cancel,
-            by_annotations: self.gate.heeds_annotations(),
-        }
-    }
-
+impl Scheduler<'_> {
     /// Runs calls to their ends.
     pub(super) fn run(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
-        let pair = self.pair;
+        let pair = self.runner.pair;
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
             .map(|request| {
                 let tool = pair.get(&request.name);
                 let order = tool.map(DiscoveredTool::needed).unwrap_or_default();
-                let mut call = ToolCall::new(request, tool.map(|tool| tool.kind));
-                call.argument_order = order;
                 let mcp = tool.and_then(|tool| tool.mcp.as_ref());
-                call.server = mcp.map(|mcp| mcp.server.clone());
-                call
+                ToolCall {
+                    request,
+                    kind: tool.map(|tool| tool.kind),
+                    server: mcp.map(|mcp| mcp.server.clone()),
+                    argument_order: order,
+                    ..ToolCall::default()
+                }
             })
             .collect();
         // No call runs before all have been looked at.
         for call in &mut calls {
-            self.runner().notify(&SessionEvent::Call(call));
-            if let Err(outcome) = self.runner().validate(call) {
-                self.runner().advance(call, CallState::Error(*outcome));
+            self.runner.notify(&SessionEvent::Call(call));
+            if let Err(outcome) = self.runner.validate(call) {
+                self.runner.advance(call, CallState::Error(*outcome));
             }
         }
         let mut is_stopped = false;
@@ -85,19 +77,19 @@ impl<'a> Scheduler<'a> {
             for call in now.iter_mut().filter(|call| call.outcome().is_none()) {
                 is_stopped |= self.approve(call, is_stopped);
             }
-            self.runner().execute(now);
+            self.runner.execute(now);
         }
         FinishedCalls { calls, is_stopped }
     }
 
     /// Has a call agreed to. Returns true if a person wants nothing more to happen.
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
-        let runner = self.runner();
+        let runner = self.runner;
         if is_stopped {
             runner.cancelled(call, "The call was cancelled before it began.");
             return is_stopped;
         }
-        let Some(tool) = self.pair.get(&call.request.name) else {
+        let Some(tool) = self.runner.pair.get(&call.request.name) else {
             return false;
         };
         let mut at_gate = GatedToolCall {
@@ -142,7 +134,8 @@ impl<'a> Scheduler<'a> {
     /// arguments.
     fn describe(&self, tool: &DiscoveredTool, call: &mut ToolCall) {
         if self.describes && tool.is_built_in && call.description.is_none() {
-            let explained = self.pair.explain(tool, &call.request, self.cancel);
+            let runner = self.runner;
+            let explained = runner.pair.explain(tool, &call.request, runner.cancel);
             call.description = explained.ok().map(|explained| explained.description);
         }
     }
@@ -242,12 +235,15 @@ fn proposed_lines(explanation: &Explanation) -> DiffStat {
 
 /// The part of a scheduler that a thread needs to run a call.
 #[derive(Clone, Copy)]
-struct Runner<'a> {
-    pair: &'a Pair,
-    notify: &'a Mutex<&'a mut Notify<'a>>,
-    cancel: &'a Cancellation,
+pub(super) struct Runner<'a> {
+    /// The tools.
+    pub(super) pair: &'a Pair,
+    /// Receives events.
+    pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
+    /// Ends all calls.
+    pub(super) cancel: &'a Cancellation,
     /// Set if calls are judged by annotations of MCP servers.
-    by_annotations: bool,
+    pub(super) by_annotations: bool,
 }
 
 impl Runner<'_> {
@@ -293,9 +289,12 @@ impl Runner<'_> {
         };
         self.advance(call, CallState::Executing);
         let id = call.request.id.clone();
-        let news = |news: CallNews<'_>| match news {
-            CallNews::Text(text) => self.notify(&SessionEvent::Live { id: &id, text }),
-            CallNews::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
+        let news = |news: OutputUpdate| match news {
+            OutputUpdate::Text(text) => self.notify(&SessionEvent::Live {
+                id: &id,
+                text: &text,
+            }),
+            OutputUpdate::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
         };
         let by = self.by_annotations;
         let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);

@@ -2,13 +2,13 @@
 
 use super::call::{CallOutcome, CallRequest, ToolCall};
 use super::compression::CompressionState;
-use super::conversation::Conversation;
+use super::conversation::{curated, is_unanswered};
 use super::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
 use super::loops::CallLoop;
 use super::model_script::{Recorder, ScriptPlayer};
 use super::pair::{DiscoveredTool, Pair};
 use super::record::{Line, OpenCall, SessionRecord, StoredSession};
-use super::scheduler::{FinishedCalls, Scheduler};
+use super::scheduler::{FinishedCalls, Runner, Scheduler};
 use super::stats::Stats;
 use super::turn::{self, Turn};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Interruption};
@@ -46,7 +46,7 @@ pub struct AgentSession<'a> {
     id: String,
     system: Content,
     tools: Vec<RequestTool>,
-    pub(super) conversation: Conversation,
+    pub(super) conversation: Vec<Content>,
     open: Vec<OpenCall>,
     turns: u32,
     prompts: usize,
@@ -149,7 +149,7 @@ impl<'a> AgentSession<'a> {
             parts,
             config,
             id,
-            conversation: Conversation::new(resumed.contents),
+            conversation: resumed.contents,
             open: resumed.open,
             turns: 0,
             prompts,
@@ -162,7 +162,7 @@ impl<'a> AgentSession<'a> {
 
     /// Returns true if the session can go on without a word of the user.
     pub fn is_unfinished(&self) -> bool {
-        !self.open.is_empty() || self.conversation.is_unanswered()
+        !self.open.is_empty() || is_unanswered(&self.conversation)
     }
 
     /// Returns the statistics so far.
@@ -232,18 +232,16 @@ impl<'a> AgentSession<'a> {
                 self.keep(turn.content());
             }
             if let Some(why) = &turn.refusal {
-                return Err(failed(format!(
+                return Err(SessionError::failed(format!(
                     "The model gave no answer: {why}. Rephrase the prompt."
                 )));
             }
             if turn.is_loop {
-                return Err(SessionError {
-                    message: "The model repeats itself; it was stopped.".to_owned(),
-                    kind: SessionErrorKind::Loop,
-                });
+                let what = "The model repeats itself; it was stopped.";
+                return Err(SessionError::new(SessionErrorKind::Loop, what));
             }
             if turn.has_too_many_calls {
-                return Err(failed(format!(
+                return Err(SessionError::failed(format!(
                     "The model has made more than {} calls in one turn; it was stopped.",
                     turn::MAX_CALLS
                 )));
@@ -253,10 +251,8 @@ impl<'a> AgentSession<'a> {
             }
             let repeated = turn.calls.iter().find(|call| self.loops.grows(call));
             if let Some(call) = repeated {
-                return Err(SessionError {
-                    message: format!("The model repeats the same call ({call}); it was stopped."),
-                    kind: SessionErrorKind::Loop,
-                });
+                let what = format!("The model repeats the same call ({call}); it was stopped.");
+                return Err(SessionError::new(SessionErrorKind::Loop, what));
             }
             self.write(&Line::Calls {
                 requests: turn.calls.clone(),
@@ -276,7 +272,7 @@ impl<'a> AgentSession<'a> {
                 ));
             }
             Some(reason) if turn.text.trim().is_empty() => {
-                return Err(failed(format!(
+                return Err(SessionError::failed(format!(
                     "The model gave no usable answer ({reason}), several times. Try again, \
                      or another model."
                 )));
@@ -297,9 +293,8 @@ impl<'a> AgentSession<'a> {
         let parts: Vec<Part> = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
         self.push_user(parts);
         if is_full {
-            return Err(failed(
-                "A tool has found no space left on the disk; nothing can go on like this."
-                    .to_owned(),
+            return Err(SessionError::failed(
+                "A tool has found no space left on the disk; nothing can go on like this.",
             ));
         }
         if done.is_stopped {
@@ -323,21 +318,19 @@ impl<'a> AgentSession<'a> {
         };
         let hide = |text: &str| client.without_credential(text);
         let written = recorder.write_turns(answered, &hide);
-        written.map_err(failed)
+        written.map_err(SessionError::failed)
     }
 
     /// Asks the model for its next turn.
     fn ask(&mut self) -> Result<Turn, SessionError> {
         self.turns += 1;
         if self.config.max_turns.is_some_and(|max| self.turns > max) {
-            return Err(SessionError {
-                message: format!(
-                    "The session has reached its limit of {} turns before the model was done. \
-                     --max-turns raises it.",
-                    self.turns - 1
-                ),
-                kind: SessionErrorKind::TurnLimit,
-            });
+            let what = format!(
+                "The session has reached its limit of {} turns before the model was done. \
+                 --max-turns raises it.",
+                self.turns - 1
+            );
+            return Err(SessionError::new(SessionErrorKind::TurnLimit, what));
         }
         self.compress()?;
         let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
@@ -347,7 +340,7 @@ impl<'a> AgentSession<'a> {
         });
         let request = BorrowedRequest {
             contents: (self.config.context.iter())
-                .chain(self.conversation.curated())
+                .chain(curated(&self.conversation))
                 .collect(),
             system_instruction: Some(&self.system),
             tools: &self.tools,
@@ -381,11 +374,14 @@ impl<'a> AgentSession<'a> {
             ..
         } = &mut self.parts;
         Scheduler {
-            pair,
+            runner: Runner {
+                pair,
+                notify: &Mutex::new(&mut |event: &SessionEvent<'_>| listeners.take(event)),
+                cancel,
+                by_annotations: gate.heeds_annotations(),
+            },
             gate,
             asker,
-            notify: &Mutex::new(&mut |event: &SessionEvent<'_>| listeners.take(event)),
-            cancel,
             describes: self.config.describes,
         }
         .run(requests)
@@ -430,7 +426,7 @@ impl<'a> AgentSession<'a> {
 
     fn check_record(&mut self) -> Result<(), SessionError> {
         match &mut self.parts.listeners.record {
-            Some(record) => record.check().map_err(failed),
+            Some(record) => record.check().map_err(SessionError::failed),
             None => Ok(()),
         }
     }
@@ -439,11 +435,10 @@ impl<'a> AgentSession<'a> {
         match error.kind {
             ApiErrorKind::Cancelled => cancelled(),
             ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
-            ApiErrorKind::NotRecorded => SessionError {
-                message: error.to_string(),
-                kind: SessionErrorKind::ScriptDiffers,
-            },
-            _ => failed(error.to_string()),
+            ApiErrorKind::NotRecorded => {
+                SessionError::new(SessionErrorKind::ScriptDiffers, error.to_string())
+            }
+            _ => SessionError::failed(error.to_string()),
         }
     }
 }
@@ -460,13 +455,6 @@ fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
         )
     });
     outcome.parts
-}
-
-fn failed(message: String) -> SessionError {
-    SessionError {
-        message,
-        kind: SessionErrorKind::Failed,
-    }
 }
 
 /// Returns the error of a session that a person has ended, with or without a signal.

@@ -1,7 +1,7 @@
 //! Statistics of a session.
 
 use super::call::{CallRefusal, CallState, ToolCall, ToolCallDecision};
-use gemini_tools_core::tool::{DiffStat, ModelCall};
+use gemini_tools_core::tool::{DiffStat, ModelCall, TokenCounts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,18 +31,8 @@ pub struct ModelStats {
     pub errors: u64,
     /// The time that all of them took.
     pub latency: Duration,
-    /// Tokens of the prompts.
-    pub prompt: u64,
-    /// Tokens of the answers.
-    pub candidates: u64,
-    /// Number of all tokens.
-    pub total: u64,
-    /// Tokens of the prompts that were cached.
-    pub cached: u64,
-    /// Tokens of thoughts.
-    pub thoughts: u64,
-    /// Tokens of what tools of the API gave.
-    pub tool: u64,
+    /// The tokens of all of them.
+    pub tokens: TokenCounts,
 }
 
 /// The calls of a tool, or of all.
@@ -72,12 +62,7 @@ impl Stats {
         own.requests += 1;
         own.errors += u64::from(call.error.is_some());
         own.latency += Duration::from_millis(call.duration_ms);
-        own.prompt += call.tokens.prompt;
-        own.candidates += call.tokens.candidates;
-        own.total += call.tokens.total;
-        own.cached += call.tokens.cached;
-        own.thoughts += call.tokens.thoughts;
-        own.tool += call.tokens.tool;
+        own.tokens += call.tokens;
     }
 
     /// Returns true if a built-in tool has changed files, which

@@ -151,8 +151,5 @@ impl State {
 }
 
 fn differs(message: String) -> SessionError {
-    SessionError {
-        message,
-        kind: SessionErrorKind::ScriptDiffers,
-    }
+    SessionError::new(SessionErrorKind::ScriptDiffers, message)
 }

@@ -3,6 +3,7 @@
 use crate::call::ToolCallDecision;
 use crate::clock::millis;
 use crate::stats::{ModelStats, Stats, ToolStats};
+use gemini_tools_core::tool::TokenCounts;
 use serde_json::{Map, Value, json};
 
 /// Returns `stats` of the JSON output.
@@ -36,22 +37,16 @@ pub(crate) fn metrics(stats: &Stats) -> Value {
 }
 
 fn model_metrics(model: &ModelStats) -> Value {
+    let mut tokens = json!(model.tokens);
+    // Only newer versions of Gemini CLI have it.
+    tokens["input"] = uncached(&model.tokens).into();
     json!({
         "api": {
             "totalRequests": model.requests,
             "totalErrors": model.errors,
             "totalLatencyMs": millis(model.latency),
         },
-        "tokens": {
-            // Only newer versions of Gemini CLI have it.
-            "input": uncached(model),
-            "prompt": model.prompt,
-            "candidates": model.candidates,
-            "total": model.total,
-            "cached": model.cached,
-            "thoughts": model.thoughts,
-            "tool": model.tool,
-        },
+        "tokens": tokens,
     })
 }
 
@@ -78,14 +73,11 @@ fn decisions(tool: &ToolStats) -> Value {
 
 /// Returns `stats` of the last line of the streamed JSON output.
 pub(super) fn stream_stats(stats: &Stats) -> Value {
-    let mut sum = ModelStats::default();
+    let mut sum = TokenCounts::default();
     let mut models = Map::new();
     for (name, model) in &stats.models {
-        sum.total += model.total;
-        sum.prompt += model.prompt;
-        sum.candidates += model.candidates;
-        sum.cached += model.cached;
-        models.insert(name.clone(), stream_tokens(model));
+        sum += model.tokens;
+        models.insert(name.clone(), stream_tokens(&model.tokens));
     }
     let mut own = stream_tokens(&sum);
     own["duration_ms"] = millis(stats.duration).into();
@@ -94,16 +86,16 @@ pub(super) fn stream_stats(stats: &Stats) -> Value {
     own
 }
 
-fn stream_tokens(model: &ModelStats) -> Value {
+fn stream_tokens(tokens: &TokenCounts) -> Value {
     json!({
-        "total_tokens": model.total,
-        "input_tokens": model.prompt,
-        "output_tokens": model.candidates,
-        "cached": model.cached,
-        "input": uncached(model),
+        "total_tokens": tokens.total,
+        "input_tokens": tokens.prompt,
+        "output_tokens": tokens.candidates,
+        "cached": tokens.cached,
+        "input": uncached(tokens),
     })
 }
 
-fn uncached(model: &ModelStats) -> u64 {
-    model.prompt.saturating_sub(model.cached)
+fn uncached(tokens: &TokenCounts) -> u64 {
+    tokens.prompt.saturating_sub(tokens.cached)
 }

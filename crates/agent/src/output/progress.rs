@@ -160,7 +160,7 @@ impl<W: Write> ProgressOutput<W> {
     fn summary(&mut self, stats: &Stats, is_done: bool) {
         let calls = &stats.tools;
         let failed = calls.failures + calls.failed_commands;
-        let tokens: u64 = stats.models.values().map(|model| model.total).sum();
+        let tokens: u64 = stats.models.values().map(|model| model.tokens.total).sum();
         let mut parts = vec![counted(self.turns, "turn")];
         parts.push(match failed {
             0 => counted(calls.calls, "call"),

@@ -35,7 +35,11 @@ fn moved(mut call: ToolCall, states: impl IntoIterator<Item = CallState>) -> Too
 
 /// A call that has just begun.
 pub(crate) fn begun(name: &str, args: Value) -> ToolCall {
-    ToolCall::new(request(name, args), Some(Kind::Read))
+    ToolCall {
+        request: request(name, args),
+        kind: Some(Kind::Read),
+        ..ToolCall::default()
+    }
 }
 
 /// A call that has come to this.

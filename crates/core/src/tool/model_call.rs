@@ -33,6 +33,17 @@ pub struct TokenCounts {
     pub tool: u64,
 }
 
+impl std::ops::AddAssign for TokenCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.prompt += more.prompt;
+        self.candidates += more.candidates;
+        self.total += more.total;
+        self.cached += more.cached;
+        self.thoughts += more.thoughts;
+        self.tool += more.tool;
+    }
+}
+
 /// Reason why a request to a model has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCallError {

@@ -129,12 +129,12 @@ fn as_text<S: Serializer>(name: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::E
 }
 
 /// A failure inside a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultError {
     /// For the model.
     pub message: String,
     /// The error's sort, where known.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
 }
 
