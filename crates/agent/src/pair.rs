@@ -14,8 +14,8 @@ use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, OutputUpdate,
-    ResultError, Schema, ServerTool,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, OutputUpdate, ResultError,
+    Schema, ServerTool,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};

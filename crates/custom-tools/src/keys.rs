@@ -19,9 +19,9 @@ pub(super) struct Keys {
     pub(super) read_only: Option<bool>,
     pub(super) params: Option<BTreeMap<String, Parameter>>,
     pub(super) parameters: Option<Map<String, Value>>,
-    pub(super) command: Option<Vec<Element>>,
+    pub(super) command: Option<Vec<Element<String>>>,
     pub(super) script: Option<String>,
-    pub(super) args: Option<Vec<Element>>,
+    pub(super) args: Option<Vec<Element<String>>>,
     pub(super) discovery_command: Option<CommandLine>,
     pub(super) call_command: Option<CommandLine>,
     pub(super) stdin: Option<String>,
@@ -76,11 +76,11 @@ fn type_only<S: serde::Serializer>(name: &str, serializer: S) -> Result<S::Ok, S
 }
 
 /// An element of a command: a word, or several that are left out together.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "a word in quotes, or a list of such words")]
-pub(super) enum Element {
-    Word(String),
-    Group(Vec<String>),
+pub(super) enum Element<W> {
+    Word(W),
+    Group(Vec<W>),
 }
 
 /// A command of a pair.

@@ -79,7 +79,7 @@ use gemini_tools_settings::trust::ProjectTrust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -198,23 +198,15 @@ impl Custom {
     /// Returns the tools of manifests and scripts in the order in which they count, and the files
     /// of pairs.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
-        let mut names = BTreeSet::new();
-        let mut tools = Vec::new();
-        let mut pairs = Vec::new();
+        let (mut owners, mut pairs) = (Owners::default(), Vec::new());
         for scan in self.scan(refresh) {
             notes.extend(scan.faults.into_iter().map(|fault| fault.text));
             pairs.extend(scan.pairs);
             for tool in scan.tools {
-                if builtin::find(&tool.name).is_some() {
-                    notes.push(clash(&tool, "a built-in tool"));
-                } else if names.insert(tool.name.clone()) {
-                    tools.push(tool);
-                } else {
-                    notes.push(clash(&tool, "one in the user's ~/.gemini/tools"));
-                }
+                owners.claim(tool, "one in the user's ~/.gemini/tools", notes);
             }
         }
-        (tools, pairs)
+        (owners.tools, pairs)
     }
 
     /// Returns the tools of pairs whose names are not `taken`.
@@ -226,24 +218,18 @@ impl Custom {
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
         notes: &mut Vec<String>,
     ) -> Vec<ToolEntry> {
-        let mut tools: Vec<ToolEntry> = Vec::new();
-        let mut names: BTreeSet<String> = BTreeSet::new();
+        let mut owners = Owners::default();
+        let taken = taken.iter().cloned();
+        owners.names = taken
+            .map(|name| (name, "a tool with a file of its own"))
+            .collect();
         for (file, discovered) in self.discovered(files, refresh, tool_env) {
             notes.extend(pair::errors(&file, &discovered));
             for tool in discovered.tools {
-                if builtin::find(&tool.name).is_some() {
-                    notes.push(clash(&tool, "a built-in tool"));
-                } else if taken.contains(&tool.name) {
-                    notes.push(clash(&tool, "a tool with a file of its own"));
-                } else if names.contains(&tool.name) {
-                    notes.push(clash(&tool, "a tool of another pair"));
-                } else {
-                    names.insert(tool.name.clone());
-                    tools.push(tool);
-                }
+                owners.claim(tool, "a tool of another pair", notes);
             }
         }
-        tools
+        owners.tools
     }
 
     /// Returns the declarations of each pair, kept ones or those that its command prints, all at
@@ -315,6 +301,28 @@ impl Custom {
             names.push(tool.name);
         }
         Declarations { list, names, notes }
+    }
+}
+
+/// The tools that have a name of their own.
+#[derive(Default)]
+struct Owners {
+    tools: Vec<ToolEntry>,
+    /// The owner of each name, for a note to another.
+    names: BTreeMap<String, &'static str>,
+}
+
+impl Owners {
+    /// Takes a tool in as the `owner` of its name, or notes who has the name.
+    fn claim(&mut self, tool: ToolEntry, owner: &'static str, notes: &mut Vec<String>) {
+        if builtin::find(&tool.name).is_some() {
+            notes.push(clash(&tool, "a built-in tool"));
+        } else if let Some(other) = self.names.get(&tool.name) {
+            notes.push(clash(&tool, other));
+        } else {
+            self.names.insert(tool.name.clone(), owner);
+            self.tools.push(tool);
+        }
     }
 }
 

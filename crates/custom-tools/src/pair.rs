@@ -28,6 +28,7 @@ use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -127,12 +128,21 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     };
     // Before it runs: what changes meanwhile makes it stale.
     let watched = watched(file, &pair, tool_env);
-    let discovered = ask(file, &pair, tool_env);
+    let discovered = match declarations(file, &pair, tool_env) {
+        Ok((tools, findings)) => Discovery {
+            tools,
+            failure: None,
+            findings,
+        },
+        Err(reason) => Discovery {
+            failure: Some(format!("discovery_command: {reason}")),
+            ..Discovery::default()
+        },
+    };
     if let Some(cache) = cache {
-        let stamp = |(path, stamp): (PathBuf, Option<Stamp>)| (path, stamp.map(Stamp::to_text));
         let failure = discovered.failure.clone();
         let pair = KeptPair {
-            watched: watched.into_iter().map(stamp).collect(),
+            watched,
             tools: discovered.tools.clone(),
             failure: failure.map(|reason| (now_secs() + FAILURE_SECS, reason)),
         };
@@ -141,31 +151,25 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     discovered
 }
 
-/// Returns the files on which a pair's declarations are known to depend.
-fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<Stamp>)> {
+/// Returns the files on which a pair's declarations are known to depend, each with its stamp if it
+/// is there.
+fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<String>)> {
     let from = working_directory(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
         |p| p.path().to_owned(),
     );
-    let words = words_of(&pair.discovery, file, tool_env);
+    let words = [&pair.discovery, &pair.call].map(|words| words_of(words, file, tool_env));
+    let words = words.iter().flatten();
     let named = words
-        .iter()
-        .chain(words_of(&pair.call, file, tool_env).iter())
         .filter(|word| !word.as_bytes().starts_with(b"-"))
         .map(|word| from.join(word))
-        .filter(|path| path.is_file())
-        .collect::<Vec<_>>();
-    let own = [file.to_owned()];
-    let mut paths: Vec<PathBuf> = own.into_iter().chain(named).collect();
-    paths.sort();
-    paths.dedup();
-    paths
-        .into_iter()
-        .map(|path| {
-            let stamp = Stamp::from_path(&path);
-            (path, stamp)
-        })
-        .collect()
+        .filter(|path| path.is_file());
+    let paths: BTreeSet<PathBuf> = named.chain([file.to_owned()]).collect();
+    let with_stamp = |path: PathBuf| {
+        let stamp = Stamp::from_path(&path).map(Stamp::to_text);
+        (path, stamp)
+    };
+    paths.into_iter().map(with_stamp).collect()
 }
 
 /// Returns the words of a command with `{@dir}` and `{@root}` in them replaced.
@@ -181,21 +185,6 @@ fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> 
         parts.join(directory.as_os_str())
     };
     words.iter().map(with_places).collect()
-}
-
-/// Asks a pair for its declarations.
-fn ask(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Discovery {
-    match declarations(file, pair, tool_env) {
-        Ok((tools, findings)) => Discovery {
-            tools,
-            failure: None,
-            findings,
-        },
-        Err(reason) => Discovery {
-            failure: Some(format!("discovery_command: {reason}")),
-            ..Discovery::default()
-        },
-    }
 }
 
 /// Runs a discovery command and reads its declarations.

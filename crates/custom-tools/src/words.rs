@@ -13,7 +13,7 @@
 //! of its options: it may be after an element that is `--`, or behind other text as in
 //! `--file={name}`.
 
-use super::keys;
+use super::keys::Element;
 use super::program_text::run_argument;
 use super::report::{Report, nearest};
 use gemini_tools_core::tool::ToolError;
@@ -35,15 +35,9 @@ enum Piece {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Word(Vec<Piece>);
 
-#[derive(Debug, Clone, PartialEq)]
-enum Element {
-    Word(Word),
-    Group(Vec<Word>),
-}
-
 /// A command with places.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Template(Vec<Element>);
+pub(super) struct Template(Vec<Element<Word>>);
 
 /// The arguments and paths that places are filled with.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +88,7 @@ impl Template {
     pub(super) fn read(
         report: &mut Report<'_>,
         key: &str,
-        elements: &[keys::Element],
+        elements: &[Element<String>],
         parameters: &[String],
     ) -> Option<Self> {
         let mut template = Vec::new();
@@ -102,8 +96,8 @@ impl Template {
             let place = format!("{key}[{i}]");
             let mut read = |text: &String| Word::read(report, &place, text, parameters);
             template.push(match element {
-                keys::Element::Word(text) => Element::Word(read(text)?),
-                keys::Element::Group(words) => {
+                Element::Word(text) => Element::Word(read(text)?),
+                Element::Group(words) => {
                     Element::Group(words.iter().map(read).collect::<Option<_>>()?)
                 }
             });
@@ -138,15 +132,11 @@ impl Template {
         let shape = |has_groups: bool| {
             let elements = self.0.iter().enumerate();
             elements
-                .flat_map(|(i, element)| {
-                    let words = match element {
-                        Element::Word(word) => std::slice::from_ref(word),
-                        Element::Group(words) if has_groups => words,
-                        Element::Group(words) if words.iter().all(Word::is_fixed) => words,
-                        Element::Group(_) => &[],
-                    };
-                    words.iter().map(move |word| (i, word))
+                .filter(|(_, element)| match element {
+                    Element::Word(_) => true,
+                    Element::Group(words) => has_groups || words.iter().all(Word::is_fixed),
                 })
+                .flat_map(|(i, element)| element.words().iter().map(move |word| (i, word)))
                 .collect()
         };
         let mut shapes = [true, false].into_iter().map(shape);
@@ -162,16 +152,9 @@ impl Template {
         None
     }
 
-    fn words(&self) -> impl Iterator<Item = &Word> {
-        self.0.iter().flat_map(|element| match element {
-            Element::Word(word) => std::slice::from_ref(word),
-            Element::Group(words) => words.as_slice(),
-        })
-    }
-
     /// Returns the parameters that have a place.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.words().flat_map(|word| {
+        self.0.iter().flat_map(Element::words).flat_map(|word| {
             word.0.iter().filter_map(|piece| match piece {
                 Piece::Parameter(name) | Piece::Condition(name) => Some(name.as_str()),
                 _ => None,
@@ -213,6 +196,15 @@ impl Template {
             options_over |= matches!(element, Element::Word(word) if word.text() == "--");
         }
         Ok(out)
+    }
+}
+
+impl Element<Word> {
+    fn words(&self) -> &[Word] {
+        match self {
+            Element::Word(word) => std::slice::from_ref(word),
+            Element::Group(words) => words,
+        }
     }
 }
 

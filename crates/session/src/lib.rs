@@ -26,7 +26,6 @@ use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -53,7 +52,7 @@ pub struct PolicyOptions {
 }
 
 /// The options of a call.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct CallOptions<'a> {
     /// True if arguments are refused that the tool does not know.
     pub is_strict: bool,
@@ -66,18 +65,6 @@ pub struct CallOptions<'a> {
     /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
     /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
-}
-
-impl fmt::Debug for CallOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallOptions")
-            .field("is_strict", &self.is_strict)
-            .field("is_explained", &self.is_explained)
-            .field("is_foreign", &self.is_foreign)
-            .field("can_ask", &self.person.is_some())
-            .field("judged", &self.judged)
-            .finish()
-    }
 }
 
 /// Adds the time that one call may take from now on.
@@ -103,21 +90,13 @@ pub fn roots_from_env() -> Vec<PathBuf> {
 }
 
 /// A project's tools, and what they work with.
+#[derive(Debug)]
 pub struct Session {
     tool_env: ToolEnv,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
     gate: Gate,
     journal: Option<Arc<Journal>>,
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("tool_env", &self.tool_env)
-            .field("registry", &self.registry)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Session {

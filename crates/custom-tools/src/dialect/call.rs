@@ -25,18 +25,20 @@ pub struct DialectRequest {
     /// The calls in the order in which they stand.
     pub calls: Vec<DialectCall>,
     shape: Shape,
+    /// True if the answer is a list, also if there is one call.
+    is_list: bool,
 }
 
-/// The shape of an answer.
-#[derive(Debug, Clone, PartialEq)]
+/// The shape of the answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
-    /// A message with the role `tool`, or a list of such.
-    ToolMessages { is_list: bool },
-    /// An item `function_call_output`, or a list of such.
-    Outputs { is_list: bool },
-    /// A block `tool_result`, or a list of such.
-    ToolResults { is_list: bool },
-    /// A message of the user that holds such blocks.
+    /// A message with the role `tool`.
+    ToolMessage,
+    /// An item `function_call_output`.
+    Output,
+    /// A block `tool_result`.
+    ToolResult,
+    /// Such a block in a message of the user.
     UserMessage,
 }
 
@@ -95,40 +97,42 @@ impl DialectRequest {
 
     /// Returns the answer to all calls, in their order.
     pub fn answer(&self, answers: &[Answer<'_>]) -> Value {
-        let all = || self.calls.iter().zip(answers);
-        let list_or_one = |is_list: bool, mut list: Vec<Value>| match list.pop() {
-            Some(one) if !is_list => one,
-            last => {
-                list.extend(last);
-                list.into()
-            }
-        };
-        match &self.shape {
-            Shape::ToolMessages { is_list } => {
-                let list = all().map(|(call, answer)| {
-                    json!({"role": "tool", "tool_call_id": call.id,
-                        "content": reply::text(answer)})
-                });
-                list_or_one(*is_list, list.collect())
-            }
-            Shape::Outputs { is_list } => {
-                let list = all().map(|(call, answer)| {
-                    json!({"type": "function_call_output", "call_id": call.id,
-                        "output": reply::for_responses(answer)})
-                });
-                list_or_one(*is_list, list.collect())
-            }
-            Shape::ToolResults { is_list } => {
-                let list = all().map(|(call, answer)| reply::tool_result(&call.id, answer));
-                list_or_one(*is_list, list.collect())
-            }
-            Shape::UserMessage => {
-                let list: Vec<Value> = all()
-                    .map(|(call, answer)| reply::tool_result(&call.id, answer))
-                    .collect();
-                json!({"role": "user", "content": list})
-            }
+        let all = self.calls.iter().zip(answers);
+        let mut list: Vec<Value> = all
+            .map(|(call, answer)| match self.shape {
+                Shape::ToolMessage => json!({"role": "tool", "tool_call_id": call.id,
+                    "content": reply::text(answer)}),
+                Shape::Output => json!({"type": "function_call_output", "call_id": call.id,
+                    "output": reply::for_responses(answer)}),
+                Shape::ToolResult | Shape::UserMessage => reply::tool_result(&call.id, answer),
+            })
+            .collect();
+        match self.shape {
+            Shape::UserMessage => json!({"role": "user", "content": list}),
+            _ if self.is_list => list.into(),
+            _ => list.pop().unwrap_or_default(),
         }
+    }
+
+    /// Makes a request of one call.
+    fn one(call: DialectCall, shape: Shape) -> Self {
+        Self {
+            calls: vec![call],
+            shape,
+            is_list: false,
+        }
+    }
+
+    /// Makes a request of several calls; `none` is the error if there are none.
+    fn several(calls: Vec<DialectCall>, shape: Shape, none: String) -> Result<Self, String> {
+        if calls.is_empty() {
+            return Err(none);
+        }
+        Ok(Self {
+            calls,
+            shape,
+            is_list: true,
+        })
     }
 }
 
@@ -187,14 +191,12 @@ fn openai(mut value: Value) -> Result<DialectRequest, String> {
             tool_calls(&items)
         }
         Value::Array(items) => function_calls(&items),
-        one if one["type"] == "function_call" => Ok(DialectRequest {
-            calls: vec![function_call(&one)?],
-            shape: Shape::Outputs { is_list: false },
-        }),
-        one if one["function"].is_object() => Ok(DialectRequest {
-            calls: vec![tool_call(&one)?],
-            shape: Shape::ToolMessages { is_list: false },
-        }),
+        one if one["type"] == "function_call" => {
+            Ok(DialectRequest::one(function_call(&one)?, Shape::Output))
+        }
+        one if one["function"].is_object() => {
+            Ok(DialectRequest::one(tool_call(&one)?, Shape::ToolMessage))
+        }
         one if one["type"] == "custom" => Err(
             "A custom tool's call has no arguments in JSON; declare the tool as a function."
                 .to_owned(),
@@ -204,14 +206,9 @@ fn openai(mut value: Value) -> Result<DialectRequest, String> {
 }
 
 fn tool_calls(calls: &[Value]) -> Result<DialectRequest, String> {
-    if calls.is_empty() {
-        return Err("\"tool_calls\" is empty: there is nothing to call.".to_owned());
-    }
     let calls: Result<Vec<DialectCall>, String> = calls.iter().map(tool_call).collect();
-    Ok(DialectRequest {
-        calls: calls?,
-        shape: Shape::ToolMessages { is_list: true },
-    })
+    let none = "\"tool_calls\" is empty: there is nothing to call.";
+    DialectRequest::several(calls?, Shape::ToolMessage, none.to_owned())
 }
 
 fn tool_call(call: &Value) -> Result<DialectCall, String> {
@@ -232,14 +229,8 @@ fn tool_call(call: &Value) -> Result<DialectCall, String> {
 fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
     let calls = items.iter().filter(|item| item["type"] == "function_call");
     let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();
-    let calls = calls?;
-    if calls.is_empty() {
-        return Err(format!("There is no call of a tool in it. {OPENAI_SHAPES}"));
-    }
-    Ok(DialectRequest {
-        calls,
-        shape: Shape::Outputs { is_list: true },
-    })
+    let none = format!("There is no call of a tool in it. {OPENAI_SHAPES}");
+    DialectRequest::several(calls?, Shape::Output, none)
 }
 
 fn function_call(item: &Value) -> Result<DialectCall, String> {
@@ -264,24 +255,18 @@ fn anthropic(mut value: Value) -> Result<DialectRequest, String> {
         })
     };
     if value["type"] == "tool_use" {
-        return Ok(DialectRequest {
-            calls: vec![use_of(&value)?],
-            shape: Shape::ToolResults { is_list: false },
-        });
+        return Ok(DialectRequest::one(use_of(&value)?, Shape::ToolResult));
     }
     let (blocks, shape) = match value.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => (blocks, Shape::UserMessage),
         Some(_) => return Err(format!("The message holds only text. {SHAPES}")),
         None => match value {
-            Value::Array(blocks) => (blocks, Shape::ToolResults { is_list: true }),
+            Value::Array(blocks) => (blocks, Shape::ToolResult),
             _ => return Err(format!("That is not a call of a tool. {SHAPES}")),
         },
     };
     let uses = blocks.iter().filter(|block| block["type"] == "tool_use");
     let calls: Result<Vec<DialectCall>, String> = uses.map(use_of).collect();
-    let calls = calls?;
-    if calls.is_empty() {
-        return Err(format!("There is no block \"tool_use\" in it. {SHAPES}"));
-    }
-    Ok(DialectRequest { calls, shape })
+    let none = format!("There is no block \"tool_use\" in it. {SHAPES}");
+    DialectRequest::several(calls?, shape, none)
 }

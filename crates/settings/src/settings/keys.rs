@@ -193,25 +193,12 @@ impl Reader<'_> {
     }
 
     fn read_sandbox(&mut self, home: Option<&Path>) {
-        let is_project = self.is_project();
         if let Some(mode) = self.value(SANDBOX).cloned() {
-            let sandbox = &mut self.into.sandbox;
-            let field = if is_project {
-                &mut sandbox.projects
-            } else {
-                &mut sandbox.users
-            };
-            *field = Some(mode);
+            *self.into.sandbox.modes.of_scope(self.scope) = Some(mode);
             self.replaces_users(SANDBOX);
         }
         if let Some(container) = self.value(HOST_SANDBOX).cloned() {
-            let sandbox = &mut self.into.sandbox;
-            let field = if is_project {
-                &mut sandbox.hosts_projects
-            } else {
-                &mut sandbox.hosts_users
-            };
-            *field = Some(container);
+            *self.into.sandbox.containers.of_scope(self.scope) = Some(container);
             self.replaces_users(HOST_SANDBOX);
         }
         let network = self.flag(SANDBOX_NETWORK);

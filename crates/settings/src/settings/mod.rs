@@ -133,6 +133,13 @@ pub struct PerFile<T> {
     pub projects: T,
 }
 
+impl<T> PerFile<Option<T>> {
+    /// Returns the values of the files, the user's first.
+    fn values(&self) -> impl Iterator<Item = &T> {
+        self.users.iter().chain(&self.projects)
+    }
+}
+
 impl<T> PerFile<T> {
     fn of_scope(&mut self, scope: Scope) -> &mut T {
         match scope {

@@ -1,5 +1,6 @@
 //! `tools.commandSandbox`: what commands may do.
 
+use super::PerFile;
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_core::variables::Variable;
@@ -17,12 +18,9 @@ use std::path::PathBuf;
 /// Gemini CLI 0.61 ends with status 44 at them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {
-    pub(super) users: Option<Value>,
-    pub(super) projects: Option<Value>,
-    /// The user's `tools.sandbox`.
-    pub(super) hosts_users: Option<Value>,
-    /// The project's `tools.sandbox`.
-    pub(super) hosts_projects: Option<Value>,
+    pub(super) modes: PerFile<Option<Value>>,
+    /// `tools.sandbox`.
+    pub(super) containers: PerFile<Option<Value>>,
     /// `tools.sandboxAllowedPaths`: what may be written besides the roots and the temporary
     /// directory; relative paths count from the first root.
     pub allowed_paths: Vec<PathBuf>,
@@ -35,12 +33,16 @@ impl SandboxSettings {
     /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
     /// project's can only make it stricter.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
-        let is_users = self.users.is_some() || self.hosts_users.is_some();
-        let is_projects = self.projects.is_some() || self.hosts_projects.is_some();
+        let (modes, containers) = (&self.modes, &self.containers);
+        let is_users = modes.users.is_some() || containers.users.is_some();
+        let is_projects = modes.projects.is_some() || containers.projects.is_some();
         if is_users || trusts_project && is_projects {
             return None;
         }
-        let projects = self.projects.as_ref().and_then(|value| mode_of(value).ok());
+        let projects = modes
+            .projects
+            .as_ref()
+            .and_then(|value| mode_of(value).ok());
         let own = SandboxMode::from_name(otherwise);
         match projects {
             // The files are left to say it.
@@ -68,10 +70,10 @@ impl SandboxSettings {
         if !chosen.is_empty() {
             return Ok(strictest);
         }
-        for value in self.values() {
+        for value in self.modes.values() {
             strictest = strictest.max(mode_of(value)?);
         }
-        for value in self.host_values() {
+        for value in self.containers.values() {
             strictest = strictest.max(mode_of_host(value, is_contained)?);
         }
         Ok(strictest)
@@ -117,17 +119,5 @@ fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolEr
             )
         }
         other => Err(not_understood(&format!("tools.sandbox is {other}"), "")),
-    }
-}
-
-impl SandboxSettings {
-    /// Returns the values of the files, the stricter one first if both have one.
-    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
-        self.users.iter().chain(&self.projects)
-    }
-
-    /// Returns the values of `tools.sandbox`.
-    pub(super) fn host_values(&self) -> impl Iterator<Item = &Value> {
-        self.hosts_users.iter().chain(&self.hosts_projects)
     }
 }

@@ -291,10 +291,8 @@ fn name_every_field(settings: &Settings) {
         origins: _,
     } = settings;
     let SandboxSettings {
-        users: _,
-        projects: _,
-        hosts_users: _,
-        hosts_projects: _,
+        modes: _,
+        containers: _,
         allowed_paths: _,
         network: _,
     } = sandbox;
@@ -396,10 +394,10 @@ fn wider_sandbox(after: &SandboxSettings, before: &SandboxSettings) -> Vec<(&'st
         None => mode(of, false),
     };
     vec![
-        ("sandbox.users", after.users == before.users),
+        ("sandbox.users", after.modes.users == before.modes.users),
         (
             "sandbox.hosts_users",
-            after.hosts_users == before.hosts_users,
+            after.containers.users == before.containers.users,
         ),
         ("sandbox.mode", mode(after, false) >= mode(before, false)),
         ("sandbox.contained", mode(after, true) >= mode(before, true)),
