@@ -57,7 +57,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand show" -s h -l help -d 'Print help'
-complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'Form of the findings [default: text]' -r -f -a "text\t''
+complete -c get_tools -n "__fish_get_tools_using_subcommand lint" -l format -d 'Form of the findings' -r -f -a "text\t''
 json\t''
 sarif\t''
 junit\t''

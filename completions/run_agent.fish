@@ -5,23 +5,23 @@ auto_edit\t''
 yolo\t''
 plan\t''"
 complete -c run_agent -l allowed-tools -f -a "(__gemini_tools_list)" -d 'Tools that need no approval, such as replace or \'run_shell_command(git)\'' -r
-complete -c run_agent -l policy -d 'Policy files or directories to use instead of ~/.gemini/policies' -r
+complete -c run_agent -l policy -d 'Policy files or directories to use instead of ~/.gemini/policies' -r -F
 complete -c run_agent -l discovery-command -d 'Prints the declarations of the tools' -r
 complete -c run_agent -l call-command -d 'Runs a call: its name as argument, its arguments on standard input' -r
-complete -c run_agent -l record -d 'Record the run as a model script: the model\'s turns, and what the tools answered' -r
-complete -c run_agent -l model-script -d 'Play turns of a file in the model\'s place, as YAML or JSON; the tools run' -r
+complete -c run_agent -l record -d 'Record the run as a model script: the model\'s turns, and what the tools answered' -r -F
+complete -c run_agent -l model-script -d 'Play turns of a file in the model\'s place, as YAML or JSON; the tools run' -r -F
 complete -c run_agent -l max-turns -d 'End the session after so many turns of the model' -r
 complete -c run_agent -l time-limit -d 'End the session after so many seconds' -r
-complete -c run_agent -s o -l output-format -d 'Form of the output [default: text]' -r -f -a "text\t''
+complete -c run_agent -s o -l output-format -d 'Form of the output' -r -f -a "text\t''
 json\t''
 stream-json\t''"
-complete -c run_agent -l session -d 'Keep the session in this file' -r
-complete -c run_agent -l resume -d 'Go on with the session in this file' -r
-complete -c run_agent -l report -d 'Write the session as an HTML page' -r
+complete -c run_agent -l session -d 'Keep the session in this file' -r -F
+complete -c run_agent -l resume -d 'Go on with the session in this file' -r -F
+complete -c run_agent -l report -d 'Write the session as an HTML page' -r -F
 complete -c run_agent -l sandbox -d 'Sandbox for shell commands [default: workspace-write]' -r -f -a "off\t''
 read-only\t''
 workspace-write\t''"
-complete -c run_agent -l include-directories -d 'More directories for tools to work in' -r
+complete -c run_agent -l include-directories -d 'More directories for tools to work in' -r -F
 complete -c run_agent -s y -l yolo -d 'As --approval-mode yolo: nothing asks'
 complete -c run_agent -l fail-on-refusal -d 'End with status 3 if the rules refused a call, or no user could approve it'
 complete -c run_agent -l only-discovered -d 'Use the tools of the discovery command alone, without the built-in ones'

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Command;
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
 use crate::harness::{Answer, Workspace, executable, skipped};
@@ -29,8 +29,8 @@ pub(crate) fn all() -> Vec<Command> {
     vec![
         get_tools::command(),
         call_tool::command(),
-        run_agent::command(),
-        serve_tools::command(),
+        run_agent::RunAgentOptions::command(),
+        serve_tools::ServeToolsOptions::command(),
     ]
 }
 

@@ -102,11 +102,6 @@ fn colours() -> impl TypedValueParser<Value = ColourChoice> {
     names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
 }
 
-fn approval_mode() -> impl TypedValueParser<Value = ApprovalMode> {
-    let names = PossibleValuesParser::new(ApprovalMode::NAMES);
-    names.map(|name| ApprovalMode::from_name(&name).unwrap_or_default())
-}
-
 fn dialect() -> impl TypedValueParser<Value = Dialect> {
     let names = PossibleValuesParser::new(["openai", "anthropic"]);
     names.map(|name| Dialect::from_name(&name).unwrap_or_default())
@@ -170,8 +165,8 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Ask on the terminal when the policy requires it [default: never ask]
-    #[arg(long, value_name = "MODE", value_parser = approval_mode())]
-    pub(crate) approval_mode: Option<ApprovalMode>,
+    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
+    pub(crate) approval_mode: Option<String>,
     /// Policy file or directory to use instead of ~/.gemini/policies
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Vec<String>,

@@ -18,23 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The command line's options about the journal.
-#[derive(Default)]
-pub(crate) struct HistoryOptions {
-    /// The paths and ids of changes to take back; `None` where changes are only listed.
-    pub(crate) undo: Option<Vec<String>>,
-    /// The path whose changes are listed.
-    pub(crate) path: Option<String>,
-    pub(crate) session: Option<String>,
-    /// The span before now, in milliseconds.
-    pub(crate) since: Option<u64>,
-    pub(crate) json: bool,
-    /// True to list other projects, too.
-    pub(crate) all: bool,
-    /// True to remove what is over the limits, and nothing else.
-    pub(crate) prunes: bool,
-}
-
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -43,25 +26,20 @@ fn now() -> u64 {
 }
 
 /// Lists the journal, or takes back what is in it.
-pub(crate) fn run(options: &CallToolOptions, wanted: &HistoryOptions, cancel: &Cancellation) -> u8 {
-    match answer(options, wanted, cancel) {
+pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
+    match answer(options, cancel) {
         Ok(status) => status,
         Err(error) => {
             warn(&format!("call_tool: {}", visible(&error.to_string())));
-            if matches!(error.kind, ErrorKind::InvalidToolParams) {
-                2
-            } else {
-                1
+            match error.kind {
+                ErrorKind::InvalidToolParams => 2,
+                _ => 1,
             }
         }
     }
 }
 
-fn answer(
-    options: &CallToolOptions,
-    wanted: &HistoryOptions,
-    cancel: &Cancellation,
-) -> Result<u8, ToolError> {
+fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolError> {
     let no_home = || {
         ToolError::new(
             ErrorKind::ExecutionFailed,
@@ -71,7 +49,7 @@ fn answer(
     };
     let home = home().ok_or_else(no_home)?;
     let session = crate::open_session(options)?;
-    if wanted.prunes {
+    if options.prune_history {
         if let Some(journal) = session.journal() {
             prune(&home, journal.limits());
         }
@@ -89,12 +67,12 @@ fn answer(
     let view = View {
         session: &session,
         history: &history,
-        json: wanted.json,
+        json: options.json,
         has_colours: crate::shows_colours(options),
     };
-    let filter = filter(wanted, &session, &history)?;
+    let filter = filter(options, &session, &history)?;
     let mut chosen = history.chosen(&filter);
-    if wanted.undo.is_none() {
+    if options.undo.is_none() {
         return Ok(view.list(&chosen));
     }
     let older = if filter.standing && chosen.len() > 1 {
@@ -108,22 +86,24 @@ fn answer(
 /// Returns the entries that the command line names. An undo without ids, session and time is of the last change that
 /// stands.
 fn filter(
-    wanted: &HistoryOptions,
+    options: &CallToolOptions,
     session: &Session,
     history: &History,
 ) -> Result<Filter, ToolError> {
     let workspace = &session.tool_env().workspace;
     let mut filter = Filter {
-        session: wanted.session.clone(),
-        since: wanted.since.map(|span| now().saturating_sub(span)),
+        session: options.session.clone(),
+        since: options.since.map(|span| now().saturating_sub(span)),
         ..Filter::default()
     };
-    if !wanted.all {
+    if !options.all {
         filter.roots = workspace.roots().map(Path::to_owned).collect();
     }
     let path_of = |path: &String| real_path(&workspace.root().join(path));
-    filter.paths.extend(wanted.path.as_ref().map(path_of));
-    for name in wanted.undo.iter().flatten() {
+    filter
+        .paths
+        .extend(options.history.iter().flatten().map(path_of));
+    for name in options.undo.iter().flatten() {
         let (ids, paths) = (vec![name.clone()], vec![path_of(name)]);
         let roots = &filter.roots;
         let has = |ids: &[String], paths: &[PathBuf]| {
@@ -153,7 +133,7 @@ fn filter(
         ));
     }
     let narrows = !filter.ids.is_empty() || filter.session.is_some() || filter.since.is_some();
-    filter.standing = wanted.undo.is_some() && !narrows;
+    filter.standing = options.undo.is_some() && !narrows;
     Ok(filter)
 }
 

@@ -59,8 +59,8 @@ fn run() -> u8 {
         return status;
     }
     let cancel = cancellation();
-    if let Some(wanted) = options.history() {
-        return history::run(options, &wanted, &cancel);
+    if options.is_about_journal() {
+        return history::run(options, &cancel);
     }
     let watchdog = Arc::new(Watchdog::default());
     Watchdog::start(Arc::clone(&watchdog), &cancel);
@@ -125,11 +125,10 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
 
 /// The person at the terminal, where rules may want the user to be asked.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
-    options.approval_mode?;
-    let mut terminal = TerminalPrompt::open()?.with_cancellation(cancel.clone());
-    if !options.batch && options.from.is_none() {
-        terminal = terminal.for_one_call();
-    }
+    options.approval_mode.as_ref()?;
+    let mut terminal = TerminalPrompt::open()?;
+    terminal.cancel = cancel.clone();
+    terminal.is_for_one_call = !options.batch && options.from.is_none();
     Some(SharedPrompt::new(Box::new(terminal)))
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) use crate::command::{CallToolOptions, CiFormat};
 use crate::help;
-use crate::history::HistoryOptions;
 use crate::input::read_input;
 use crate::print::{is_stdout_terminal, print_json, warn};
 use crate::propagate;
@@ -12,7 +11,7 @@ use gemini_tools::answer::{Answer, Form};
 use gemini_tools::builtin;
 use gemini_tools::output::write_status;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
-use gemini_tools::tool::{Cancellation, ToolError};
+use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
 use gemini_tools::variables;
 use serde_json::Value;
 use std::env::args_os;
@@ -117,26 +116,16 @@ impl CallToolOptions {
 
     /// Returns the rules that calls are judged by.
     pub(crate) fn rules(&self) -> PolicyOptions {
+        let mode = self.approval_mode.as_deref();
         PolicyOptions {
-            approval: self.approval_mode,
+            approval: mode.and_then(ApprovalMode::from_name),
             policy: self.policy.clone(),
         }
     }
 
-    /// Returns the options for the journal, if there is no call.
-    pub(crate) fn history(&self) -> Option<HistoryOptions> {
-        if !self.prune_history && self.undo.is_none() && self.history.is_none() {
-            return None;
-        }
-        Some(HistoryOptions {
-            undo: self.undo.clone(),
-            path: self.history.clone().flatten(),
-            session: self.session.clone(),
-            since: self.since,
-            json: self.json,
-            all: self.all,
-            prunes: self.prune_history,
-        })
+    /// Returns true if there is no call, and the journal is listed, pruned or taken back.
+    pub(crate) fn is_about_journal(&self) -> bool {
+        self.prune_history || self.undo.is_some() || self.history.is_some()
     }
 }
 

@@ -6,7 +6,7 @@
 )]
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::hosts::HOSTS;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ fn host_names() -> PossibleValuesParser {
 }
 
 /// The options of `get_tools`. The comments are the help.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(
     name = "get_tools",
     about = "Lists all tools, or prints their declarations as a JSON array",
@@ -213,9 +213,9 @@ pub(crate) struct LintOptions {
     /// Manifests, scripts, directories, or what a discovery command prints, to check instead; - for standard input
     #[arg(id = "FILE", num_args = 0..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Form of the findings [default: text]
-    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "sarif", "junit", "github"])]
-    pub(crate) format: Option<String>,
+    /// Form of the findings
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: LintFormat,
     /// Print each finding as a line of JSON
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
@@ -225,6 +225,16 @@ pub(crate) struct LintOptions {
     /// Ask all MCP servers again, and accept what they declare now
     #[arg(long, conflicts_with = "FILE")]
     pub(crate) refresh: bool,
+}
+
+/// The form of the findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    Text,
+    Json,
+    Sarif,
+    Junit,
+    Github,
 }
 
 /// Reviews and trusts the project's own tools and commands

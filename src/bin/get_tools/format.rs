@@ -1,6 +1,6 @@
 //! `get_tools --format`: the declarations as other APIs and people want them.
 
-use crate::list::ListOptions;
+use crate::command::GetToolsOptions;
 use crate::table::{Column, table};
 use gemini_tools::builtin;
 use gemini_tools::colours::Look;
@@ -66,7 +66,7 @@ impl Format {
     }
 
     /// Returns the text of all declarations, which come as `get_tools` prints them for Gemini.
-    pub(crate) fn write(self, list: &[String], options: &ListOptions) -> String {
+    pub(crate) fn write(self, list: &[String], options: &GetToolsOptions) -> String {
         let declared = || {
             let read = |text: &String| serde_json::from_str::<GeminiDeclaration>(text).ok();
             list.iter().filter_map(read)
@@ -93,7 +93,7 @@ impl Format {
     }
 }
 
-fn json(list: &[String], before: &str, after: &str, options: &ListOptions) -> String {
+fn json(list: &[String], before: &str, after: &str, options: &GetToolsOptions) -> String {
     let mut text = format!("[{}]", list.join(","));
     if options.wrap {
         text = format!("{before}{text}{after}");
@@ -161,7 +161,7 @@ fn summary(declared: &GeminiDeclaration) -> String {
 }
 
 /// Returns a line for each tool: its name, its kind, and as much of its summary as there is room for.
-fn overview(list: &[GeminiDeclaration], options: &ListOptions) -> String {
+fn overview(list: &[GeminiDeclaration], options: &GetToolsOptions) -> String {
     let columns = [
         Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect()).looking(Look::Path),
         Column::new("KIND", list.iter().map(kind_of).collect()),

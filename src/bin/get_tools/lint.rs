@@ -1,6 +1,7 @@
 //! `get_tools lint`: the findings about the tools of the user, of the project and of MCP servers,
 //! or about tools and printed declarations in files.
 
+use crate::command::{LintFormat, LintOptions};
 use crate::print::{print, warn};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
@@ -20,33 +21,18 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Maximum bytes of a file that are read to find out its format.
 const MAX_BEGINNING_BYTES: u64 = 512;
 
-/// The request of a command line.
-pub(crate) struct LintTask {
-    /// Files and directories of tools and declarations; none for the tools that can be called
-    /// here.
-    pub(crate) files: Vec<PathBuf>,
-    pub(crate) output: Output,
-    /// The MCP servers to ask.
-    pub(crate) asks: ServersToAsk,
-}
-
-/// The form of the findings.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
-    Text,
-    Json,
-    Sarif,
-    Junit,
-    Github,
-}
-
 /// Prints the findings. Returns 1 if a tool is left out or refused.
-pub(crate) fn run(task: &LintTask) -> u8 {
+pub(crate) fn run(options: &LintOptions) -> u8 {
     let root = std::env::current_dir().unwrap_or_default();
-    let looked = if task.files.is_empty() {
-        check_tools(&root, task.asks).map_err(|message| (message, 1))
+    let asks = match (options.refresh, options.mcp) {
+        (true, _) => ServersToAsk::All,
+        (false, true) => ServersToAsk::Unknown,
+        (false, false) => ServersToAsk::None,
+    };
+    let looked = if options.files.is_empty() {
+        check_tools(&root, asks).map_err(|message| (message, 1))
     } else {
-        check_paths(&task.files, &root).map_err(|message| (message, 2))
+        check_paths(&options.files, &root).map_err(|message| (message, 2))
     };
     let mut lint = match looked {
         Ok(lint) => lint,
@@ -62,18 +48,23 @@ pub(crate) fn run(task: &LintTask) -> u8 {
             *path = inside.to_owned();
         }
     }
-    let text = match task.output {
-        Output::Text => as_text(&lint) + &lint.summary() + "\n",
-        Output::Json => {
+    let format = if options.json {
+        LintFormat::Json
+    } else {
+        options.format
+    };
+    let text = match format {
+        LintFormat::Text => as_text(&lint) + &lint.summary() + "\n",
+        LintFormat::Json => {
             let lines = lint
                 .findings
                 .iter()
                 .filter_map(|f| serde_json::to_string(f).ok());
             lines.map(|line| line + "\n").collect()
         }
-        Output::Sarif => String::from_utf8(to_line(&sarif(&report(&lint)))).unwrap_or_default(),
-        Output::Junit => junit(&report(&lint)),
-        Output::Github => github(&report(&lint)),
+        LintFormat::Sarif => String::from_utf8(to_line(&sarif(&report(&lint)))).unwrap_or_default(),
+        LintFormat::Junit => junit(&report(&lint)),
+        LintFormat::Github => github(&report(&lint)),
     };
     match print(text.as_bytes()) {
         0 => u8::from(lint.has_errors()),

@@ -1,9 +1,9 @@
 //! The declarations.
 
+use crate::command::GetToolsOptions;
 use crate::format::Format;
 use crate::print::{print, warn};
 use gemini_tools::builtin::{self, ToolEnv};
-use gemini_tools::colours::ColourChoice;
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
@@ -18,31 +18,16 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-/// The options of the list.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
-#[derive(Default)]
-pub(crate) struct ListOptions {
-    pub(crate) format: Format,
-    pub(crate) colours: ColourChoice,
-    pub(crate) pretty: bool,
-    pub(crate) wrap: bool,
-    pub(crate) kinds: bool,
-    pub(crate) mcp: bool,
-    /// True if left-out tools are named although standard error is not a terminal.
-    pub(crate) notes: bool,
-    /// True if the caches of custom tools and of servers don't count.
-    pub(crate) refresh: bool,
-    pub(crate) only: Option<PatternSet>,
-    pub(crate) exclude: PatternSet,
-    /// The globs of both as they were typed, each with its option.
-    pub(crate) globs: Vec<(&'static str, String)>,
+/// Prints the declarations.
+pub(crate) fn run(options: &GetToolsOptions) -> u8 {
+    try_run(options).unwrap_or_else(|status| status)
 }
 
-/// Prints the declarations.
-pub(crate) fn run(options: &ListOptions) -> u8 {
+/// Prints the declarations; `Err` is the status of options that can't be used.
+fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
+    let format = chosen_format(options)?;
+    let only = patterns("only", options.only.as_deref())?;
+    let exclude = patterns("exclude", options.exclude.as_deref())?.unwrap_or_default();
     let home = home();
     let root = std::env::current_dir().unwrap_or_default();
     let settings = Settings::load(home.as_deref(), &root);
@@ -68,12 +53,14 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
     }
     let shown = Selection {
         options,
+        only,
+        exclude,
         policy: &policy,
         mode: mode_from_env(),
         names: RefCell::default(),
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
-    let with_kinds = options.kinds || !options.format.is_gemini();
+    let with_kinds = options.kinds || !format.is_gemini();
     let built_in = builtin::TOOLS.iter();
     let mut list: Vec<String> = built_in
         .filter(|tool| shown.keeps_ours(tool.name, tool.info.aliases, tool.info.kind))
@@ -94,12 +81,47 @@ pub(crate) fn run(options: &ListOptions) -> u8 {
         }
     }
     shown.warn_of_globs();
-    print(options.format.write(&list, options).as_bytes())
+    Ok(print(format.write(&list, options).as_bytes()))
+}
+
+/// Returns the format that the options choose; `Err` is the status if another option does nothing in
+/// it.
+fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
+    let format = match &options.format {
+        Some(name) => Format::from_name(name),
+        None if options.pretty || options.wrap => Format::default(),
+        None => Format::for_stdout(),
+    };
+    for (id, is_set, is_for) in [
+        ("pretty", options.pretty, format.is_json()),
+        ("wrap", options.wrap, format.is_json()),
+        ("kinds", options.kinds, format.has_kinds()),
+    ] {
+        if is_set && !is_for {
+            let name = options.format.as_deref().unwrap_or("gemini");
+            warn(&format!(
+                "get_tools: --{id} does nothing with --format {name}; leave it out."
+            ));
+            return Err(2);
+        }
+    }
+    Ok(format)
+}
+
+/// Compiles the globs of an option; `Err` is the status if one is not valid.
+fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>, u8> {
+    let set = globs.map(|globs| PatternSet::for_paths(globs, false));
+    set.transpose().map_err(|e| {
+        warn(&format!("get_tools: --{option}: {e}"));
+        2
+    })
 }
 
 /// The tools to print.
 struct Selection<'a> {
-    options: &'a ListOptions,
+    options: &'a GetToolsOptions,
+    only: Option<PatternSet>,
+    exclude: PatternSet,
     policy: &'a Policy,
     mode: Mode,
     /// The names of all tools that were looked at.
@@ -111,7 +133,10 @@ impl Selection<'_> {
     /// with overlook what a discovery command says on standard error as long as it succeeds.
     fn warn_of_globs(&self) {
         let names = self.names.borrow();
-        for (option, glob) in &self.options.globs {
+        let only = self.options.only.iter().flatten();
+        let exclude = self.options.exclude.iter().flatten();
+        let globs = only.map(|glob| ("only", glob));
+        for (option, glob) in globs.chain(exclude.map(|glob| ("exclude", glob))) {
             let set = PatternSet::for_paths([glob], false).unwrap_or_default();
             if names.iter().any(|name| set.matches(name.as_bytes(), 0)) {
                 continue;
@@ -150,7 +175,7 @@ impl Selection<'_> {
     }
 
     fn keeps(&self, call: &PolicyCall<'_>) -> bool {
-        if !self.options.globs.is_empty() {
+        if self.options.only.is_some() || self.options.exclude.is_some() {
             let names = std::iter::once(&call.name).chain(call.aliases);
             let names = names.map(|name| (*name).to_owned());
             self.names.borrow_mut().extend(names);
@@ -160,8 +185,8 @@ impl Selection<'_> {
             names.any(|n| set.matches(n.as_bytes(), 0))
         };
         self.policy.shows(call, self.mode, true)
-            && self.options.only.as_ref().is_none_or(listed)
-            && !listed(&self.options.exclude)
+            && self.only.as_ref().is_none_or(listed)
+            && !listed(&self.exclude)
     }
 }
 

@@ -21,7 +21,7 @@ mod style;
 mod table;
 mod trust;
 
-use options::Task;
+use command::GetToolsOptions;
 use std::process::ExitCode;
 
 // The allocator of musl maps memory for each size of block, which takes a sixth of the time of a small call.
@@ -36,22 +36,7 @@ fn main() -> ExitCode {
 fn run() -> u8 {
     // The host starts this without arguments and waits: then nothing is parsed.
     if std::env::args_os().len() <= 1 {
-        return list::run(&list::ListOptions {
-            format: format::Format::for_stdout(),
-            ..list::ListOptions::default()
-        });
+        return list::run(&GetToolsOptions::default());
     }
-    match options::parse() {
-        Ok(Task::List(options)) => list::run(&options),
-        Ok(Task::Show(name)) => show::run(&name),
-        Ok(Task::Complete { tool, describes }) => complete::run(tool.as_deref(), describes),
-        Ok(Task::Lint(task)) => lint::run(&task),
-        Ok(Task::Licenses) => licenses::run(),
-        Ok(Task::Config { json, policy }) => config::run(json, &policy),
-        Ok(Task::Doctor(task)) => doctor::run(&task),
-        Ok(Task::Init(task)) => init::run(&task),
-        Ok(Task::Trust(task)) => trust::run(&task),
-        Ok(Task::Completions { shell, command }) => completions::run(&shell, command.as_deref()),
-        Err(code) => code,
-    }
+    options::run()
 }

@@ -3,7 +3,7 @@
 use crate::style::Style;
 use gemini_tools::colours::Look;
 use gemini_tools::output::width;
-use gemini_tools::text::shortened;
+use gemini_tools::text::{shortened, wrapped};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A column: its heading, and a text for each row.
@@ -82,43 +82,8 @@ pub(crate) fn at_width(text: &str, indent: &str, style: Style) -> String {
         let start = line.len() - line.trim_start().len();
         let (own, words) = line.split_at(start);
         let room = width().saturating_sub(own.len() + indent.len()).max(20);
-        for (at, part) in wrapped(words, room).iter().enumerate() {
-            let more = if at > 0 { indent } else { "" };
-            out.push_str(&format!("{own}{more}{part}\n"));
-        }
+        let broken = wrapped(words, room).replace('\n', &format!("\n{own}{indent}"));
+        out.push_str(&format!("{own}{broken}\n"));
     }
     out
-}
-
-/// A text in lines of at most `width`, broken between words where that is possible.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ') {
-        let wide = word.width();
-        if used > 0 && used + 1 + wide > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        if used > 0 {
-            push(&mut lines, ' ');
-            used += 1;
-        }
-        for c in word.chars() {
-            let wide = c.width().unwrap_or(0);
-            if used > 0 && used + wide > width {
-                lines.push(String::new());
-                used = 0;
-            }
-            push(&mut lines, c);
-            used += wide;
-        }
-    }
-    lines
-}
-
-fn push(lines: &mut [String], c: char) {
-    if let Some(line) = lines.last_mut() {
-        line.push(c);
-    }
 }

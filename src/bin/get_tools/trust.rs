@@ -1,5 +1,6 @@
 //! `get_tools trust`: a person looks at what a project brings, and lets it run.
 
+use crate::command::TrustOptions;
 use crate::confirm::confirm;
 use crate::print::{print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
@@ -20,33 +21,22 @@ const SHOWN_CHARS: usize = 400;
 /// Maximum lines of a file shown whole; of more, the first and the last are.
 const SHOWN_LINES: usize = 20;
 
-/// The task of `get_tools trust`.
-pub(crate) enum TrustTask {
-    /// Show, ask and write down.
-    Record { asks: bool },
-    /// Only say how things are.
-    Status,
-    /// Say what is written down.
-    List,
-    /// Take trust back.
-    Remove(PathBuf),
-}
-
-/// Does it.
-pub(crate) fn run(task: &TrustTask) -> u8 {
+/// Shows, asks and writes down that the project is trusted, or does what the options ask for.
+pub(crate) fn run(options: &TrustOptions) -> u8 {
     let Some(home) = home() else {
         warn("get_tools: There is no home directory to keep records in: HOME is not set.");
         return 1;
     };
-    match task {
-        TrustTask::List => print_list(&home),
-        TrustTask::Remove(dir) => take_back(&home, dir),
-        TrustTask::Status => {
-            let trust = Trust::judge(Some(&home), Path::new("."));
-            let status = print(format!("{}\n", visible(&trust.to_string())).as_bytes());
-            status.max(u8::from(!trust.is_trusted()))
-        }
-        TrustTask::Record { asks } => record(&home, *asks).unwrap_or_else(|status| status),
+    if let Some(dir) = &options.remove {
+        take_back(&home, dir)
+    } else if options.list {
+        print_list(&home)
+    } else if options.status {
+        let trust = Trust::judge(Some(&home), Path::new("."));
+        let status = print(format!("{}\n", visible(&trust.to_string())).as_bytes());
+        status.max(u8::from(!trust.is_trusted()))
+    } else {
+        record(&home, !options.yes).unwrap_or_else(|status| status)
     }
 }
 

@@ -1,6 +1,14 @@
-//! The arguments of `run_agent`; `options` reads them.
+//! The command line of `run_agent`, for clap; `options` reads it.
 
-use clap::{Arg, ArgAction, Command};
+#![expect(
+    clippy::doc_markdown,
+    reason = "the comments of options are their help"
+)]
+
+use clap::{Parser, ValueEnum};
+use gemini_tools::tool::ApprovalMode;
+use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,192 +34,120 @@ Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODE
 GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
 GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
-/// Returns the command line of `run_agent`.
-pub(crate) fn command() -> Command {
-    sessions(limits(script(tools(task()))))
-}
-
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-}
-
-fn value(id: &'static str, name: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).value_name(name).help(help)
-}
-
-fn list(id: &'static str, name: &'static str, help: &'static str) -> Arg {
-    value(id, name, help)
-        .value_delimiter(',')
-        .action(ArgAction::Append)
-}
-
-fn seconds(text: &str) -> Result<f64, &'static str> {
-    match text.parse::<f64>() {
-        Ok(secs) if secs.is_finite() && secs > 0.0 => Ok(secs),
+/// Parses a time limit, in seconds.
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let secs = text.parse().unwrap_or_default();
+    match Duration::try_from_secs_f64(secs) {
+        Ok(limit) if !limit.is_zero() => Ok(limit),
         _ => Err("a number of seconds above 0 is wanted"),
     }
 }
 
-/// Returns the arguments for the task, the model and the approval of calls.
-fn task() -> Command {
-    Command::new("run_agent")
-        .version(gemini_tools::VERSION)
-        .about("Runs a Gemini model on a prompt, with tools")
-        .max_term_width(100)
-        .after_help(EXAMPLES)
-        .arg(
-            Arg::new("PROMPT")
-                .num_args(0..)
-                .help("The prompt; text piped to standard input comes before it"),
-        )
-        .arg(value("prompt", "TEXT", "The same as PROMPT").short('p'))
-        .arg(
-            value(
-                "model",
-                "NAME",
-                "The model to ask [default: gemini-2.5-pro]",
-            )
-            .short('m'),
-        )
-        .arg(
-            value(
-                "approval-mode",
-                "MODE",
-                "Which calls need the user's approval [default: default]",
-            )
-            .value_parser(["default", "auto_edit", "yolo", "plan"]),
-        )
-        .arg(flag("yolo", "As --approval-mode yolo: nothing asks").short('y'))
-        .arg(list(
-            "allowed-tools",
-            "TOOLS",
-            "Tools that need no approval, such as replace or 'run_shell_command(git)'",
-        ))
-        .arg(flag(
-            "fail-on-refusal",
-            "End with status 3 if the rules refused a call, or no user could approve it",
-        ))
-        .arg(list(
-            "policy",
-            "PATHS",
-            "Policy files or directories to use instead of ~/.gemini/policies",
-        ))
+/// The form in which a session is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
 }
 
-/// Adds the commands of the tools.
-fn tools(command: Command) -> Command {
-    command
-        .arg(
-            value(
-                "discovery-command",
-                "LINE",
-                "Prints the declarations of the tools",
-            )
-            .requires("call-command"),
-        )
-        .arg(
-            value(
-                "call-command",
-                "PATH",
-                "Runs a call: its name as argument, its arguments on standard input",
-            )
-            .requires("discovery-command"),
-        )
-        .arg(flag(
-            "only-discovered",
-            "Use the tools of the discovery command alone, without the built-in ones",
-        ))
-        .arg(flag("no-mcp", "Ignore the MCP servers in the settings"))
-        .arg(flag(
-            "trust",
-            "Let the project's settings name commands, allow tools and weaken the sandbox",
-        ))
-}
-
-/// Adds the script in the model's place, and the one that is recorded.
-fn script(command: Command) -> Command {
-    command
-        .arg(value(
-            "record",
-            "FILE",
-            "Record the run as a model script: the model's turns, and what the tools answered",
-        ))
-        .arg(
-            value(
-                "model-script",
-                "FILE",
-                "Play turns of a file in the model's place, as YAML or JSON; the tools run",
-            )
-            .conflicts_with_all(["resume", "continue"]),
-        )
-}
-
-/// Adds the limits of a session, and the form in which it is shown.
-fn limits(command: Command) -> Command {
-    command
-        .arg(
-            value(
-                "max-turns",
-                "N",
-                "End the session after so many turns of the model",
-            )
-            .value_parser(clap::value_parser!(u32).range(1..)),
-        )
-        .arg(
-            value(
-                "time-limit",
-                "SECS",
-                "End the session after so many seconds",
-            )
-            .value_parser(seconds),
-        )
-        .arg(
-            value(
-                "output-format",
-                "FORMAT",
-                "Form of the output [default: text]",
-            )
-            .short('o')
-            .value_parser(["text", "json", "stream-json"]),
-        )
-}
-
-/// Adds the files of a session, and what its tools may reach.
-fn sessions(command: Command) -> Command {
-    command
-        .arg(value("session", "FILE", "Keep the session in this file").conflicts_with("resume"))
-        .arg(value(
-            "resume",
-            "FILE",
-            "Go on with the session in this file",
-        ))
-        .arg(
-            flag(
-                "continue",
-                "Go on with the newest session of this directory",
-            )
-            .short('c')
-            .conflicts_with_all(["session", "resume"]),
-        )
-        .arg(
-            flag(
-                "no-session",
-                "Keep no session; without this, each is kept for a week below ~/.gemini/tmp",
-            )
-            .conflicts_with_all(["session", "resume", "continue"]),
-        )
-        .arg(value("report", "FILE", "Write the session as an HTML page"))
-        .arg(
-            value(
-                "sandbox",
-                "MODE",
-                "Sandbox for shell commands [default: workspace-write]",
-            )
-            .value_parser(["off", "read-only", "workspace-write"]),
-        )
-        .arg(list(
-            "include-directories",
-            "DIRS",
-            "More directories for tools to work in",
-        ))
+/// The options of `run_agent`. The comments are the help.
+#[derive(Debug, Parser)]
+#[command(
+    name = "run_agent",
+    about = "Runs a Gemini model on a prompt, with tools",
+    long_about = None,
+    version = gemini_tools::VERSION,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct RunAgentOptions {
+    /// The prompt; text piped to standard input comes before it
+    #[arg(id = "PROMPT")]
+    pub(crate) words: Vec<String>,
+    /// The same as PROMPT
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// The model to ask [default: gemini-2.5-pro]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Which calls need the user's approval [default: default]
+    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
+    pub(crate) approval_mode: Option<String>,
+    /// As --approval-mode yolo: nothing asks
+    #[arg(long, short)]
+    pub(crate) yolo: bool,
+    /// Tools that need no approval, such as replace or 'run_shell_command(git)'
+    #[arg(long = "allowed-tools", value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) allowed: Vec<String>,
+    /// End with status 3 if the rules refused a call, or no user could approve it
+    #[arg(long)]
+    pub(crate) fail_on_refusal: bool,
+    /// Policy files or directories to use instead of ~/.gemini/policies
+    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
+    pub(crate) policy: Vec<PathBuf>,
+    /// Prints the declarations of the tools
+    #[arg(long = "discovery-command", value_name = "LINE", requires = "call")]
+    pub(crate) discovery: Option<String>,
+    /// Runs a call: its name as argument, its arguments on standard input
+    #[arg(long = "call-command", value_name = "PATH", requires = "discovery")]
+    pub(crate) call: Option<String>,
+    /// Use the tools of the discovery command alone, without the built-in ones
+    #[arg(long)]
+    pub(crate) only_discovered: bool,
+    /// Ignore the MCP servers in the settings
+    #[arg(long)]
+    pub(crate) no_mcp: bool,
+    /// Let the project's settings name commands, allow tools and weaken the sandbox
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Record the run as a model script: the model's turns, and what the tools answered
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Play turns of a file in the model's place, as YAML or JSON; the tools run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "continues"])]
+    pub(crate) model_script: Option<PathBuf>,
+    /// End the session after so many turns of the model
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// End the session after so many seconds
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub(crate) time_limit: Option<Duration>,
+    /// Form of the output
+    #[arg(
+        long = "output-format",
+        short = 'o',
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub(crate) format: OutputFormat,
+    /// Keep the session in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub(crate) session: Option<PathBuf>,
+    /// Go on with the session in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Go on with the newest session of this directory
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["session", "resume"])]
+    pub(crate) continues: bool,
+    /// Keep no session; without this, each is kept for a week below ~/.gemini/tmp
+    #[arg(long, conflicts_with_all = ["session", "resume", "continues"])]
+    pub(crate) no_session: bool,
+    /// Write the session as an HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Sandbox for shell commands [default: workspace-write]
+    #[arg(long, value_name = "MODE", value_parser = ["off", "read-only", "workspace-write"])]
+    pub(crate) sandbox: Option<String>,
+    /// More directories for tools to work in
+    #[arg(
+        long = "include-directories",
+        value_name = "DIRS",
+        value_delimiter = ','
+    )]
+    pub(crate) include: Vec<PathBuf>,
 }

@@ -31,7 +31,7 @@ pub(crate) fn prompt(
     options: &RunAgentOptions,
     cancel: &Cancellation,
 ) -> Result<Prompt, SessionError> {
-    let written = options.prompt.clone().unwrap_or_default();
+    let written = options.written_prompt();
     if std::io::stdin().is_terminal() {
         let text = written.clone();
         return Ok(Prompt { text, written });

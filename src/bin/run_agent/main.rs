@@ -16,7 +16,6 @@ use gemini_tools::tool::Cancellation;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The exit status by which `--fail-on-refusal` says that the rules have refused calls, as `call_tool` has
 /// it for one.
@@ -47,13 +46,8 @@ fn run() -> u8 {
 
 /// Returns a cancellation that fires at the time limit.
 fn cancellation(options: &RunAgentOptions) -> Cancellation {
-    let limit = options
-        .time_limit
-        .and_then(|secs| Duration::try_from_secs_f64(secs).ok());
-    match limit {
-        Some(limit) => Cancellation::with_time_limit(limit),
-        None => Cancellation::default(),
-    }
+    let limit = options.time_limit;
+    limit.map_or_else(Cancellation::default, Cancellation::with_time_limit)
 }
 
 /// Has the session run; gives its exit status.
@@ -106,17 +100,7 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
 }
 
 pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {
-    SessionError {
-        message: message.into(),
-        kind: SessionErrorKind::BadInput,
-    }
-}
-
-pub(crate) fn failed(message: impl Into<String>) -> SessionError {
-    SessionError {
-        message: message.into(),
-        kind: SessionErrorKind::Failed,
-    }
+    SessionError::new(SessionErrorKind::BadInput, message)
 }
 
 pub(crate) fn warn(message: &str) {

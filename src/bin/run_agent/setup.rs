@@ -3,7 +3,7 @@
 use crate::input::Prompt;
 use crate::model::Model;
 use crate::options::RunAgentOptions;
-use crate::{bad_input, failed, show, warn};
+use crate::{bad_input, show, warn};
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::SessionError;
@@ -108,8 +108,8 @@ impl Setup {
             return Err(bad_input(obstacle));
         }
         let commands = self.commands(options)?;
-        let mut pair =
-            Pair::discover(&commands, &self.environment(options), cancel).map_err(failed)?;
+        let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
+            .map_err(SessionError::failed)?;
         for note in &pair.notes {
             warn(&visible(note));
         }
@@ -189,7 +189,7 @@ impl Setup {
             }
         };
         // Our own commands, where a pair names them, would come twice.
-        let words = foreign.words().map_err(failed)?;
+        let words = foreign.words().map_err(SessionError::failed)?;
         let root = self.workspace.root();
         let is_own = |program: &str, name| own_name(program, root) == Some(name);
         let lists_own = is_own(&words[0], "get_tools");
@@ -265,7 +265,7 @@ impl Setup {
             set(MCP_VARIABLE, "0".to_owned());
         }
         set(SESSION, self.id.clone());
-        let mode = options.approval.name().to_owned();
+        let mode = options.approval().name().to_owned();
         set("GEMINI_TOOLS_APPROVAL_MODE", mode);
         if !options.policy.is_empty()
             && let Ok(paths) = std::env::join_paths(&options.policy)
@@ -289,7 +289,7 @@ impl Setup {
         };
         let root = self.workspace.root();
         let policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
-        Gate::new(policy, Some(options.approval))
+        Gate::new(policy, Some(options.approval()))
     }
 
     /// Returns an error if there is nothing at a path of the workspace.
@@ -369,7 +369,7 @@ impl Setup {
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
         GeminiClient::from_environment(self.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
-            .map_err(|e| failed(e.to_string()))
+            .map_err(|e| SessionError::failed(e.to_string()))
     }
 
     /// Returns the directories of the run with their names in scripts.
@@ -420,7 +420,11 @@ impl Setup {
             client,
             pair,
             gate: self.gate(options),
-            asker: terminal().map(|terminal| terminal.with_signals(Arc::clone(signals))),
+            asker: terminal().map(|mut terminal| {
+                terminal.cancel = signals.cancellation().clone();
+                terminal.signals = Some(Arc::clone(signals));
+                terminal
+            }),
             listeners: Listeners {
                 observers: show::observers(options, kept.go_on, self.journal_session()),
                 record: kept.file,
@@ -467,33 +471,33 @@ impl Setup {
         );
         if let Some(path) = resumed {
             let resumed = SessionRecord::resume(&path, &self.id, model);
-            let (record, resumed) = resumed.map_err(bad_input)?;
-            let record = if kept.is_some() {
-                record.best_effort()
-            } else {
-                record
-            };
+            let (mut record, resumed) = resumed.map_err(bad_input)?;
+            record.best_effort = kept.is_some();
             return Ok(SessionFile {
+                file: Some(record),
                 resumed: Some(resumed),
-                ..SessionFile::new(record, go_on)
+                go_on: Some(go_on),
             });
         }
+        let mut file = None;
         if let Some(path) = &options.session {
-            let record = SessionRecord::create(path, &self.id, model).map_err(bad_input)?;
-            return Ok(SessionFile::new(record, go_on));
+            file = Some(SessionRecord::create(path, &self.id, model).map_err(bad_input)?);
+        } else if let Some(kept) = kept
+            && !options.no_session
+            // The session of a script is not what --continue should go on with.
+            && options.model_script.is_none()
+            // It was not asked to be kept: without a place for it, it is as good.
+            && let Ok(path) = kept.make(&self.id)
+            && let Ok(mut record) = SessionRecord::create(&path, &self.id, model)
+        {
+            record.best_effort = true;
+            file = Some(record);
         }
-        // The session was not asked to be kept: without a place for it, it is as good. That of a
-        // script is not what --continue should go on with.
-        let path = kept
-            .filter(|_| options.keeps && options.model_script.is_none())
-            .map(|kept| kept.make(&self.id));
-        let Some(Ok(path)) = path else {
-            return Ok(SessionFile::default());
-        };
-        Ok(SessionRecord::create(&path, &self.id, model).map_or_else(
-            |_| SessionFile::default(),
-            |record| SessionFile::new(record.best_effort(), go_on),
-        ))
+        Ok(SessionFile {
+            go_on: file.is_some().then_some(go_on),
+            file,
+            resumed: None,
+        })
     }
 
     /// Returns the sessions of the current directory that are kept.
@@ -504,21 +508,10 @@ impl Setup {
 }
 
 /// The file of a session, and the command by which it goes on.
-#[derive(Default)]
 struct SessionFile {
     file: Option<SessionRecord>,
     resumed: Option<StoredSession>,
     go_on: Option<String>,
-}
-
-impl SessionFile {
-    fn new(file: SessionRecord, go_on: String) -> Self {
-        Self {
-            file: Some(file),
-            resumed: None,
-            go_on: Some(go_on),
-        }
-    }
 }
 
 /// Quotes a path as a word for a shell.
@@ -551,12 +544,13 @@ fn uses_servers(options: &RunAgentOptions) -> bool {
 
 /// Returns the directory of this executable and its siblings.
 fn own_directory() -> Result<PathBuf, SessionError> {
-    let own = std::env::current_exe()
-        .map_err(|e| failed(format!("The path of run_agent can't be found out: {e}.")))?;
+    let own = std::env::current_exe().map_err(|e| {
+        SessionError::failed(format!("The path of run_agent can't be found out: {e}."))
+    })?;
     let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
     for name in ["get_tools", "call_tool"] {
         if !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
-            return Err(failed(format!(
+            return Err(SessionError::failed(format!(
                 "{name} is not beside run_agent in {}. Install all three there, or name other \
                  commands by --discovery-command and --call-command, with --only-discovered.",
                 directory.display()

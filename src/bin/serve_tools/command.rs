@@ -1,6 +1,6 @@
 //! The command line of `serve_tools`, for clap; `options` reads it.
 
-use clap::{Arg, ArgAction, Command};
+use clap::Parser;
 use gemini_tools::serve::DEFAULT_ADDRESS;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
@@ -21,68 +21,36 @@ start.
 
 Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 130 or 143 ended by a signal.";
 
-/// Returns the command line of `serve_tools`.
-pub(crate) fn command() -> Command {
-    let http = Arg::new("http")
-        .long("http")
-        .value_name("ADDR:PORT")
-        .num_args(0..=1)
-        .default_missing_value(DEFAULT_ADDRESS)
-        .help("Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]");
-    let mode = Arg::new("approval-mode")
-        .long("approval-mode")
-        .value_name("MODE")
-        .value_parser(ApprovalMode::NAMES)
-        .help("Ask the client's user when the policy requires it [default: never ask]");
-    Command::new("serve_tools")
-        .version(gemini_tools::VERSION)
-        .about("Serves the tools to clients of the Model Context Protocol (MCP)")
-        .max_term_width(100)
-        .after_help(EXAMPLES)
-        .arg(http)
-        .arg(
-            flag(
-                "allow-remote",
-                "Let --http listen where other machines can reach it",
-            )
-            .requires("http"),
-        )
-        .arg(
-            list(
-                "host",
-                "NAME",
-                "A name by which HTTP clients may call this server",
-            )
-            .requires("http"),
-        )
-        .arg(
-            list(
-                "root",
-                "DIR",
-                "Work in this directory, whatever roots a client has",
-            )
-            .value_parser(clap::value_parser!(PathBuf)),
-        )
-        .arg(flag(
-            "mcp",
-            "Serve the tools of the MCP servers in the settings too",
-        ))
-        .arg(mode)
-        .arg(list(
-            "policy",
-            "PATH",
-            "Policy file or directory to use instead of ~/.gemini/policies",
-        ))
-}
-
-fn flag(id: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).long(id).action(ArgAction::SetTrue).help(help)
-}
-
-fn list(id: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(id)
-        .long(id)
-        .value_name(value)
-        .action(ArgAction::Append)
-        .help(help)
+/// The options of `serve_tools`. The comments are the help.
+#[derive(Debug, Parser)]
+#[command(
+    name = "serve_tools",
+    about = "Serves the tools to clients of the Model Context Protocol (MCP)",
+    long_about = None,
+    version = gemini_tools::VERSION,
+    max_term_width = 100,
+    after_help = EXAMPLES,
+)]
+pub(crate) struct ServeToolsOptions {
+    /// Serve over HTTP instead of the standard streams [address: 127.0.0.1:8808]
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = DEFAULT_ADDRESS)]
+    pub(crate) http: Option<String>,
+    /// Let --http listen where other machines can reach it
+    #[arg(long, requires = "http")]
+    pub(crate) allow_remote: bool,
+    /// A name by which HTTP clients may call this server
+    #[arg(long = "host", value_name = "NAME", requires = "http")]
+    pub(crate) hosts: Vec<String>,
+    /// Work in this directory, whatever roots a client has
+    #[arg(long = "root", value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Serve the tools of the MCP servers in the settings too
+    #[arg(long)]
+    pub(crate) mcp: bool,
+    /// Ask the client's user when the policy requires it [default: never ask]
+    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
+    pub(crate) approval_mode: Option<String>,
+    /// Policy file or directory to use instead of ~/.gemini/policies
+    #[arg(long, value_name = "PATH")]
+    pub(crate) policy: Vec<String>,
 }
