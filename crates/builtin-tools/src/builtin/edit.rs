@@ -63,7 +63,7 @@ impl Edit {
         show_path(self.place.path()).into_owned()
     }
 
-    pub(super) fn fail(&self, e: &std::io::Error) -> ToolError {
+    pub(super) fn io_error(&self, e: &std::io::Error) -> ToolError {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
@@ -127,7 +127,7 @@ impl Edit {
     /// Reads a whole file.
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
         let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-        let n = read_at(&current.file, &mut bytes, 0).map_err(|e| self.fail(&e))?;
+        let n = read_at(&current.file, &mut bytes, 0).map_err(|e| self.io_error(&e))?;
         bytes.truncate(n);
         Ok(bytes)
     }
@@ -173,7 +173,7 @@ impl Edit {
     ) -> Result<Plan, ToolError> {
         if replacement
             .changes_nothing(current)
-            .map_err(|e| self.fail(&e))?
+            .map_err(|e| self.io_error(&e))?
         {
             return Err(self.no_change("the file has the new text already"));
         }
@@ -193,7 +193,7 @@ impl Edit {
         let file = &current.file;
         file.take(SAMPLE_BYTES)
             .read_to_end(&mut sample)
-            .map_err(|e| self.fail(&e))?;
+            .map_err(|e| self.io_error(&e))?;
         if is_utf32(&sample) {
             return Err(ToolError::new(
                 ErrorKind::ReadContentFailure,
@@ -305,7 +305,7 @@ impl Edit {
             return Ok(super::text_diff(file_name, None, &self.new));
         };
         let diff = replacement.diff(current, &file_name);
-        let (file_diff, diff_stat) = diff.map_err(|e| self.fail(&e))?;
+        let (file_diff, diff_stat) = diff.map_err(|e| self.io_error(&e))?;
         let mut diff = FileDiff {
             file_diff,
             file_name,
@@ -406,7 +406,7 @@ impl Edit {
         inexact: Option<(&'static str, &FileDiff)>,
     ) -> Result<ToolResult, ToolError> {
         // A second handle on the same open file: the lock stays with the target.
-        let source = target.reopened().map_err(|e| self.fail(&e))?;
+        let source = target.reopened().map_err(|e| self.io_error(&e))?;
         let not_kept = target.commit(&self.place, move |file| replacement.write(&source, file))?;
         let count = replacement.matches.len();
         // Gemini CLI's sentence, which has no singular.

@@ -39,8 +39,8 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, FileDiff, Location, Schema, Tool,
-    ToolError, ToolInfo, ToolInvocation, Usage,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, ExtraArgument, FileDiff, Location,
+    Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
 };
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
@@ -54,10 +54,11 @@ use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 #[cfg(feature = "full")]
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Declares the modules of the tools and lists them. rustfmt does not look into macros: format
 /// a tool's file by its name.
@@ -98,6 +99,10 @@ tools! {
     web_fetch,
     write_file,
 }
+
+/// The end of the name of a line of `SCHEMAS` with the arguments that are not declared, which have
+/// `#[schemars(extend("undeclared" = true))]`.
+const UNDECLARED: &str = " undeclared";
 
 /// The JSON Schemas of the arguments, a line for each tool.
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -199,7 +204,7 @@ pub struct BuiltinTool {
     pub description: &'static str,
     /// The facts that callers go by.
     pub info: ToolInfo<'static>,
-    /// The arguments besides the declared ones, and the help.
+    /// The other names of arguments, and the help.
     pub usage: Usage<'static>,
     build: BuildFn,
 }
@@ -213,13 +218,11 @@ impl BuiltinTool {
     /// Returns true if the tool knows an argument of this name, declared or not.
     pub fn knows_argument(&self, argument: &str) -> bool {
         let schema = Schema::from_static(self.schema());
-        let Usage {
-            renamed,
-            undeclared,
-            ..
-        } = self.usage;
-        renamed.iter().any(|(other, _)| *other == argument)
-            || undeclared.iter().any(|more| more.name == argument)
+        self.usage
+            .renamed
+            .iter()
+            .any(|(other, _)| *other == argument)
+            || self.undeclared().iter().any(|more| more.name == argument)
             || schema.value()["properties"].get(argument).is_some()
     }
 
@@ -241,13 +244,25 @@ impl BuiltinTool {
 
     /// Returns the JSON Schema of the arguments, as compact JSON.
     fn schema(&self) -> &'static str {
-        let mut schemas = SCHEMAS.lines().filter_map(|line| {
+        self.generated("").unwrap_or("{}")
+    }
+
+    /// Returns the arguments that are understood but not declared.
+    fn undeclared(&self) -> Vec<ExtraArgument> {
+        let text = self.generated(UNDECLARED).unwrap_or("{}");
+        let arguments: BTreeMap<&str, ExtraArgument> =
+            serde_json::from_str(text).unwrap_or_default();
+        let named = |(name, argument)| ExtraArgument { name, ..argument };
+        arguments.into_iter().map(named).collect()
+    }
+
+    /// Returns the line of the generated schemas that has the tool's name and `suffix`.
+    fn generated(&self, suffix: &str) -> Option<&'static str> {
+        let mut lines = SCHEMAS.lines().filter_map(|line| {
             let line = line.strip_prefix('"')?.strip_prefix(self.name)?;
-            line.strip_prefix("\": ")
+            line.strip_prefix(suffix)?.strip_prefix("\": ")
         });
-        schemas
-            .next()
-            .map_or("{}", |schema| schema.trim_end_matches(','))
+        lines.next().map(|line| line.trim_end_matches(','))
     }
 }
 
@@ -290,6 +305,7 @@ fn register_tool(
     registry.register(BoundTool {
         tool,
         schema: Schema::from_static(tool.schema()),
+        undeclared: OnceLock::new(),
         tool_env: tool_env.clone(),
     })
 }
@@ -298,6 +314,7 @@ fn register_tool(
 struct BoundTool {
     tool: &'static BuiltinTool,
     schema: Schema,
+    undeclared: OnceLock<Vec<ExtraArgument>>,
     tool_env: ToolEnv,
 }
 
@@ -322,7 +339,10 @@ impl Tool for BoundTool {
     }
 
     fn usage(&self) -> Usage<'_> {
-        self.tool.usage
+        Usage {
+            undeclared: self.undeclared.get_or_init(|| self.tool.undeclared()),
+            ..self.tool.usage
+        }
     }
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
@@ -408,8 +428,8 @@ fn other_names(target: &Target) -> Option<String> {
 #[cfg(all(test, feature = "full"))]
 mod tests {
     use super::{
-        Context, TOOLS, ToolEnv, ToolRegistry, Workspace, example, generated_schemas, json,
-        register_tool,
+        Context, TOOLS, ToolEnv, ToolRegistry, UNDECLARED, Workspace, example, generated_schemas,
+        json, register_tool,
     };
     use serde_json::{Map, Value};
     use std::sync::Arc;
@@ -453,6 +473,24 @@ mod tests {
         }
     }
 
+    /// Takes the parameters out of a schema that are not declared.
+    fn take_undeclared(schema: &mut Value) -> Map<String, Value> {
+        let mut undeclared = Map::new();
+        let properties = schema["properties"].as_object_mut().expect("an object");
+        properties.retain(|name, property| {
+            let is_undeclared = property["undeclared"] == true;
+            if is_undeclared {
+                let facts = json!({
+                    "type": property["type"],
+                    "description": property["description"],
+                });
+                undeclared.insert(name.clone(), facts);
+            }
+            !is_undeclared
+        });
+        undeclared
+    }
+
     #[test]
     fn declarations_are_those_that_the_parameters_give() {
         let mut lines = Vec::new();
@@ -466,7 +504,12 @@ mod tests {
                 map.entry("properties")
                     .or_insert_with(|| Value::Object(Map::new()));
             }
+            let undeclared = take_undeclared(&mut schema);
             lines.push(format!("\"{name}\": {schema}"));
+            if !undeclared.is_empty() {
+                let undeclared = Value::Object(undeclared);
+                lines.push(format!("\"{name}{UNDECLARED}\": {undeclared}"));
+            }
         }
         let text = format!("{{\n{}\n}}\n", lines.join(",\n"));
         if std::env::var_os("UPDATE_DECLARATIONS").is_some() {

@@ -47,7 +47,10 @@ const DIFFERENCES: [(&str, Normalize); 6] = [
         "which differs only in upper and lower case",
         str::to_lowercase,
     ),
-    ("which differs in whitespace, quotes, escaping or case", all),
+    (
+        "which differs in whitespace, quotes, escaping or case",
+        normalize_all,
+    ),
 ];
 
 /// Finds up to three places near to `old`.
@@ -59,7 +62,7 @@ pub(super) fn nearest(text: &str, old: &str) -> Vec<NearMatch> {
             return found;
         }
     }
-    alike(&lines, old)
+    most_alike(&lines, old)
 }
 
 fn same_but_for(
@@ -94,7 +97,7 @@ fn same_but_for(
 }
 
 /// Returns the places whose lines are most alike.
-fn alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
+fn most_alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
     let wanted: Vec<&str> = old.lines().collect();
     let Some((anchor, longest)) = wanted
         .iter()
@@ -159,7 +162,7 @@ fn plain_punctuation(text: &str) -> String {
     plain.map(|c| if c == '\'' { '"' } else { c }).collect()
 }
 
-fn all(text: &str) -> String {
+fn normalize_all(text: &str) -> String {
     squeeze(&plain_punctuation(&unescape(text)).to_lowercase())
 }
 

@@ -91,7 +91,7 @@ fn page(tool: &BuiltinTool) -> String {
         let kind = kind_of_parameter(&schema["properties"][*name]);
         format!("| {} | {kind} | The same as `{name}`. |", others.join(", "))
     });
-    let more = usage.undeclared.iter().map(|more| {
+    let more = tool.undeclared().into_iter().map(|more| {
         let meaning = cell(more.meaning);
         format!("| `{}` | {} | {meaning} |", more.name, more.kind)
     });

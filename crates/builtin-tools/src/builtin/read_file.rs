@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderStringWriter;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, LlmContent,
-    Location, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, ToolError,
+    ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
@@ -46,19 +46,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ReadFileTool"]),
     usage: Usage {
         renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
-        undeclared: &[
-            ExtraArgument::new("start_line", "number", "The first line, counted from 1."),
-            ExtraArgument::new(
-                "end_line",
-                "number",
-                "The last line, counted from 1, inclusive.",
-            ),
-            ExtraArgument::new(
-                "count_lines",
-                "boolean",
-                "Whether all lines are counted, also those of a very large file.",
-            ),
-        ],
         limits: &[
             Limit::Count(DEFAULT_LINES).of("lines, where `limit` is missing"),
             Limit::Characters(LINE_CHARS).of("a line that is shown"),
@@ -96,14 +83,14 @@ pub(super) struct Params {
     /// The most lines to read. Default: 2000.
     #[cfg_attr(test, schemars(range(min = 1)))]
     limit: Option<f64>,
-    /// The first line, from 1: how later versions of Gemini CLI say it.
-    #[cfg_attr(test, schemars(skip))]
+    /// The first line, counted from 1.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     start_line: Option<f64>,
-    /// The last line.
-    #[cfg_attr(test, schemars(skip))]
+    /// The last line, counted from 1, inclusive.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     end_line: Option<f64>,
     /// Whether all lines are counted, also those of a very large file.
-    #[cfg_attr(test, schemars(skip))]
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     count_lines: Option<bool>,
 }
 
@@ -117,7 +104,7 @@ struct Call {
 
 fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
     let (offset, limit) = window(&params)?;
-    let (workspace, place) = readable(workspace, &params.absolute_path)?;
+    let (workspace, place) = locate_readable(workspace, &params.absolute_path)?;
     Ok(Call {
         workspace,
         place,
@@ -154,7 +141,7 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
 }
 
 /// Finds a file to read; long answers of earlier calls may be read too.
-fn readable(
+fn locate_readable(
     workspace: &Arc<Workspace>,
     path: &str,
 ) -> Result<(Arc<Workspace>, WorkspacePath), ToolError> {

@@ -3,12 +3,13 @@
 use super::edit::{Edit, Plan, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
-    Confirmation, Context, ErrorKind, ExtraArgument, Kind, Limit, Location, ToolError, ToolInfo,
-    ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation,
+    ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::{MAX_PLACES, Occurrences};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::sync::Arc;
 
 /// Everything that is fixed about the tool.
@@ -26,18 +27,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["EditTool", "edit"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-        undeclared: &[
-            ExtraArgument::new(
-                "allow_multiple",
-                "boolean",
-                "Replaces all occurrences, however many there are.",
-            ),
-            ExtraArgument::new(
-                "instruction",
-                "string",
-                "Ignored; Gemini CLI 0.61 sends one.",
-            ),
-        ],
         limits: &[Limit::Count(MAX_PLACES as u64).of("places that one call replaces")],
         examples: &[
             "call_tool replace file_path=README.md old_string=one new_string=two --explain",
@@ -72,9 +61,13 @@ pub(super) struct Params {
     /// How often the text must occur; all occurrences are replaced. Default: 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     expected_replacements: Option<f64>,
-    /// However often it occurs: how later versions of Gemini CLI say it.
-    #[cfg_attr(test, schemars(skip))]
+    /// Replaces all occurrences, however many there are.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     allow_multiple: Option<bool>,
+    /// Ignored; Gemini CLI 0.61 sends one.
+    #[expect(dead_code, reason = "it is named for help only")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("undeclared" = true)))]
+    instruction: Option<IgnoredAny>,
 }
 
 struct Call {

@@ -49,8 +49,8 @@ pub(super) struct ShownLine {
     pub(super) number: u64,
     /// True for a match, false for context.
     pub(super) is_match: bool,
-    /// Bounds of its text in [`Hits::text`].
-    pub(super) text: (usize, usize),
+    /// The line without its end, cut where it is long.
+    pub(super) text: Box<str>,
     /// Column of its first match, from 1 and in characters, where that is wanted and known.
     pub(super) column: Option<u64>,
     /// The first column behind that match.
@@ -66,8 +66,8 @@ pub(super) struct Hits {
     pub(super) is_binary: bool,
     /// The lines to show.
     pub(super) lines: Vec<ShownLine>,
-    /// Their text.
-    pub(super) text: String,
+    /// Memory for these lines, in bytes.
+    pub(super) bytes: usize,
     /// The search stopped at the limit of matches.
     pub(super) is_cut: bool,
     /// The reason why the rest of the file was not searched.
@@ -186,7 +186,6 @@ impl<'a> FileSearcher<'a> {
             matcher: self.matcher,
             request: self.request,
             hits: Hits::default(),
-            kept: 0,
         };
         let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
             let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -304,8 +303,6 @@ struct HitSink<'a> {
     matcher: LineMatcher<'a>,
     request: SearchRequest,
     hits: Hits,
-    /// Memory for the lines that are kept, in bytes.
-    kept: usize,
 }
 
 impl HitSink<'_> {
@@ -332,7 +329,7 @@ impl HitSink<'_> {
 
     fn push_context(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
         let is_excepted = self.matcher.is_excepted(line);
-        if !is_excepted.map_err(Failure::Backtracking)? && self.kept < self.request.bytes {
+        if !is_excepted.map_err(Failure::Backtracking)? && self.hits.bytes < self.request.bytes {
             let text = String::from_utf8_lossy(line);
             self.push(number, [None, None], false, &cut(&text, 0));
         }
@@ -340,14 +337,12 @@ impl HitSink<'_> {
     }
 
     fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
-        let from = self.hits.text.len();
-        // As it is, so that what is copied from it fits an edit.
-        self.hits.text.push_str(text);
-        self.kept += LINE_BYTES + text.len();
+        self.hits.bytes += LINE_BYTES + text.len();
         self.hits.lines.push(ShownLine {
             number,
             is_match,
-            text: (from, self.hits.text.len()),
+            // As it is, so that what is copied from it fits an edit.
+            text: text.into(),
             column: columns[0],
             end_column: columns[1],
         });
@@ -369,8 +364,9 @@ impl Sink for HitSink<'_> {
         if self.request.lines {
             self.push_match(number, line)?;
         }
-        self.hits.is_cut = self.hits.count >= self.request.most || self.kept >= self.request.bytes;
-        Ok(self.kept < self.request.bytes)
+        self.hits.is_cut =
+            self.hits.count >= self.request.most || self.hits.bytes >= self.request.bytes;
+        Ok(self.hits.bytes < self.request.bytes)
     }
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Failure> {
@@ -450,7 +446,7 @@ mod tests {
     fn shown(hits: &Hits) -> Vec<(u64, bool, &str)> {
         hits.lines
             .iter()
-            .map(|l| (l.number, l.is_match, &hits.text[l.text.0..l.text.1]))
+            .map(|l| (l.number, l.is_match, &*l.text))
             .collect()
     }
 

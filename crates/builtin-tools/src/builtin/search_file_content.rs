@@ -4,13 +4,13 @@ use super::query::{LineMatcher, Query};
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
-use super::search::{Failure, FileSearcher, Hits, SearchRequest, ShownLine};
+use super::search::{Failure, FileSearcher, Hits, SearchRequest};
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, Context, ErrorKind, ExtraArgument, FoundPlace, Kind, Limit,
-    Location, ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Cancellation, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location,
+    ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
@@ -59,50 +59,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["grep_search", "GrepTool", "RipGrepTool"]),
     usage: Usage {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
-        undeclared: &[
-            ExtraArgument::new(
-                "exclude_pattern",
-                "string",
-                "A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.",
-            ),
-            ExtraArgument::new("names_only", "boolean", "Only names the files that match."),
-            ExtraArgument::new(
-                "case_sensitive",
-                "boolean",
-                "Whether upper and lower case differ. Default: false.",
-            ),
-            ExtraArgument::new("fixed_strings", "boolean", "Takes the pattern literally."),
-            ExtraArgument::new(
-                "context",
-                "number",
-                "How many lines to show before and after each match.",
-            ),
-            ExtraArgument::new(
-                "before",
-                "number",
-                "How many lines to show before each match.",
-            ),
-            ExtraArgument::new(
-                "after",
-                "number",
-                "How many lines to show after each match.",
-            ),
-            ExtraArgument::new(
-                "no_ignore",
-                "boolean",
-                "Searches `node_modules` and what git's ignore files name, too.",
-            ),
-            ExtraArgument::new(
-                "max_matches_per_file",
-                "number",
-                "The most matching lines of one file.",
-            ),
-            ExtraArgument::new(
-                "total_max_matches",
-                "number",
-                "The most matching lines of the call.",
-            ),
-        ],
         limits: &[
             Limit::Count(MAX_MATCHES).of("matching lines, where `total_max_matches` is missing"),
             Limit::Bytes(MAX_BYTES as u64).of("lines that are shown, with 64 bytes for each"),
@@ -139,25 +95,35 @@ pub(super) struct Params {
     path: Option<String>,
     /// Glob patterns of the files to search, separated by commas. Default: all files.
     include: Option<String>,
-    #[cfg_attr(test, schemars(skip))]
+    /// A regular expression; a line that matches it as well is left out, as in Gemini CLI 0.61.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     exclude_pattern: Option<String>,
-    #[cfg_attr(test, schemars(skip))]
+    /// Only names the files that match.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     names_only: Option<bool>,
-    #[cfg_attr(test, schemars(skip))]
+    /// Whether upper and lower case differ. Default: false.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     case_sensitive: Option<bool>,
-    #[cfg_attr(test, schemars(skip))]
+    /// Takes the pattern literally.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     fixed_strings: Option<bool>,
-    #[cfg_attr(test, schemars(skip))]
+    /// How many lines to show before and after each match.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     context: Option<f64>,
-    #[cfg_attr(test, schemars(skip))]
+    /// How many lines to show before each match.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     before: Option<f64>,
-    #[cfg_attr(test, schemars(skip))]
+    /// How many lines to show after each match.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     after: Option<f64>,
-    #[cfg_attr(test, schemars(skip))]
+    /// Searches `node_modules` and what git's ignore files name, too.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     no_ignore: Option<bool>,
-    #[cfg_attr(test, schemars(skip))]
+    /// The most matching lines of one file.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     max_matches_per_file: Option<f64>,
-    #[cfg_attr(test, schemars(skip))]
+    /// The most matching lines of the call.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     total_max_matches: Option<f64>,
 }
 
@@ -410,9 +376,7 @@ fn count_of(hits: Option<&Hits>) -> u64 {
 
 /// Returns the size in memory of a file's name and matches, in bytes.
 fn size_of_file(name: &[u8], hits: Option<&Hits>) -> usize {
-    let hits = hits.map_or(0, |hits| {
-        size_of::<Hits>() + hits.text.len() + hits.lines.len() * size_of::<ShownLine>()
-    });
+    let hits = hits.map_or(0, |hits| size_of::<Hits>() + hits.bytes);
     NAME_BYTES + name.len() + hits
 }
 
@@ -743,7 +707,7 @@ fn push_locations(locations: &mut Vec<FoundPlace>, name: &[u8], hits: Option<&Hi
             line: Some(line.number),
             column: line.column,
             end_column: line.end_column,
-            text: Some(hits.text[line.text.0..line.text.1].into()),
+            text: Some(line.text.clone()),
         });
     }
 }
@@ -777,7 +741,7 @@ fn push_file(
         body.push_str("L");
         body.push_looking(&line.number.to_string(), Look::LineNumber);
         body.push_str(if line.is_match { ": " } else { "- " });
-        let text = &hits.text[line.text.0..line.text.1];
+        let text = &*line.text;
         let mut done = 0;
         if line.is_match && body.has_looks() {
             for found in find_all(text) {

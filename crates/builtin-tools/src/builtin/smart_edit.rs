@@ -8,7 +8,7 @@ mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
-use crate::edit_match::{EditMatch, MatchTier, NoMatch, behind, find_place, unit_of};
+use crate::edit_match::{EditMatch, MatchTier, NoMatch, find_place, place_behind, unit_of};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
@@ -106,12 +106,12 @@ impl Call {
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         match self.edit.subject(target)? {
             None => Ok(Plan::Create),
-            Some(subject) => self.matched(subject, &self.edit.old, &self.edit.new, cx),
+            Some(subject) => self.plan_for(subject, &self.edit.old, &self.edit.new, cx),
         }
     }
 
     /// Finds texts literally, else by edit matching.
-    fn matched(
+    fn plan_for(
         &self,
         subject: Subject<'_>,
         old: &str,
@@ -122,7 +122,7 @@ impl Call {
         match found.matches.as_slice() {
             [] => {}
             [place] => {
-                let new = self.placed(subject, place, old, new)?;
+                let new = self.place_text(subject, place, old, new)?;
                 return self.edit.literal_plan(subject, found, &new, &cx.cancel);
             }
             several => {
@@ -227,7 +227,7 @@ impl Call {
     }
 
     /// Returns the new text for a literal place, with its lines as deep as they belong.
-    fn placed<'t>(
+    fn place_text<'t>(
         &self,
         subject: Subject<'_>,
         place: &Match,
@@ -239,7 +239,7 @@ impl Call {
         let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
         let from = from.max(encoding.mark().len() as u64);
         let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
-        let n = read_at(&current.file, &mut bytes, from).map_err(|e| self.edit.fail(&e))?;
+        let n = read_at(&current.file, &mut bytes, from).map_err(|e| self.edit.io_error(&e))?;
         let before = encoding.decode(&bytes[..n]);
         let before = before.rsplit('\n').next().unwrap_or_default();
         let unit = || {
@@ -248,7 +248,7 @@ impl Call {
                 .flatten()
                 .and_then(|text| unit_of(&text))
         };
-        behind(before, old, new, unit).map_err(|why| {
+        place_behind(before, old, new, unit).map_err(|why| {
             ToolError::new(
                 ErrorKind::EditNoOccurrenceFound,
                 format!(

@@ -179,7 +179,8 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
-        let forbidden: Option<Vec<String>> = self.urls.iter().map(|u| self.forbidden(u)).collect();
+        let forbidden: Option<Vec<String>> =
+            self.urls.iter().map(|u| self.refusal_reason(u)).collect();
         if let Some(reasons) = forbidden {
             return Ok(Confirmation::Forbidden(refusal(&reasons)));
         }
@@ -206,7 +207,7 @@ impl ToolInvocation for Call {
 
 impl Call {
     /// Returns the reason for refusing an address without asking a name server.
-    fn forbidden(&self, url: &Url) -> Option<String> {
+    fn refusal_reason(&self, url: &Url) -> Option<String> {
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;

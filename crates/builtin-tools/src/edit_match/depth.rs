@@ -63,7 +63,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
         .has_files_indentation(!rules.is_empty())
         .ok_or(UNCLEAR)?
     {
-        let indents = Layouts::new(texts, &ops).agreed(&ops, &rules);
+        let indents = Layouts::new(texts, &ops).agreed_indents(&ops, &rules);
         return Ok(Layout {
             ops,
             indents: indents.ok_or(UNCLEAR)?,
@@ -74,7 +74,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
 }
 
 /// Returns the lines of the new text that stay, each with its number in the old one.
-fn kept(ops: &[DiffOp]) -> HashMap<usize, usize> {
+fn kept_lines(ops: &[DiffOp]) -> HashMap<usize, usize> {
     ops.iter()
         .filter(|op| matches!(op, DiffOp::Equal { .. }))
         .flat_map(|op| op.new_range().zip(op.old_range()))
@@ -99,9 +99,9 @@ impl Texts<'_> {
         if filled().next().is_none() {
             return Some(false);
         }
-        let of_new = common(filled().map(indentation));
-        let of_old = common(self.pairs.iter().map(|pair| pair.old));
-        let of_file = common(self.pairs.iter().map(|pair| pair.file));
+        let of_new = common_indentation(filled().map(indentation));
+        let of_old = common_indentation(self.pairs.iter().map(|pair| pair.old));
+        let of_file = common_indentation(self.pairs.iter().map(|pair| pair.file));
         let [as_old, as_file, other] = self.votes();
         if is_regular && of_file != of_old {
             return match of_new {
@@ -165,7 +165,7 @@ struct Layouts<'t> {
 
 impl<'t> Layouts<'t> {
     fn new(texts: &'t Texts<'t>, ops: &[DiffOp]) -> Self {
-        let kept = kept(ops);
+        let kept = kept_lines(ops);
         let files: HashMap<usize, &str> = texts.pairs.iter().map(|p| (p.at, p.file)).collect();
         let counts = |at: &usize| {
             let is_elsewhere = kept.get(at).is_some_and(|old| !files.contains_key(old));
@@ -180,23 +180,26 @@ impl<'t> Layouts<'t> {
     }
 
     /// Returns the layout if all readings that make sense give the same one.
-    fn agreed(&self, ops: &[DiffOp], rules: &[Rule<'_>]) -> Option<Indents> {
+    fn agreed_indents(&self, ops: &[DiffOp], rules: &[Rule<'_>]) -> Option<Indents> {
         let odd_first = self.texts.odd_first();
         let indents = if rules.is_empty() && odd_first.is_none() {
             let table = self.table();
-            self.with(|at| {
+            self.indents_with(|at| {
                 let known = match &table {
-                    Some(table) => table.get(self.written(at)).copied(),
-                    None => self.of_kept(at).or_else(|| self.partner(at, ops)),
+                    Some(table) => table.get(self.written_indent(at)).copied(),
+                    None => self.indent_of_kept(at).or_else(|| self.partner(at, ops)),
                 };
                 known.map(str::to_owned)
             })?
         } else {
-            let by_rule = |rule: &Rule<'_>| self.with(|at| rule.apply(self.written(at)));
+            let by_rule =
+                |rule: &Rule<'_>| self.indents_with(|at| rule.apply(self.written_indent(at)));
             let nested = |indents: &Indents| self.is_nested(indents);
             let mut readings: Vec<_> = rules.iter().filter_map(by_rule).filter(nested).collect();
             if let Some(first) = odd_first
-                && let Some(indents) = self.with(|at| self.but_first(at, first)).filter(nested)
+                && let Some(indents) = self
+                    .indents_with(|at| self.indent_but_first(at, first))
+                    .filter(nested)
                 && (!readings.is_empty() || self.are_further_clear(first))
             {
                 readings.push(indents);
@@ -208,22 +211,25 @@ impl<'t> Layouts<'t> {
             one
         };
         // What stays is not indented anew.
-        let stays = |at: &usize| self.of_kept(*at).is_none_or(|file| indents[*at] == file);
+        let stays = |at: &usize| {
+            self.indent_of_kept(*at)
+                .is_none_or(|file| indents[*at] == file)
+        };
         self.lines.iter().all(stays).then_some(indents)
     }
 
     /// Returns a new line's indentation as it is written.
-    fn written(&self, at: usize) -> &'t str {
+    fn written_indent(&self, at: usize) -> &'t str {
         indentation(self.texts.new[at])
     }
 
     /// Returns the file's indentation of a line that stays.
-    fn of_kept(&self, at: usize) -> Option<&'t str> {
+    fn indent_of_kept(&self, at: usize) -> Option<&'t str> {
         self.files.get(self.kept.get(&at)?).copied()
     }
 
     /// Gives each line that is not blank its indentation; `None` if a line has none.
-    fn with(&self, indent: impl Fn(usize) -> Option<String>) -> Option<Indents> {
+    fn indents_with(&self, indent: impl Fn(usize) -> Option<String>) -> Option<Indents> {
         let mut indents = vec![String::new(); self.texts.new.len()];
         for at in &self.lines {
             indents[*at] = indent(*at)?;
@@ -258,8 +264,8 @@ impl<'t> Layouts<'t> {
     }
 
     /// Returns a line's indentation if only the first line of the old text lacks some.
-    fn but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
-        let own = self.written(at);
+    fn indent_but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
+        let own = self.written_indent(at);
         let is_first = self.lines.first() == Some(&at);
         if !is_first || self.kept.get(&at).is_some_and(|old| *old != first.at) {
             let is_whole = self.texts.pairs.len() > 1 || levels(own, self.texts.unit).is_some();
@@ -276,7 +282,7 @@ impl<'t> Layouts<'t> {
         if self
             .lines
             .first()
-            .is_some_and(|at| self.written(*at) == first.file)
+            .is_some_and(|at| self.written_indent(*at) == first.file)
         {
             return true;
         }
@@ -422,7 +428,7 @@ pub(super) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<St
 }
 
 /// Returns the common beginning of all indentations.
-fn common<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
+fn common_indentation<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     let first = all.next().unwrap_or_default();
     all.fold(first, |common, indent| {
         let same = common.bytes().zip(indent.bytes());
@@ -480,7 +486,7 @@ pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
 /// # Errors
 ///
 /// Returns the reason if the depth of a line is not clear.
-pub(crate) fn behind<'t>(
+pub(crate) fn place_behind<'t>(
     before: &str,
     old: &str,
     new: &'t str,
@@ -544,7 +550,10 @@ fn is_moved(old: &[&str], new: &[&str]) -> bool {
     let depth = |lines: &[&str]| {
         let further = lines[1..].iter().filter(|line| !line.is_empty());
         let mut further = further.map(|line| indentation(line)).peekable();
-        further.peek().is_some().then(|| common(further).len())
+        further
+            .peek()
+            .is_some()
+            .then(|| common_indentation(further).len())
     };
     let by = indentation(new[0]).strip_prefix(indentation(old[0]));
     let by = by.map_or(0, str::len);
@@ -553,7 +562,7 @@ fn is_moved(old: &[&str], new: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::behind;
+    use super::place_behind;
 
     /// Text before the place, old text, new text, and the text that is placed, if one can be told.
     const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
@@ -650,7 +659,7 @@ mod tests {
     #[test]
     fn a_text_behind_its_indentation_is_placed_or_refused() {
         for (before, old, new, expected) in PLACED {
-            let placed = behind(before, old, new, || Some("    ".to_owned()));
+            let placed = place_behind(before, old, new, || Some("    ".to_owned()));
             assert_eq!(placed.ok().as_deref(), *expected, "{old:?} {new:?}");
         }
     }

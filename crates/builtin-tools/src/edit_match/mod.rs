@@ -37,7 +37,7 @@ use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 
-pub(crate) use depth::behind;
+pub(crate) use depth::place_behind;
 pub(crate) use form::{plain, unescape};
 pub(crate) use omission::omission;
 

@@ -3,7 +3,7 @@
 //! The table in `docs/tools/smart_edit.md` is made here: `UPDATE_TOOL_PAGES=1 cargo test --workspace
 //! --lib tool_pages` writes it anew.
 
-use super::{MatchTier, behind, find_place, unit_of};
+use super::{MatchTier, find_place, place_behind, unit_of};
 use gemini_tools_core::tool::Cancellation;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ fn edited<'c>(case: &'c Value, tiers: &[MatchTier]) -> Cow<'c, str> {
         }
         [at] => {
             let line = before[..*at].rsplit('\n').next().unwrap_or_default();
-            match behind(line, old, new, || unit_of(before)) {
+            match place_behind(line, old, new, || unit_of(before)) {
                 Ok(new) => put(*at, at + old.len(), &new),
                 Err(_) => Cow::Borrowed(before),
             }

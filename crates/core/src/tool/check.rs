@@ -17,6 +17,9 @@ use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// A keyword for a number, the numbers beyond it by their order to it, and words for a message.
+type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
+
 /// A schema that takes more steps for one value is left to the tool.
 const MAX_STEPS: usize = 1_000_000;
 
@@ -101,11 +104,7 @@ fn with_article(expected: &str) -> String {
 /// Returns a count in a schema. Whole numbers may be written with a fraction of 0.
 fn count(schema: &Map<String, Value>, key: &str) -> Option<u64> {
     let number = schema.get(key)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is whole and not negative; a larger one than any count may become the largest"
-    )]
+    // One larger than any count may become the largest.
     let whole = |n: f64| (n >= 0.0 && n.fract() == 0.0).then_some(n as u64);
     number.as_u64().or_else(|| number.as_f64().and_then(whole))
 }
@@ -459,24 +458,16 @@ impl<'a> Checker<'a> {
     }
 
     fn check_bounds(&self, schema: &Map<String, Value>, number: &Value) -> Result<(), String> {
-        for (key, refused, words) in [
-            ("minimum", &[Ordering::Less][..], "at least"),
-            (
-                "exclusiveMinimum",
-                &[Ordering::Less, Ordering::Equal],
-                "greater than",
-            ),
-            ("maximum", &[Ordering::Greater], "at most"),
-            (
-                "exclusiveMaximum",
-                &[Ordering::Greater, Ordering::Equal],
-                "less than",
-            ),
-        ] {
-            let Some(bound) = schema.get(key) else {
-                continue;
-            };
-            if order(number, bound).is_some_and(|order| refused.contains(&order)) {
+        let bounds: [Bound; 4] = [
+            ("minimum", Ordering::is_lt, "at least"),
+            ("exclusiveMinimum", Ordering::is_le, "greater than"),
+            ("maximum", Ordering::is_gt, "at most"),
+            ("exclusiveMaximum", Ordering::is_ge, "less than"),
+        ];
+        for (key, is_beyond, words) in bounds {
+            if let Some(bound) = schema.get(key)
+                && order(number, bound).is_some_and(is_beyond)
+            {
                 return self.wrong(&format!("must be {words} {bound}, but it is {number}"));
             }
         }

@@ -6,6 +6,7 @@
 
 use super::{Args, ErrorKind, Schema, Tool, ToolError};
 use crate::registry::nearest;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -90,13 +91,16 @@ fn grouped(number: u64) -> String {
 
 /// An argument that is understood but not declared: a model would pay for its declaration in every
 /// request. People and other hosts use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct ExtraArgument {
     /// The name.
+    #[serde(skip)]
     pub name: &'static str,
     /// The type, in the words of JSON Schema.
+    #[serde(rename = "type")]
     pub kind: &'static str,
     /// The meaning, in markdown.
+    #[serde(rename = "description")]
     pub meaning: &'static str,
 }
 

@@ -69,7 +69,7 @@ impl Call {
         if old.trim().is_empty() || old == new {
             return Err(miss);
         }
-        let mut plan = self.matched(subject, old, new, cx);
+        let mut plan = self.plan_for(subject, old, new, cx);
         if let Ok(Plan::Replace { notes, tier, .. }) = &mut plan {
             let note = format!(
                 "A model has corrected the texts, because old_string was not found: {}",
