@@ -27,7 +27,6 @@
 //! | [`declaration`] | `gemini-tools-core` | declarations of others, repaired |
 //! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
 //! | [`ci`] | `gemini-tools-custom-tools` | findings, for CI services |
-//! | [`net`] | `gemini-tools-net` | the way to the network |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
@@ -92,8 +91,6 @@ pub use gemini_tools_mcp_sdk::connect;
 pub use gemini_tools_mcp_sdk::serve;
 #[cfg(feature = "agent")]
 pub use gemini_tools_net::gemini_api as genai;
-#[cfg(feature = "agent")]
-pub use gemini_tools_net::http_client as net;
 #[cfg(feature = "session")]
 pub use gemini_tools_policy::{self as policy, approval};
 #[cfg(feature = "session")]

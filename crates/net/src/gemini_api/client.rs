@@ -8,12 +8,12 @@ use super::played::{AnswerSource, ApiMethod, without};
 use super::retry::RetryPolicy;
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
-use crate::http_client::{
-    AddressPolicy, HttpClient, HttpRequest, HttpTimeouts, Method, NetError, Response,
-};
+use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
 use gemini_tools_core::json;
 use gemini_tools_core::message::Content;
 use gemini_tools_core::tool::{Cancellation, ModelCall, ModelCallError, TokenCounts};
+use gemini_tools_process::network::addresses::AddressPolicy;
+use http::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

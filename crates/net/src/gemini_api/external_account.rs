@@ -8,10 +8,11 @@
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
 use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token, refused_with};
-use crate::http_client::{HttpRequest, Method};
+use crate::http_client::HttpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,11 +1,12 @@
 //! A client that waits: one request at a time, held to time limits and ended with its call.
 
+use super::NetError;
 use super::connect::Dial;
-use super::{AddressPolicy, NetError};
 use brotli_decompressor::Decompressor;
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_process::network::addresses::AddressPolicy;
 use http::Method;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, USER_AGENT};
 use http_body_util::{BodyExt, Full};
@@ -39,27 +40,27 @@ pub fn user_agent() -> String {
 
 /// Time limits for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HttpTimeouts {
+pub(crate) struct HttpTimeouts {
     /// To resolve the name, and to connect.
-    pub connect: Duration,
+    pub(crate) connect: Duration,
     /// From the request to the head of the answer.
-    pub first_byte: Duration,
+    pub(crate) first_byte: Duration,
     /// Between two pieces of the answer.
-    pub silence: Duration,
+    pub(crate) silence: Duration,
     /// From the head of the answer to its end, unless the body is read in pieces.
-    pub answer: Duration,
+    pub(crate) answer: Duration,
 }
 
 /// An HTTP request.
-pub struct HttpRequest<'a> {
+pub(crate) struct HttpRequest<'a> {
     /// The method.
-    pub method: Method,
+    pub(crate) method: Method,
     /// The address: `http` or `https`.
-    pub url: &'a Url,
+    pub(crate) url: &'a Url,
     /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
-    pub headers: Vec<(&'a str, String)>,
+    pub(crate) headers: Vec<(&'a str, String)>,
     /// The content; empty for `GET`.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl HttpRequest<'_> {
@@ -79,19 +80,8 @@ impl HttpRequest<'_> {
     }
 }
 
-impl std::fmt::Debug for HttpRequest<'_> {
-    /// Leaves out the values of headers, the body, and what may be secret in the address.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpRequest")
-            .field("method", &self.method)
-            .field("host", &self.url.host_str())
-            .finish_non_exhaustive()
-    }
-}
-
 /// Sends requests, one at a time. Connections are kept for the next request to the same host.
-#[derive(Debug)]
-pub struct HttpClient {
+pub(crate) struct HttpClient {
     client: Client<HttpsConnector<Dial>, Full<Bytes>>,
     runtime: io::Result<Runtime>,
     timeouts: HttpTimeouts,
@@ -99,7 +89,7 @@ pub struct HttpClient {
 
 impl HttpClient {
     /// Creates a client for hosts that `policy` allows. It checks certificates by [`tls_config`].
-    pub fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
+    pub(crate) fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls_config())
             .https_or_http()
@@ -120,7 +110,7 @@ impl HttpClient {
     /// # Errors
     ///
     /// Returns the error of the name, the connection or the peer, or that of a call that has ended.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         request: HttpRequest<'_>,
         cancel: &Cancellation,
@@ -225,13 +215,12 @@ impl Peer<'_> {
 }
 
 /// An answer whose body is still to be read.
-#[derive(Debug)]
-pub struct Response<'c> {
+pub(crate) struct Response<'c> {
     /// The status.
-    pub status: u16,
+    pub(crate) status: u16,
     headers: HeaderMap,
     /// The content.
-    pub body: Body<'c>,
+    pub(crate) body: Body<'c>,
 }
 
 impl Response<'_> {
@@ -252,27 +241,19 @@ impl Response<'_> {
     }
 
     /// Returns a header's value, if it is text: ASCII by the standard, UTF-8 in the wild.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
 }
 
 /// The content of an answer, decompressed as it comes.
-pub struct Body<'c> {
+pub(crate) struct Body<'c> {
     /// `None` if the coding is not known.
     reader: Option<Box<dyn Read + 'c>>,
     coding: String,
     host: String,
     begin: Instant,
     limit: Duration,
-}
-
-impl std::fmt::Debug for Body<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Body")
-            .field("host", &self.host)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<'c> Body<'c> {
@@ -307,7 +288,7 @@ impl<'c> Body<'c> {
     /// # Errors
     ///
     /// Returns the error of the connection, also if the answer ends before its end.
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let coding = &self.coding;
         let host = || self.host.clone();
         let Some(reader) = &mut self.reader else {
@@ -331,7 +312,7 @@ impl<'c> Body<'c> {
     /// # Errors
     ///
     /// Returns the errors of [`Body::read`], and one if the end takes longer than [`HttpTimeouts::answer`].
-    pub fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
+    pub(crate) fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
         let mut bytes = Vec::new();
         let mut piece = vec![0; 64 * 1024];
         loop {
@@ -431,8 +412,9 @@ fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e 
 #[cfg(test)]
 mod tests {
     use super::{HttpClient, HttpRequest, HttpTimeouts, Method};
-    use crate::http_client::{AddressPolicy, NetError};
+    use crate::http_client::NetError;
     use gemini_tools_core::tool::Cancellation;
+    use gemini_tools_process::network::addresses::AddressPolicy;
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::time::Duration;
@@ -479,7 +461,7 @@ mod tests {
         let given_up = |error: NetError, what| assert!(error.to_string().contains(what), "{error}");
         let cancel = Cancellation::default();
         let url = endless("HTTP/1.1 200 OK\r\n", "X: y\r\n");
-        let error = client().send(get(&url), &cancel).expect_err("no head");
+        let error = client().send(get(&url), &cancel).err().expect("no head");
         given_up(error, "did not answer");
         let url = endless(HEAD, "1\r\nx\r\n");
         let mut client_of_whole = client();

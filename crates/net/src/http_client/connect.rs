@@ -3,11 +3,11 @@
 //! A proxy too is told the judged address. It gets a name only if the user has allowed the host by
 //! its name.
 
+use super::NetError;
 use super::names::resolve;
 use super::proxy::{Proxy, find_proxy};
-use super::{AddressPolicy, NetError};
 use bytes::Bytes;
-use gemini_tools_process::network::addresses::known_addresses;
+use gemini_tools_process::network::addresses::{AddressPolicy, known_addresses};
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Request, Uri};
 use http_body_util::Empty;

@@ -1,10 +1,9 @@
 //! Getting what is at an address, through its redirects, within limits.
 
-use crate::http_client::{
-    AddressPolicy, Body, HttpClient, HttpRequest, HttpTimeouts, Method, NetError,
-};
+use crate::http_client::{Body, HttpClient, HttpRequest, HttpTimeouts, NetError};
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_process::network::addresses::{check, display_url};
+use gemini_tools_process::network::addresses::{AddressPolicy, check, display_url};
+use http::Method;
 use std::time::{Duration, Instant};
 use url::Url;
 
