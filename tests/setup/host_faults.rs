@@ -213,6 +213,9 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
         "host-server-off",
         &[".claude.json", "disabledMcpServers"],
     );
+    // Without --host, a file that names serve_tools is told of although it can't be read.
+    let ws = Workspace::new().file(PROJECT, format!("// mine\n{}", entry("serve_tools")));
+    finds(&doctor(&ws, &[], &[]), "host-unreadable", &[PROJECT]);
     // What `claude mcp add` writes is found too.
     let ws = Workspace::new();
     let local = json!({"projects": {ws.path("").trim_end_matches('/'):

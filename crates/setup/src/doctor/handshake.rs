@@ -35,18 +35,18 @@ pub(super) struct ServerAnswers {
 /// The reason why a server can't be used.
 #[derive(Debug)]
 pub(super) enum HandshakeError {
-    /// It can't be started.
+    /// A program that can't be started.
     NotStarted(std::io::Error),
-    /// It has ended, or closed its output.
+    /// An end, or a closed output, before the answer.
     Ended {
         /// The last of its standard error.
         stderr: Vec<u8>,
         /// A line that is no message.
         noise: Option<String>,
     },
-    /// It does not answer the request.
+    /// No answer to the request.
     Silent(&'static str),
-    /// It refuses the request.
+    /// A refusal of the request.
     Refused(&'static str, String),
 }
 

@@ -29,6 +29,8 @@ struct SettingsFile {
     value: Value,
     /// The fault for which it can't be read.
     fault: Option<String>,
+    /// True if such a text names `serve_tools` somewhere.
+    names_server: bool,
 }
 
 /// A host that is to be checked, with its files: the project's comes first.
@@ -143,6 +145,7 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFil
     let path = host.file(home, root, scope);
     let owner = owner(scope == SetupScope::Project, home, root);
     let text = owner.read(&path).map_err(|e| e.to_string());
+    let names_server = matches!(&text, Ok(Some(text)) if text.contains("serve_tools"));
     let value = text.and_then(|text| match text {
         Some(text) => host.value(&text).map_err(|e| e.trim_end().to_owned()),
         None => Ok(Value::Null),
@@ -156,6 +159,7 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFil
         scope,
         value,
         fault,
+        names_server,
     }
 }
 
@@ -182,8 +186,11 @@ impl HostFiles {
     }
 
     fn are_set_up(&self, root: &Path) -> bool {
-        let has_pair = |file: &SettingsFile| file.value["tools"]["discoveryCommand"].is_string();
-        self.files.iter().any(has_pair) || !self.entries(root).is_empty()
+        let is_trace = |file: &SettingsFile| {
+            let is_broken = file.fault.is_some() && file.names_server;
+            is_broken || file.value["tools"]["discoveryCommand"].is_string()
+        };
+        self.files.iter().any(is_trace) || !self.entries(root).is_empty()
     }
 
     /// Checks the host, and starts the server that its settings name.

@@ -24,7 +24,7 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "counts in trusted folders",
         asks: "before what changes something or sends data out; `codex exec` refuses that",
-        variables: "`HOME`, `PATH`, few others, and `env_vars`",
+        variables: "few, and `env_vars`",
         answers: "12,020 bytes, the middle cut out",
     },
     next: "codex; codex exec only reads until you add default_tools_approval_mode = \"approve\" to the entry",

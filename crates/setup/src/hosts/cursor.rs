@@ -18,8 +18,8 @@ pub(super) static HOST: Host = Host {
     syntax: Syntax::Lenient,
     needs: Vec::new,
     facts: HostFacts {
-        trust: "is turned on in Customize",
-        asks: "before each call, unless auto-run is on",
+        trust: "turned on in Customize",
+        asks: "before each call",
         variables: NOT_DOCUMENTED,
         answers: NOT_DOCUMENTED,
     },

@@ -23,7 +23,7 @@ pub(super) static HOST: Host = Host {
     syntax: Syntax::Comments,
     needs: || vec![("alwaysLoadTools", true.into())],
     facts: HostFacts {
-        trust: "asks once; until then `qwen -p` starts it by `--yolo` only",
+        trust: "asks once; until then `qwen -p` needs `--yolo`",
         asks: "before each call; `qwen -p` makes those that `permissions.allow` names",
         variables: "all",
         answers: "in a file",
