@@ -20,47 +20,38 @@ pub enum Encoding {
     Legacy(&'static encoding_rs::Encoding),
 }
 
-/// The kind of a file's content, by a sample of its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContentKind {
-    /// The content is text.
-    Text(Encoding),
-    /// The content is something else.
-    Binary,
-}
-
 /// The bytes of a file by which its encoding is recognised.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
 
 /// The bytes of an XML or HTML document in which it declares its encoding.
 const DECLARATION_BYTES: usize = 1024;
 
-/// Recognises text by a byte-order mark, by being valid UTF-8, by what an XML or HTML document says
-/// of itself, or by its statistics; `whole` says that the sample is all of the file.
-pub fn detect(sample: &[u8], whole: bool) -> ContentKind {
+/// Returns the encoding of a text by a sample of its beginning, or `None` for what is not text.
+///
+/// A text is recognised by a byte-order mark, by being valid UTF-8, by what an XML or HTML document
+/// says of itself, or by its statistics. `whole` is true if the sample is all of the file.
+pub fn detect(sample: &[u8], whole: bool) -> Option<Encoding> {
     if !is_utf32(sample)
         && let Some(encoding) = by_mark(sample)
     {
-        return ContentKind::Text(encoding);
+        return Some(encoding);
     }
     if looks_binary(sample) {
-        return ContentKind::Binary;
+        return None;
     }
-    match std::str::from_utf8(sample) {
-        Ok(_) => ContentKind::Text(Encoding::Utf8 { bom: false }),
-        Err(e) if !whole && e.error_len().is_none() => {
-            ContentKind::Text(Encoding::Utf8 { bom: false })
-        }
-        Err(_) if is_damaged_utf8(sample) => ContentKind::Text(Encoding::Utf8 { bom: false }),
-        Err(_) => {
-            if let Some(declared) = declared(sample).filter(|e| holds(e, sample, whole)) {
-                return ContentKind::Text(Encoding::Legacy(declared));
-            }
-            let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-            detector.feed(sample, whole);
-            ContentKind::Text(Encoding::Legacy(detector.guess(None, Utf8Detection::Deny)))
-        }
+    let is_utf8 = match std::str::from_utf8(sample) {
+        Ok(_) => true,
+        Err(e) => !whole && e.error_len().is_none() || is_damaged_utf8(sample),
+    };
+    if is_utf8 {
+        return Some(Encoding::Utf8 { bom: false });
     }
+    let declared = declared(sample).filter(|e| holds(e, sample, whole));
+    Some(Encoding::Legacy(declared.unwrap_or_else(|| {
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(sample, whole);
+        detector.guess(None, Utf8Detection::Deny)
+    })))
 }
 
 /// Returns the encoding that an XML or HTML document declares.
@@ -305,13 +296,10 @@ pub fn has_only_crlf(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ContentKind, Encoding, declared, detect, has_only_crlf};
+    use super::{Encoding, declared, detect, has_only_crlf};
 
     fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
-        match detect(bytes, true) {
-            ContentKind::Text(encoding) => Some(encoding),
-            ContentKind::Binary => None,
-        }
+        detect(bytes, true)
     }
 
     #[test]
@@ -403,7 +391,7 @@ mod tests {
         let cut = b"<meta charset=shift_jis>\x83";
         assert_eq!(
             detect(cut, false),
-            ContentKind::Text(Encoding::Legacy(encoding_rs::SHIFT_JIS))
+            Some(Encoding::Legacy(encoding_rs::SHIFT_JIS))
         );
         let far = [
             &[b' '; 1024][..],
@@ -445,10 +433,7 @@ mod tests {
         let damaged = [&damaged[..], b"\xff"].concat();
         assert_eq!(encoding_of(&damaged), Some(Encoding::Utf8 { bom: false }));
         let cut = &"é".as_bytes()[..1];
-        assert_eq!(
-            detect(cut, false),
-            ContentKind::Text(Encoding::Utf8 { bom: false })
-        );
+        assert_eq!(detect(cut, false), Some(Encoding::Utf8 { bom: false }));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use crate::at_paths::without_punctuation;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
-use gemini_tools_workspace::text::{ContentKind, detect};
+use gemini_tools_workspace::text::detect;
 use gemini_tools_workspace::{OpenFile, Workspace, io_error, show_path};
 use pulldown_cmark::{Event, Parser, Tag};
 use std::collections::HashSet;
@@ -182,7 +182,7 @@ impl MemoryReader<'_> {
             .map_err(|e| format!("it can't be read: {e}."))?;
         let is_whole = bytes.len() <= limit;
         bytes.truncate(limit);
-        let ContentKind::Text(encoding) = detect(&bytes, is_whole) else {
+        let Some(encoding) = detect(&bytes, is_whole) else {
             return Err("it is not text.".to_owned());
         };
         let mut text = encoding.decode(&bytes).into_owned();

@@ -2,7 +2,7 @@
 
 use super::{line_of, platform};
 use crate::clock;
-use gemini_tools_workspace::text::{ContentKind, detect};
+use gemini_tools_workspace::text::detect;
 use gemini_tools_workspace::{OpenFile, Workspace};
 use std::ffi::OsStr;
 use std::io::Read;
@@ -94,8 +94,8 @@ fn read(path: &Path, open: Result<OpenFile, String>) -> Result<String, String> {
         return Err(unusable(format!("it has more than {MAX_BYTES} bytes.")));
     }
     match detect(&bytes, true) {
-        ContentKind::Text(encoding) => Ok(encoding.decode(&bytes).into_owned()),
-        ContentKind::Binary => Err(unusable("it is not text.".to_owned())),
+        Some(encoding) => Ok(encoding.decode(&bytes).into_owned()),
+        None => Err(unusable("it is not text.".to_owned())),
     }
 }
 

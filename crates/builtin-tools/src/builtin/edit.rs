@@ -11,7 +11,7 @@ use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, Unmapp
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::{ContentKind, Encoding, detect, is_utf32};
+use gemini_tools_workspace::text::{Encoding, detect, is_utf32};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::{Read, Write};
@@ -203,8 +203,8 @@ impl Edit {
         }
         // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
         Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
-            ContentKind::Text(encoding) => encoding,
-            ContentKind::Binary if current.size() > MAX_MEDIA_BYTES => {
+            Some(encoding) => encoding,
+            None if current.size() > MAX_MEDIA_BYTES => {
                 return Err(ToolError::new(
                     ErrorKind::FileTooLarge,
                     format!(
@@ -215,7 +215,7 @@ impl Edit {
                     ),
                 ));
             }
-            ContentKind::Binary => Encoding::Utf8 { bom: false },
+            None => Encoding::Utf8 { bom: false },
         })
     }
 

@@ -10,7 +10,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
-use gemini_tools_workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
+use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use serde::Deserialize;
 use std::io::Read;
@@ -321,7 +321,7 @@ pub(super) fn read_decoded(
     let from = from.saturating_sub(CONTEXT_BYTES);
     let to = bytes.len().min(from + SAMPLE_BYTES);
     match detect(&bytes[from..to], to as u64 == open.size()) {
-        ContentKind::Text(Encoding::Legacy(legacy)) => {
+        Some(Encoding::Legacy(legacy)) => {
             let encoding = Encoding::Legacy(legacy);
             let window = read_window(open, path, start, encoding, request, cancel)?;
             Ok((window, encoding))
@@ -363,13 +363,13 @@ pub(super) fn read_content(
         return Ok(FileContent::Empty);
     }
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
-    let mime = mime_type(&sample, path, content != ContentKind::Binary);
+    let mime = mime_type(&sample, path, content.is_some());
     match (content, mime) {
-        (ContentKind::Text(encoding), None) => Ok(FileContent::Text {
+        (Some(encoding), None) => Ok(FileContent::Text {
             encoding,
             start: sample,
         }),
-        (ContentKind::Binary, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
+        (None, None) if size <= MAX_MEDIA_BYTES => Ok(FileContent::Binary),
         _ if size > room => Err(ToolError::new(
             ErrorKind::FileTooLarge,
             format!(
@@ -378,7 +378,7 @@ pub(super) fn read_content(
             ),
         )
         .with_hint("Use a smaller version of it.")),
-        (ContentKind::Binary, None) => Ok(FileContent::Binary),
+        (None, None) => Ok(FileContent::Binary),
         (_, Some(mime)) => {
             let data = as_base64((&open.file).take(MAX_MEDIA_BYTES), size).map_err(fail)?;
             Ok(FileContent::Media(Box::new(Part::inline_data(mime, data))))

@@ -16,7 +16,7 @@ use gemini_tools_core::tool::{
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::journal::ChangeOrigin;
-use gemini_tools_workspace::text::{ContentKind, Encoding, detect};
+use gemini_tools_workspace::text::{Encoding, detect};
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
 use serde::Deserialize;
@@ -202,11 +202,11 @@ impl Call {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
-                ContentKind::Text(encoding) if encoding.unit() == 1 => return Ok(()),
-                ContentKind::Text(encoding) => {
+                Some(encoding) if encoding.unit() == 1 => return Ok(()),
+                Some(encoding) => {
                     format!("encoded in {}, which hosts don't read", encoding.name())
                 }
-                ContentKind::Binary => "not a text file".to_owned(),
+                None => "not a text file".to_owned(),
             }
         };
         let path = self.path.display();

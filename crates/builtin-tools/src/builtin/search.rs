@@ -18,7 +18,7 @@ use super::query::LineMatcher;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_workspace::text::{ContentKind, Encoding, SAMPLE_BYTES, detect};
+use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
@@ -266,9 +266,9 @@ fn encoding_of(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         None => start,
     };
     match detect(sample, true) {
-        ContentKind::Text(Encoding::Legacy(encoding)) => Some(encoding),
+        Some(Encoding::Legacy(encoding)) => Some(encoding),
         // Its mark says which of the two it is.
-        ContentKind::Text(Encoding::Utf16 { .. }) => Some(encoding_rs::UTF_16LE),
+        Some(Encoding::Utf16 { .. }) => Some(encoding_rs::UTF_16LE),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
 use gemini_tools_workspace::text::{
-    ContentKind, Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf,
+    Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf,
 };
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
@@ -106,7 +106,7 @@ impl Call {
         let file = &current.file;
         file.take(limit).read_to_end(&mut old).map_err(fail)?;
         let whole = current.size() <= DIFF_BYTES;
-        let ContentKind::Text(encoding) = detect(&old, whole) else {
+        let Some(encoding) = detect(&old, whole) else {
             check("")?;
             return Ok(fresh(None));
         };

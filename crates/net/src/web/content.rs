@@ -4,7 +4,7 @@ use super::fetch::Page;
 use super::html;
 use encoding_rs::Encoding;
 use gemini_tools_core::tool::{Cancellation, TICK};
-use gemini_tools_workspace::text::{ContentKind, declared, detect};
+use gemini_tools_workspace::text::{declared, detect};
 use infer::MatcherType;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -110,7 +110,7 @@ fn effective_type(page: &Page) -> String {
     }
     let start = String::from_utf8_lossy(&page.bytes[..page.bytes.len().min(512)]).to_lowercase();
     let start = start.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
-    let looks_like_text = matches!(detect(&page.bytes, true), ContentKind::Text(_));
+    let looks_like_text = detect(&page.bytes, true).is_some();
     // Text can start like an image (`BM`), and a page about PDFs can contain `%PDF`.
     let is_credible = |kind: &infer::Type| {
         !looks_like_text || kind.matcher_type() == MatcherType::Text || start.starts_with("%pdf-")
@@ -132,7 +132,7 @@ fn is_text(media_type: &str, bytes: &[u8]) -> bool {
     let ends = ["json", "xml", "yaml"];
     media_type.starts_with("text/")
         || ends.iter().any(|end| media_type.ends_with(end))
-        || matches!(detect(bytes, true), ContentKind::Text(_))
+        || detect(bytes, true).is_some()
 }
 
 fn plain(page: &Page) -> PageText {
@@ -167,8 +167,8 @@ fn decoded(page: &Page) -> String {
             String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned()
         }
         Err(_) => match detect(bytes, page.cut.is_none()) {
-            ContentKind::Text(encoding) => encoding.decode(bytes).into_owned(),
-            ContentKind::Binary => String::from_utf8_lossy(bytes).into_owned(),
+            Some(encoding) => encoding.decode(bytes).into_owned(),
+            None => String::from_utf8_lossy(bytes).into_owned(),
         },
     }
 }
