@@ -37,7 +37,7 @@ use crate::files::PATH_ONLY;
 use crate::processors;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
@@ -662,7 +662,7 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
-        use rustix::fs::ResolveFlags;
+        use rustix::fs::{Mode, ResolveFlags};
         let strict =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(root, path, flags, Mode::empty(), strict) {
