@@ -7,6 +7,7 @@ use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::network::addresses::AddressPolicy;
+use gemini_tools_process::own::without_sigpipe;
 use http::Method;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, USER_AGENT};
 use http_body_util::{BodyExt, Full};
@@ -189,7 +190,7 @@ impl Peer<'_> {
         step: impl Future<Output = T>,
     ) -> Result<Option<T>, NetError> {
         let deadline = Instant::now() + limit;
-        self.runtime.block_on(async {
+        let wait = async {
             let mut step = std::pin::pin!(step);
             loop {
                 NetError::check(&self.cancel)?;
@@ -201,7 +202,9 @@ impl Peer<'_> {
                     return Ok(Some(done));
                 }
             }
-        })
+        };
+        // A connection that the server has closed is written to by `writev`, which would end us.
+        without_sigpipe(|| self.runtime.block_on(wait))
     }
 
     /// Returns the error of a step that took too long.
