@@ -7,9 +7,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
-use gemini_tools_workspace::text::{
-    Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf,
-};
+use gemini_tools_workspace::text::{Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::Deserialize;
