@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use sha2::Digest;
 
 use crate::harness::{PNG_BASE64, Workspace, lines, set_age};
 
@@ -487,6 +489,36 @@ fn too_much_text_is_cut_with_a_way_to_the_rest() {
         &json!({"absolute_path": saved, "offset": 1850}),
     );
     read.must_say(&read.output(), &["match number 1899"]);
+}
+
+#[test]
+fn an_answer_that_qwen_code_has_kept_can_be_read_and_nothing_beside_it() {
+    let ws = Workspace::new();
+    let tmp = ws.root().join("home/.qwen/tmp");
+    let project = sha2::Sha256::digest(ws.dir().as_os_str().as_encoded_bytes());
+    let project: String = project.iter().map(|byte| format!("{byte:02x}")).collect();
+    let add = |path: String| {
+        let path = tmp.join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        fs::write(&path, "kept\n").expect("written");
+        path
+    };
+    let read = |path: &Path| ws.call("read_file", &json!({"absolute_path": path}));
+    let kept = add(format!("{project}/tool-results/call_7_0.txt"));
+    assert_eq!(read(&kept).output(), "kept\n");
+    for other in [
+        add(format!("{project}/chats/session.json")),
+        add("another/tool-results/call_7_0.txt".to_owned()),
+        kept.with_file_name("../chats/session.json"),
+    ] {
+        read(&other).error("path_not_in_workspace", 1);
+    }
+    let link = kept.with_file_name("link.txt");
+    std::os::unix::fs::symlink("../chats/session.json", &link).expect("a link");
+    read(&link).error("path_not_in_workspace", 1);
+    let edit = json!({"file_path": kept, "content": "changed"});
+    ws.call("write_file", &edit)
+        .error("path_not_in_workspace", 1);
 }
 
 #[test]

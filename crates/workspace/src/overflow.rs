@@ -11,19 +11,24 @@ use std::path::{Path, PathBuf};
 
 /// Returns the directory for a project's temporary files.
 pub fn project(home: &Path, root: &Path) -> PathBuf {
-    let hash = Sha256::digest(root.as_os_str().as_bytes());
-    home.join(".gemini/tmp").join(hex(&hash))
+    home.join(".gemini/tmp").join(digest(root))
+}
+
+fn digest(root: &Path) -> String {
+    hex(&Sha256::digest(root.as_os_str().as_bytes()))
 }
 
 impl Workspace {
     /// Returns the workspace with the long answers of earlier calls as one more root that can only be
     /// read; `None` if `argument` does not lie among them.
+    ///
+    /// qwen-code keeps those that it shortens itself beside its own files, and tells the model to read them with
+    /// `read_file`, which is ours there (seen in 0.24.4).
     pub fn with_overflow(&self, argument: &str) -> Option<Self> {
         let home = self.home.as_ref()?;
-        let dir = self.overflow_dir()?;
-        if !Path::new(argument).starts_with(&dir) {
-            return None;
-        }
+        let of_qwen = home.join(".qwen/tmp").join(digest(self.root()));
+        let mut dirs = [self.overflow_dir()?, of_qwen.join("tool-results")].into_iter();
+        let dir = dirs.find(|dir| Path::new(argument).starts_with(dir))?;
         // The first root stays the first, for relative paths and for messages.
         let mut wider = Self::open_at(self.root(), &[], Some(home)).ok()?;
         wider.add_roots(&[dir], &[], true);

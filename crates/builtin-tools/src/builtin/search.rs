@@ -178,7 +178,8 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
-        let encoding = match str::from_utf8(start) {
+        // A fifth of the time of a search goes into this with the standard library's.
+        let encoding = match simdutf8::basic::from_utf8(start) {
             Ok(_) => None,
             Err(_) => encoding_of(start),
         };
