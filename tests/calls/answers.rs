@@ -496,7 +496,7 @@ fn an_answer_that_qwen_code_has_kept_can_be_read_and_nothing_beside_it() {
     let ws = Workspace::new();
     let tmp = ws.root().join("home/.qwen/tmp");
     let project = sha2::Sha256::digest(ws.dir().as_os_str().as_encoded_bytes());
-    let project: String = project.iter().map(|byte| format!("{byte:02x}")).collect();
+    let project = gemini_tools::text::hex(&project);
     let add = |path: String| {
         let path = tmp.join(path);
         fs::create_dir_all(path.parent().expect("a directory")).expect("made");
