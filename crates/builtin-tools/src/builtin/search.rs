@@ -178,7 +178,7 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
-        // A fifth of the time of a search goes into this with the standard library's.
+        // With the standard library's this is a fifth of the instructions of a search.
         let encoding = match simdutf8::basic::from_utf8(start) {
             Ok(_) => None,
             Err(_) => encoding_of(start),
