@@ -128,16 +128,13 @@ fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a>
 /// Finds the hosts to check: the one that is asked for, or all whose settings name `serve_tools`.
 pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<HostFiles> {
     let Some(home) = home else { return Vec::new() };
-    let asked = name.map(Host::find);
-    let hosts = HOSTS.into_iter().filter(|host| match asked {
-        Some(asked) => asked.is_some_and(|asked| asked.name == host.name),
-        None => true,
-    });
+    let hosts = HOSTS.into_iter();
+    let hosts = hosts.filter(|host| name.is_none_or(|name| host.name == name));
     let all = hosts.map(|host| HostFiles {
         host,
         files: [SetupScope::Project, SetupScope::User].map(|scope| read(host, home, root, scope)),
     });
-    all.filter(|files| asked.is_some() || files.are_set_up(root))
+    all.filter(|files| name.is_some() || files.are_set_up(root))
         .collect()
 }
 
