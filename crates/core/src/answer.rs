@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -692,10 +693,27 @@ struct DataWithPlaces<'a> {
     locations: &'a [FoundPlace],
 }
 
+/// Counts the bytes that are written to it.
+#[derive(Default)]
+struct ByteCount(usize);
+
+impl io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Serializes a value as a line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
-    // Most answers fit, so that they are not moved as they grow.
-    let mut line = Vec::with_capacity(8 * 1024);
+    // A large line that grows is in memory twice while it is moved.
+    let mut count = ByteCount::default();
+    let _ = serde_json::to_writer(&mut count, value);
+    let mut line = Vec::with_capacity(count.0 + 1);
     if serde_json::to_writer(&mut line, value).is_err() {
         line.clear();
     }

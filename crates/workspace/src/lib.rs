@@ -96,6 +96,7 @@ pub mod links;
 pub mod media;
 mod new_file;
 pub mod overflow;
+mod page_buffer;
 pub mod pattern;
 mod processors;
 mod project;
@@ -107,6 +108,7 @@ mod user_file;
 pub mod walk;
 pub mod write;
 
+pub use page_buffer::PageBuffer;
 pub use processors::processors;
 pub use resolve::{Entry, WorkspacePath};
 pub use rules::Respect;

@@ -1,6 +1,7 @@
 //! A window of lines of a file, without loading the file.
 
 use super::OpenFile;
+use super::page_buffer::PageBuffer;
 use super::text::Encoding;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -85,7 +86,7 @@ pub fn read_window(
     let mut position = start.len() as u64;
     // One byte more shows that the file has ended, or has grown.
     let left = usize::try_from((open.size() + 1).saturating_sub(position)).unwrap_or(BUFFER_BYTES);
-    let mut buffer = vec![0; left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES)];
+    let mut buffer = PageBuffer::new(left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES));
     let mut ended = false;
     while !ended && (request.count || !collector.done) {
         cancel.check()?;

@@ -24,8 +24,7 @@ mod trust;
 use command::GetToolsOptions;
 use std::process::ExitCode;
 
-// The allocator of musl maps memory for each size of block, which takes a fifth of the time of a list. call_tool has
-// musl's: with this one, a large answer takes more memory while it grows.
+// The allocator of musl maps memory for each size of block, which takes a fifth of the time of a list.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

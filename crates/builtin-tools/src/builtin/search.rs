@@ -18,6 +18,7 @@ use super::query::LineMatcher;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_workspace::PageBuffer;
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
@@ -134,7 +135,8 @@ pub(super) struct FileSearcher<'a> {
     matcher: LineMatcher<'a>,
     request: SearchRequest,
     searcher: Searcher,
-    buffer: Vec<u8>,
+    /// Away while a file is searched.
+    buffer: Option<PageBuffer>,
 }
 
 impl<'a> FileSearcher<'a> {
@@ -157,7 +159,7 @@ impl<'a> FileSearcher<'a> {
             matcher,
             request,
             searcher,
-            buffer: vec![0; BUFFER_BYTES],
+            buffer: None,
         }
     }
 
@@ -167,11 +169,12 @@ impl<'a> FileSearcher<'a> {
     ///
     /// Returns the operating system's error, or that the backtracking engine gave up.
     pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let buffer = self.buffer.take();
+        let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
         // A regular file gives all that is asked for, so less than the buffer is all of it.
         let hits = file.read(&mut buffer).map_err(Failure::Read);
         let hits = hits.and_then(|filled| self.search_from(&buffer[..filled], file));
-        self.buffer = buffer;
+        self.buffer = Some(buffer);
         self.matcher.cancel.check().map_err(Failure::Stopped)?;
         hits
     }
