@@ -1,0 +1,166 @@
+use super::{ToolRegistry, is_valid_name};
+use crate::tool::{
+    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+    TailToolCallRequest, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+};
+use serde_json::{Map, json};
+
+struct Chain {
+    name: &'static str,
+    next: Option<&'static str>,
+    schema: Schema,
+}
+
+fn chain(name: &'static str, next: Option<&'static str>) -> Chain {
+    Chain {
+        name,
+        next,
+        schema: Schema::from_static(r#"{"type":"object"}"#),
+    }
+}
+
+struct Call(&'static str, Option<&'static str>);
+
+impl Tool for Chain {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn description(&self) -> &'static str {
+        "For a test."
+    }
+    fn parameters(&self) -> &Schema {
+        &self.schema
+    }
+    fn info(&self) -> ToolInfo<'_> {
+        ToolInfo::new(self.name, Kind::Other)
+    }
+    fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        Ok(Box::new(Call(self.name, self.next)))
+    }
+}
+
+impl ToolInvocation for Call {
+    fn describe(&self) -> String {
+        self.0.to_owned()
+    }
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
+    fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
+        Ok(Confirmation::NotNeeded)
+    }
+    fn run(self: Box<Self>, _: &Context) -> Result<ToolResult, ToolError> {
+        assert_ne!(self.0, "panics", "as asked");
+        let mut result = ToolResult::text(self.0);
+        result.tail_tool_call_request = self.1.map(|name| TailToolCallRequest {
+            name: name.to_owned(),
+            args: Map::new(),
+        });
+        Ok(result)
+    }
+}
+
+fn registry() -> ToolRegistry {
+    let mut registry = ToolRegistry::default();
+    for tool in [
+        chain("first", Some("last")),
+        chain("last", None),
+        chain("loops", Some("loops")),
+        chain("panics", None),
+    ] {
+        registry.register(tool).expect("a new name");
+    }
+    registry
+}
+
+#[test]
+fn a_tail_call_takes_the_place_of_the_first_result() {
+    let result = registry()
+        .execute("first", json!({}), &Context::default())
+        .expect("ends");
+    assert_eq!(result.llm_content, LlmContent::Text("last".to_owned()));
+}
+
+#[test]
+fn tail_calls_that_do_not_end_are_an_error() {
+    let error = registry()
+        .execute("loops", json!({}), &Context::default())
+        .expect_err("never ends");
+    assert_eq!(error.kind, ErrorKind::ExecutionFailed);
+}
+
+#[test]
+fn a_panic_becomes_an_error() {
+    let error = registry()
+        .execute("panics", json!({}), &Context::default())
+        .expect_err("panics");
+    assert_eq!(error.kind, ErrorKind::UnhandledException);
+    assert!(error.message.contains("panics"), "{error}");
+}
+
+#[test]
+fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
+    let mut registry = ToolRegistry::default();
+    let schema = json!({"type": "object", "required": ["text"], "additionalProperties": false,
+        "properties": {"text": {"type": "string"}}});
+    let loose = Chain {
+        schema: Schema::from_value(schema),
+        ..chain("loose", None)
+    };
+    registry.register(loose).expect("new");
+    let cx = Context::default();
+    for (args, named) in [
+        (json!({}), "\"text\" is missing"),
+        (json!({"text": 1}), "\"text\" must be a string"),
+        (json!({"text": "a", "other": 1}), "\"other\" is not known"),
+    ] {
+        let run = registry.execute("loose", args.clone(), &cx);
+        let error = run.expect_err("refused");
+        assert_eq!(error.kind, ErrorKind::InvalidToolParams, "{error}");
+        assert!(error.message.contains(named), "{error}");
+        let args = Args::from_value(args).expect("an object");
+        let built = registry.build("loose", args, &cx).err().expect("refused");
+        assert_eq!(built.message, error.message);
+    }
+    // The host's own key is not the tool's.
+    let args = json!({"text": "a", "wait_for_previous": true});
+    registry.execute("loose", args, &cx).expect("taken");
+}
+
+#[test]
+fn a_name_can_be_taken_once_but_replaced_and_removed() {
+    let mut registry = registry();
+    assert!(registry.register(chain("last", None)).is_err());
+    assert!(
+        registry
+            .replace(chain("last", None))
+            .expect("valid")
+            .is_some()
+    );
+    assert!(registry.unregister("last").is_some());
+    assert!(registry.get("last").is_none());
+    assert!(registry.register(chain("9lives", None)).is_err());
+}
+
+#[test]
+fn the_hosts_prefix_is_accepted_and_misses_name_the_nearest() {
+    let registry = registry();
+    assert_eq!(
+        registry.get("discovered_tool_last").expect("found").name(),
+        "last"
+    );
+    assert_eq!(registry.near("lsat"), ["last"]);
+    let error = registry.require("zzzzzz").err().expect("unknown");
+    assert!(
+        error.to_string().contains("first, last, loops, panics"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_follow_the_api() {
+    assert!(is_valid_name("a.b-c_1") && is_valid_name("_x"));
+    for bad in ["", "1a", "a b", "é", &"x".repeat(64)] {
+        assert!(!is_valid_name(bad), "{bad}");
+    }
+}
