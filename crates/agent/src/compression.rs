@@ -84,7 +84,7 @@ impl AgentSession<'_> {
         Ok(())
     }
 
-    /// Has the model summarize messages; returns nothing if it can't.
+    /// Asks the model for a summary of messages; returns nothing if it can't.
     fn summarize(&mut self, mut contents: Vec<Content>) -> Result<Option<String>, SessionError> {
         contents.push(Content::user(SUMMARY_PROMPT));
         let request = GenerateContentRequest {

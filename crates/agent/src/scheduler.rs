@@ -82,7 +82,7 @@ impl Scheduler<'_> {
         FinishedCalls { calls, is_stopped }
     }
 
-    /// Has a call agreed to. Returns true if a person wants nothing more to happen.
+    /// Asks whether a call may run. Returns true if a person wants nothing more to happen.
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
         let runner = self.runner;
         if is_stopped {
@@ -130,7 +130,7 @@ impl Scheduler<'_> {
         stops
     }
 
-    /// Has a call described that no user was asked about. What can't be described is shown by its
+    /// Describes a call that no user was asked about. One that can't be described is shown by its
     /// arguments.
     fn describe(&self, tool: &DiscoveredTool, call: &mut ToolCall) {
         if self.describes && tool.is_built_in && call.description.is_none() {

@@ -83,7 +83,7 @@ fn number(n: &Number) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns a sentence that says what is wrong with the expression.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.encode_utf16().count() > MAX_PATTERN_CHARS {
         return Err(format!("it is longer than {MAX_PATTERN_CHARS} characters"));

@@ -13,7 +13,7 @@ pub fn prepare() {
     close_to_others();
 }
 
-/// Has `SIGPIPE` end this process, which Rust's standard library ignores.
+/// Lets `SIGPIPE` end this process, which Rust's standard library ignores.
 pub fn end_by_sigpipe() {
     raw::reset_signal(Signal::PIPE);
 }

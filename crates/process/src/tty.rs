@@ -41,7 +41,7 @@ impl Tty {
     ///
     /// # Errors
     ///
-    /// Where the terminal is gone.
+    /// Returns the operating system's error if the terminal is gone.
     pub fn write(&self, text: &str) -> io::Result<()> {
         (&self.0).write_all(text.as_bytes())
     }
@@ -50,7 +50,7 @@ impl Tty {
     ///
     /// # Errors
     ///
-    /// Where the terminal is gone.
+    /// Returns the operating system's error if the terminal is gone.
     pub fn keep(&self) -> io::Result<SavedModes<'_>> {
         Ok(SavedModes {
             tty: &self.0,
@@ -62,7 +62,7 @@ impl Tty {
     ///
     /// # Errors
     ///
-    /// Where the terminal is gone.
+    /// Returns the operating system's error if the terminal is gone.
     pub fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         let mut raw = kept.modes.clone();
@@ -81,7 +81,7 @@ impl Tty {
     ///
     /// # Errors
     ///
-    /// Where the terminal is gone.
+    /// Returns the operating system's error if the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::read(&self.0, buffer) {
             // A terminal that has hung up gives nothing as well, and has no modes.

@@ -41,7 +41,7 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the system says; nothing half-written is left then.
+/// Returns the operating system's error; nothing half-written is left then.
 pub fn put(
     path: &Path,
     content: &[u8],

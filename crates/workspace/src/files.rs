@@ -77,7 +77,7 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Has the names in a directory survive a loss of power.
+/// Flushes the names in a directory, so that they survive a loss of power.
 ///
 /// # Errors
 ///

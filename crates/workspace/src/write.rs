@@ -156,7 +156,7 @@ fn is_at(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
 }
 
 impl Target {
-    /// Has the change recorded in the journal of `workspace`. The file lies in that workspace, or
+    /// Records the change in the journal of `workspace`. The file lies in that workspace, or
     /// is the user's own.
     #[must_use]
     pub fn recorded(

@@ -382,7 +382,7 @@ impl Batch {
         true
     }
 
-    /// Has the watchdog answer for a call that does not end in its time. Returns the call's number.
+    /// Tells the watchdog to answer for a call that does not end in its time. Returns the call's number.
     fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
         let own = Arc::clone(self);
         let (id, name) = (request.id.clone(), request.name.clone());

@@ -50,7 +50,7 @@ fn cancellation(options: &RunAgentOptions) -> Cancellation {
     limit.map_or_else(Cancellation::default, Cancellation::with_time_limit)
 }
 
-/// Has the session run; gives its exit status.
+/// Runs the session and returns its exit status.
 fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, SessionError> {
     let cancel = signals.cancellation();
     let fail = |error: SessionError| {

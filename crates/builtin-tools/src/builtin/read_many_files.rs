@@ -431,7 +431,7 @@ impl Call {
     }
 }
 
-/// What an answer has room for.
+/// The room that is left in an answer.
 struct Room {
     chars: usize,
     media_bytes: u64,

@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// What cancels the running requests and tasks, by their ids.
+/// Functions that cancel the running requests and tasks, by their ids.
 type Cancels = Arc<Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>>;
 
 /// The servers, and what is done for the caller.
@@ -258,7 +258,7 @@ impl Hub {
         });
     }
 
-    /// Has a thread do what a tool needs the network for: it waits for the network itself.
+    /// Starts a thread for a task of a tool that needs the network, and waits for it there.
     fn start_web(&mut self, request: WebRequest) {
         memory::limit_once();
         let limit = request.limit_ms.map(Duration::from_millis);

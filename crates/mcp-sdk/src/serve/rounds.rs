@@ -46,7 +46,7 @@ impl Answers {
     ///
     /// # Errors
     ///
-    /// Where that is not an answer to a question of ours.
+    /// Returns an error if that is not an answer to a question of ours.
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
     pub(super) fn parse(
         responses: Option<InputResponses>,

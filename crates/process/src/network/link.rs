@@ -116,7 +116,7 @@ impl Link {
         )
     }
 
-    /// Has a task of a built-in tool done, for a user with that home directory.
+    /// Runs a task of a built-in tool in the helper, for a user with that home directory.
     ///
     /// # Errors
     ///

@@ -122,7 +122,7 @@ impl TerminalPrompt {
         }
     }
 
-    /// Has the call changed; `None` where it stays as it is.
+    /// Opens the call in an editor; `None` where it stays as it is.
     fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<ApprovalReply>> {
         let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {

@@ -21,7 +21,7 @@ pub(super) enum KeyPress<T> {
 ///
 /// # Errors
 ///
-/// Where the terminal is gone.
+/// Returns the operating system's error if the terminal is gone.
 pub(super) fn key<T>(
     tty: &Tty,
     cancel: &Cancellation,
