@@ -59,6 +59,45 @@ fn answer_has_the_eight_lines_in_their_order() {
 }
 
 #[test]
+fn labels_that_say_nothing_are_left_out_for_hosts_and_the_history() {
+    let ws = Workspace::new();
+    let short = |command: &str, form: &str| {
+        let answer = call(&ws, command).flags(&["--output", form]).run();
+        if form == "host" {
+            return answer.text().trim_end().to_owned();
+        }
+        let response = &answer.json()["parts"][0]["functionResponse"]["response"];
+        let text = response.get("output").unwrap_or(&response["error"]);
+        text.as_str().expect("a text").to_owned()
+    };
+    for form in ["host", "content"] {
+        for (command, expected) in [
+            ("echo out", "Output: out"),
+            ("true", "Output: (empty)"),
+            ("echo out; exit 3", "Output: out\nExit Code: 3"),
+            ("kill -9 $$", "Output: (empty)\nSignal: SIGKILL"),
+        ] {
+            assert_eq!(short(command, form), expected, "{form}: {command}");
+        }
+        let background = short("sleep 30 & echo started", form);
+        assert!(background.starts_with("Output: started\n"), "{background}");
+        let pid = line(&background, "Background PIDs");
+        line(&background, "Process Group PGID");
+        call(&ws, &format!("kill {pid}")).run();
+        let late = call(&ws, "echo before; sleep 30")
+            .env("GEMINI_TOOLS_SHELL_TIMEOUT", "0.3")
+            .flags(&["--output", form])
+            .run();
+        let late = late.text().replace("\\n", "\n");
+        assert!(
+            late.contains("Output: before\nError: The command was ended after 0.3 s")
+                && !late.contains("(none)"),
+            "{late}"
+        );
+    }
+}
+
+#[test]
 fn signals_are_named() {
     let ws = Workspace::new();
     for (signal, name) in [

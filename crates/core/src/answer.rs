@@ -210,6 +210,13 @@ impl Answer<'_> {
     /// named with their type and size.
     pub fn to_host(&self, limit: Option<usize>, keep: KeepText<'_>) -> String {
         let mut text = match (self.failure(), &self.outcome) {
+            (
+                _,
+                Ok(ToolResult {
+                    short_text: Some(text),
+                    ..
+                }),
+            ) => text.clone(),
             (Some((message, _)), _) => message,
             (None, Ok(result)) => match &result.text_for_people {
                 Some(text) => text.clone(),
@@ -399,8 +406,16 @@ impl Answer<'_> {
             }),
             ..Part::default()
         };
+        let short = self
+            .outcome
+            .as_ref()
+            .ok()
+            .and_then(|result| result.short_text.as_ref());
         if let Some((message, _)) = self.failure() {
-            return vec![answer(json!({ "error": message }))];
+            return vec![answer(json!({ "error": short.unwrap_or(&message) }))];
+        }
+        if let Some(text) = short {
+            return vec![answer(json!({ "output": text }))];
         }
         let Ok(result) = &self.outcome else {
             return Vec::new();

@@ -404,6 +404,7 @@ impl Report<'_> {
 
     fn finish(self, captured: CapturedOutput, kind: Option<ErrorKind>) -> ToolResult {
         let text = self.lines(&captured.text);
+        let short = self.short_lines(&captured.text);
         let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
         let start = self.before_output().len();
         result.command_output = Some(start..start + captured.text.len());
@@ -417,6 +418,7 @@ impl Report<'_> {
         };
         result.return_display = display.into();
         result.is_limited = true;
+        result.short_text = Some(short);
         match self.ending {
             Some(ProcessEnd::Code(code)) => result = result.with_data("exitCode", code),
             Some(ProcessEnd::Signal(signal)) => result = result.with_data("signal", signal),
@@ -455,29 +457,55 @@ impl Report<'_> {
 
     /// Returns the lines that models know, in their order.
     fn lines(&self, output: &str) -> String {
-        let none = || "(none)".to_owned();
-        let or_none = |list: Vec<String>| {
-            if list.is_empty() {
-                none()
-            } else {
-                list.join(", ")
+        let mut text = self.before_output() + or_empty(output);
+        for (label, value) in self.after_output() {
+            let value = value.unwrap_or_else(|| "(none)".to_owned());
+            let _ = write!(text, "\n{label}: {value}");
+        }
+        self.push_notes(&mut text);
+        text
+    }
+
+    /// Returns the output and the lines that say something, as Gemini CLI 0.61 does: no exit code 0,
+    /// and the process group only where processes of it may be left.
+    fn short_lines(&self, output: &str) -> String {
+        let mut text = format!("Output: {}", or_empty(output));
+        for (label, value) in self.after_output() {
+            let says_something = match label {
+                "Exit Code" => !matches!(self.ending, Some(ProcessEnd::Code(0))),
+                "Process Group PGID" => !self.background.is_empty() || self.error.is_some(),
+                _ => true,
+            };
+            if let Some(value) = value.filter(|_| says_something) {
+                let _ = write!(text, "\n{label}: {value}");
             }
-        };
+        }
+        self.push_notes(&mut text);
+        text
+    }
+
+    /// Returns the labels after the output with their values.
+    fn after_output(&self) -> [(&'static str, Option<String>); 5] {
         let (code, signal) = match self.ending {
-            Some(ProcessEnd::Code(code)) => (code.to_string(), none()),
-            Some(ProcessEnd::Signal(signal)) => (none(), signal_name(signal)),
-            None => (none(), none()),
+            Some(ProcessEnd::Code(code)) => (Some(code.to_string()), None),
+            Some(ProcessEnd::Signal(signal)) => (None, Some(signal_name(signal))),
+            None => (None, None),
         };
-        let pids = self.background.iter().map(|p| p.pid.to_string()).collect();
-        let mut text = format!(
-            "{}{}\nError: {}\nExit Code: {code}\nSignal: {signal}\n\
-             Background PIDs: {}\nProcess Group PGID: {}",
-            self.before_output(),
-            if output.is_empty() { "(empty)" } else { output },
-            self.error.clone().unwrap_or_else(none),
-            or_none(pids),
-            self.leader,
-        );
+        let pids: Vec<_> = self.background.iter().map(|p| p.pid.to_string()).collect();
+        [
+            ("Error", self.error.clone()),
+            ("Exit Code", code),
+            ("Signal", signal),
+            (
+                "Background PIDs",
+                (!pids.is_empty()).then(|| pids.join(", ")),
+            ),
+            ("Process Group PGID", Some(self.leader.to_string())),
+        ]
+    }
+
+    /// Appends the place of the background output, and a time limit that does not count.
+    fn push_notes(&self, text: &mut String) {
         if let (Some(log), Some(first)) = (&self.log, self.background.first()) {
             let _ = write!(
                 text,
@@ -494,6 +522,10 @@ impl Report<'_> {
                 first.pid
             );
         }
-        text
     }
+}
+
+/// Returns a command's output, or the word for none.
+fn or_empty(output: &str) -> &str {
+    if output.is_empty() { "(empty)" } else { output }
 }

@@ -42,6 +42,9 @@ pub struct ToolResult {
     /// The place of a command's output in the text, which says more of the command.
     #[serde(skip)]
     pub command_output: Option<Range<usize>>,
+    /// Text without the labels that say nothing, for the forms that do without them.
+    #[serde(skip)]
+    pub short_text: Option<String>,
     /// Text for people, if the content is in a notation for models.
     #[serde(skip)]
     pub text_for_people: Option<String>,
