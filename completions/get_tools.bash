@@ -128,7 +128,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__init)
-            opts="-y -h --host --user --project --yes --undo --allow --trust --output --help"
+            opts="-y -h --host --user --project --yes --undo --allow --trust --output --skill --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

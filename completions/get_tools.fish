@@ -88,6 +88,7 @@ complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l project -d 
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l undo -d 'Undo what init did here'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l trust -d 'Trust the project as well, if it brings nothing else that runs'
+complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l skill -d 'Write a skill, from which models learn to use the tools, where the host reads it'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l host -d 'The host to check [default: all that are set up]' -r -f -a "gemini\t''
 qwen\t''

@@ -199,7 +199,10 @@ def extension(job):
     manifest = json.loads((job.checkout / "packaging/extension/gemini-extension.json").read_text("utf-8"))
     manifest = {"name": manifest.pop("name"), "version": job.version, **manifest}
     files.add("gemini-extension.json", json.dumps(manifest, indent=2) + "\n")
-    files.add("GEMINI.md", (job.checkout / "packaging/extension/GEMINI.md").read_bytes())
+    for name in ("GEMINI.md", "policies/plan-mode.toml"):
+        files.add(name, (job.checkout / "packaging/extension" / name).read_bytes())
+    skill = job.checkout / "crates/setup/src/init/SKILL.md"
+    files.add("skills/gemini-tools/SKILL.md", skill.read_bytes())
     files.add_tree(job.tree / "bin", "bin/")
     files.add_tree(job.tree / "share/doc", "share/doc/")
     name = f"{system}.{machine}.gemini-tools"

@@ -24,33 +24,38 @@ decision = "allow"
 priority = 100
 `;
 
+/** The answers of a user who is asked for the extension's settings. */
+const SETTINGS = [['Gemini API key', 'the-key-of-the-user\n'], ['Sandbox for commands', 'read-only\n']];
+
 export async function checkExtension({ report, base, checkout, find, table }) {
   const archive = find(new RegExp(`^linux\\.${process.arch}\\.gemini-tools\\.tar\\.gz$`));
   const { host, play } = await player(report, base);
   const playground = await makePlayground(path.join(base, 'extension'), { files: { 'short.txt': 'one line\n' } });
-  const room = makeRoom(base, 'extension downloads', { tools: ['tar', 'gzip'] });
+  const room = makeRoom(base, 'extension downloads', { tools: ['tar', 'gzip', 'rm'] });
   fs.copyFileSync(archive, path.join(room.downloads, path.basename(archive)));
   // It asks for consent where what it would start has another path than before.
-  const gemini = (place, ...args) =>
-    run(process.execPath, [host.entry, ...args], { input: 'y\n', cwd: place.workspace, env: environment(place, API_KEY.variables('http://127.0.0.1:9')), limitMs: LIMIT_MS });
+  const gemini = (place, args, input = 'y\n') =>
+    run(process.execPath, [host.entry, ...args], { input, cwd: place.workspace, env: environment(place, API_KEY.variables('http://127.0.0.1:9')), limitMs: LIMIT_MS });
   const says = async (place, pattern, ...args) => {
-    const said = await gemini(place, ...args);
+    const said = await gemini(place, args);
     const text = said.stdout + said.stderr;
     assert.equal(said.status, 0, `gemini ${args.join(' ')} ${ending(said)}: ${text}`);
     assert.match(text, pattern);
   };
-  // The command of the README, with the host that is tried in the place of the one on the PATH, and without its question.
+  // The command of the README, with the host that is tried in the place of the one on the PATH, and without its questions.
   const command = [...table].find(([title]) => title.startsWith('Gemini CLI'))[1];
   const unpacked = unpackedByThePage(checkout, command);
-  const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${host.entry}' "$@" --consent\n`;
+  const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${host.entry}' "$@" --consent --skip-settings\n`;
   fs.writeFileSync(path.join(room.bin, 'gemini'), wrapper, { mode: 0o755 });
   // What is to be excluded is written between unpacking and installing, as the page says.
-  const install = async (place, more = {}) => {
+  const install = async (place, more = {}, edit = (text) => text) => {
     const directory = path.join(room.downloads, 'gemini-tools');
     fs.rmSync(directory, { recursive: true, force: true });
     await ok(room, unpacked, { cwd: room.downloads });
     const manifest = path.join(directory, 'gemini-extension.json');
     fs.writeFileSync(manifest, JSON.stringify({ ...JSON.parse(fs.readFileSync(manifest, 'utf8')), ...more }));
+    const policy = path.join(directory, 'policies', 'plan-mode.toml');
+    fs.writeFileSync(policy, edit(fs.readFileSync(policy, 'utf8')));
     const variables = { ...environment(place, API_KEY.variables('http://127.0.0.1:9')), PATH: room.environment.PATH };
     await ok(room, command, { cwd: room.downloads, variables });
   };
@@ -62,23 +67,29 @@ export async function checkExtension({ report, base, checkout, find, table }) {
     assert.ok(fs.existsSync(path.join(folder(playground), 'bin', 'serve_tools')));
   });
   if (!installed) return;
+  await report.claim('the_host_finds_nothing_wrong_with_it_and_lists_its_skill', async () => {
+    await says(playground, /successfully validated/, 'extensions', 'validate', folder(playground));
+    await says(playground, /gemini-tools \[Enabled\]/, 'skills', 'list');
+  });
 
-  const settings = { trusted: true };
-  const session = async (name, { script, more = {} }) =>
+  const session = async (name, { script, more = {}, asked = false, args = [], edit }) =>
     play({
       name,
       files: { 'short.txt': 'one line\n' },
       script,
-      settings,
+      settings: { trusted: true },
+      args,
       prepare: async (place) => {
         fs.mkdirSync(path.join(place.home, '.gemini', 'policies'), { recursive: true });
         fs.writeFileSync(path.join(place.home, '.gemini', 'policies', 'gemini-tools.toml'), POLICY);
-        await install(place, more);
+        if (!asked) return install(place, more, edit);
+        await ok(room, `rm -rf gemini-tools && ${unpacked}`, { cwd: room.downloads });
+        await gemini(place, ['extensions', 'install', path.join(room.downloads, 'gemini-tools'), '--consent'], SETTINGS);
       },
     });
 
   const script = reads(`${PREFIX}read_file`);
-  const answerIn = ({ playground: { workspace }, recorded }) => JSON.stringify(answersTo(script(workspace), recorded).get('short') ?? null);
+  const answerIn = ({ playground: { workspace }, recorded }, of = script) => JSON.stringify(answersTo(of(workspace), recorded).get('short') ?? null);
   const plain = await session('the extension', { script });
   await report.claim('the_model_calls_a_tool_of_the_extension', () => {
     assert.equal(plain.session.status, 0, `the host ${ending(plain.session)}`);
@@ -102,6 +113,28 @@ export async function checkExtension({ report, base, checkout, find, table }) {
       assert.ok(declared.has(PREFIX + name), `${PREFIX + name} is missing`);
     }
     assert.match(answerIn(excluded), /one line/);
+  });
+
+  const calls = (name, args) => () => ({ closing: 'Done.', turns: [[{ id: 'short', tool: PREFIX + name, args }]] });
+  const environ = calls('run_shell_command', { command: 'echo "key=$GEMINI_API_KEY"; touch new.txt' });
+  const configured = await session('the extension with settings', { script: environ, asked: true, args: ['--yolo'] });
+  await report.claim('it_asks_for_settings_and_its_server_gets_them', () => {
+    assert.match(answerIn(configured, environ), /Output: key=the-key-of-the-user\b[^]*'new\.txt': Permission denied/);
+    assert.ok(!fs.existsSync(path.join(configured.playground.workspace, 'new.txt')));
+  });
+  const changing = /toolName = (\[.*\])/.exec(fs.readFileSync(path.join(checkout, 'packaging/extension/policies/plan-mode.toml'), 'utf8'));
+  const hidden = async (name, args, edit) => {
+    const { recorded } = await session(name, { script, args, edit });
+    const declared = declarationsOf(conversation(recorded)[0].body);
+    return JSON.parse(changing[1]).filter((tool) => !declared.has(PREFIX + tool));
+  };
+  await report.claim('in_plan_mode_the_model_has_no_tool_that_changes_something', async () => {
+    assert.deepEqual(await hidden('the extension in plan mode', ['--approval-mode', 'plan']), JSON.parse(changing[1]));
+  });
+  await report.claim('its_policy_is_what_hides_them_in_the_modes_that_it_names', async () => {
+    assert.deepEqual(await hidden('the extension in yolo mode', ['--yolo']), []);
+    const anywhere = (text) => text.replace(/^modes = .*\n/m, '');
+    assert.deepEqual(await hidden('its policy in yolo mode', ['--yolo'], anywhere), JSON.parse(changing[1]));
   });
 
   await report.claim('it_is_disabled_and_enabled', async () => {

@@ -8,6 +8,7 @@ mod command_lines;
 mod comments;
 mod manual_pages;
 mod readme;
+mod skill;
 mod tool_help;
 
 use std::fs;

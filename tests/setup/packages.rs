@@ -350,6 +350,41 @@ fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables
 }
 
 #[test]
+fn the_extension_has_settings_a_skill_and_a_policy_about_all_that_changes_something() {
+    let made = shared(&SMALL[0], small_ones);
+    let archive = ending(&made.1, ".gemini-tools.tar.gz");
+    let inside = |name: &str| output(Command::new("tar").arg("-xOzf").arg(archive).arg(name));
+    let manifest: Value = serde_json::from_str(&inside("gemini-extension.json")).expect("JSON");
+    let settings = manifest["settings"].as_array().expect("settings");
+    let variables: Vec<_> = settings
+        .iter()
+        .map(|one| (one["envVar"].as_str().expect("a name"), &one["sensitive"]))
+        .collect();
+    let (key, sandbox) = ("GEMINI_API_KEY", "GEMINI_TOOLS_SANDBOX");
+    assert_eq!(variables, [(key, &json!(true)), (sandbox, &Value::Null)]);
+    let skill = inside("skills/gemini-tools/SKILL.md");
+    assert!(skill.starts_with("---\nname: gemini-tools\n"), "{skill}");
+
+    let policy: Value = toml::from_str(&inside("policies/plan-mode.toml")).expect("TOML");
+    let [rule] = policy["rule"].as_array().expect("rules").as_slice() else {
+        panic!("{policy}");
+    };
+    // Gemini CLI ignores an extension's rule that allows, or that is for yolo.
+    assert_eq!(
+        (&rule["decision"], &rule["modes"]),
+        (&json!("deny"), &json!(["plan"]))
+    );
+    let declared = Workspace::new().get_tools(&["--kinds"]).run().json();
+    let changes = |tool: &&Value| {
+        !["read", "search", "fetch"].contains(&tool["kind"].as_str().expect("a kind"))
+    };
+    let tools = declared.as_array().expect("tools").iter().filter(changes);
+    let names: Vec<&Value> = tools.map(|tool| &tool["name"]).collect();
+    let named: Vec<&Value> = rule["toolName"].as_array().expect("names").iter().collect();
+    assert_eq!(named, names);
+}
+
+#[test]
 fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     let [first, second] = SMALL.each_ref().map(|run| shared(run, small_ones));
     let (first, second) = (&first.1, &second.1);

@@ -29,6 +29,7 @@
 //!     tools: &[],
 //!     trusts_folder: false,
 //!     host_form: false,
+//!     has_skill: false,
 //! })?;
 //! // A plan can be shown; nothing has been written yet.
 //! let diff = plan.changes[0].diff();

@@ -74,6 +74,7 @@ Examples:
   get_tools init --user          for all of your projects
   get_tools init --undo          takes it back
   get_tools init --host claude   sets Claude Code up
+  get_tools init --skill         with a skill for the model
 
 The changes for Gemini CLI, of which --yes makes the first two:
   .gemini/settings.json          the two commands
@@ -293,6 +294,9 @@ pub(crate) struct InitOptions {
     /// Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]
     #[arg(long, value_name = "FORM", value_parser = ["host", "part"], conflicts_with = "undo")]
     pub(crate) output: Option<String>,
+    /// Write a skill, from which models learn to use the tools, where the host reads it
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) skill: bool,
 }
 
 /// Tries what the settings name as the host would, and says what is wrong

@@ -31,6 +31,8 @@ pub(crate) struct InitTask {
     pub(crate) trusts: bool,
     /// Form of answers for Gemini CLI: text, JSON, or as the user says when asked.
     pub(crate) host_form: Option<bool>,
+    /// True if the skill is written.
+    pub(crate) has_skill: bool,
 }
 
 /// Does it.
@@ -98,6 +100,7 @@ fn nothing_to_do(task: &InitTask, plan: &SetupPlan) -> Result<u8, Stop> {
         (true, true) => "There is nothing to undo here.\n".to_owned(),
         (true, false) if !plan.notes.is_empty() => notes(plan),
         (true, false) => "Nothing is left of it.\n".to_owned(),
+        (false, _) if !plan.notes.is_empty() => notes(plan) + "All else is in place already.\n",
         (false, _) => "All is in place already.\n".to_owned(),
     };
     if task.undoes {
@@ -138,6 +141,7 @@ fn planned_for_host(
         root,
         scope,
         server: text,
+        has_skill: task.has_skill,
     })?;
     if scope == SetupScope::Project && server.is_absolute() && !plan.changes.is_empty() {
         let directory = server.parent().unwrap_or(&server);
@@ -178,6 +182,7 @@ fn planned(
         trusts_folder: (task.trusts || task.asks) && before.may_be_trusted(),
         // Other projects of the user are concerned too: it is not done unasked.
         host_form: task.host_form.unwrap_or(task.asks),
+        has_skill: task.has_skill,
     })?;
     let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
     if let Some(directory) = directory

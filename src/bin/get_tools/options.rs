@@ -138,5 +138,6 @@ fn init_task(options: &InitOptions) -> Result<InitTask, u8> {
         undoes: options.undo,
         trusts: options.trust,
         host_form: options.output.as_ref().map(|form| form == "host"),
+        has_skill: options.skill,
     })
 }

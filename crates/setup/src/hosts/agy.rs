@@ -1,7 +1,7 @@
 //! Antigravity CLI. It was not tried: what is here is documented by others.
 
 use super::{Host, HostFacts, NOT_DOCUMENTED};
-use crate::init::SetupScope;
+use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 
 pub(super) static HOST: Host = Host {
@@ -14,6 +14,8 @@ pub(super) static HOST: Host = Host {
     user_file: ".gemini/config/mcp_config.json",
     moved: None,
     project_file: ".agents/mcp_config.json",
+    user_skills: |home| home.join(".gemini/config/skills"),
+    project_skills: SKILLS,
     servers: "mcpServers",
     syntax: Syntax::Lenient,
     needs: Vec::new,

@@ -5,6 +5,7 @@ use crate::doctor::{DoctorReport, HostSetup, report_off};
 use crate::init::SetupScope;
 use crate::syntax::Syntax;
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 pub(super) static HOST: Host = Host {
     name: "claude",
@@ -16,6 +17,8 @@ pub(super) static HOST: Host = Host {
     user_file: ".claude.json",
     moved: Some(("CLAUDE_CONFIG_DIR", ".claude.json")),
     project_file: ".mcp.json",
+    user_skills: |home| own_directory(home).join("skills"),
+    project_skills: ".claude/skills",
     servers: "mcpServers",
     syntax: Syntax::Json,
     needs: Vec::new,
@@ -30,6 +33,12 @@ pub(super) static HOST: Host = Host {
     check,
 };
 
+/// Returns the directory of the user's settings and skills.
+fn own_directory(home: &Path) -> PathBuf {
+    let moved = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
+    moved.map_or_else(|| home.join(".claude"), Into::into)
+}
+
 /// Reports what keeps Claude Code from starting the server or from calling its tools.
 fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     let Some((name, _)) = setup.entry else { return };
@@ -41,8 +50,7 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     if has(&setup.user["projects"][&*root]["disabledMcpServers"]) {
         report_off(&setup.user_file, "disabledMcpServers has it", report);
     }
-    let moved = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
-    let users = moved.map_or_else(|| setup.home.join(".claude"), Into::into);
+    let users = own_directory(setup.home);
     let projects = setup.root.join(".claude");
     for (directory, name_of_file) in [
         (&users, "settings.json"),

@@ -2,7 +2,7 @@
 
 use super::{Host, HostFacts};
 use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
-use crate::init::SetupScope;
+use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 use gemini_tools_core::variables::RESTRICTING;
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub(super) static HOST: Host = Host {
     user_file: ".codex/config.toml",
     moved: Some(("CODEX_HOME", "config.toml")),
     project_file: ".codex/config.toml",
+    user_skills: |home| home.join(SKILLS),
+    project_skills: SKILLS,
     servers: "mcp_servers",
     syntax: Syntax::Toml,
     needs,

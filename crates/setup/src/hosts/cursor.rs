@@ -1,7 +1,7 @@
 //! Cursor. It was not tried: its manual says what is here.
 
 use super::{Host, HostFacts, NOT_DOCUMENTED};
-use crate::init::SetupScope;
+use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 
 pub(super) static HOST: Host = Host {
@@ -14,6 +14,8 @@ pub(super) static HOST: Host = Host {
     user_file: ".cursor/mcp.json",
     moved: None,
     project_file: ".cursor/mcp.json",
+    user_skills: |home| home.join(SKILLS),
+    project_skills: SKILLS,
     servers: "mcpServers",
     syntax: Syntax::Lenient,
     needs: Vec::new,

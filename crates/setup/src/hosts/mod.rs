@@ -56,9 +56,13 @@ pub struct Host {
     pub(crate) moved: Option<(&'static str, &'static str)>,
     /// The project's file, beneath its directory.
     pub(crate) project_file: &'static str,
-    /// The key of the servers in both.
+    /// Returns the directory of the user's skills, by the home directory.
+    pub(crate) user_skills: fn(&Path) -> PathBuf,
+    /// The directory of the project's skills, beneath its own.
+    pub(crate) project_skills: &'static str,
+    /// The key of the servers in both files.
     pub(crate) servers: &'static str,
-    /// The syntax of both.
+    /// The syntax of both files.
     pub(crate) syntax: Syntax,
     /// The keys that our entry needs besides `command`.
     pub(crate) needs: fn() -> Vec<(&'static str, Value)>,
@@ -113,6 +117,14 @@ impl Host {
             Some(Path::new(&directory).join(rest))
         });
         moved.unwrap_or_else(|| home.join(self.user_file))
+    }
+
+    /// Returns the directory of skills that the host reads.
+    pub(crate) fn skills(&self, home: &Path, root: &Path, scope: SetupScope) -> PathBuf {
+        match scope {
+            SetupScope::Project => root.join(self.project_skills),
+            SetupScope::User => (self.user_skills)(home),
+        }
     }
 
     /// Reads a text as the host reads its settings.

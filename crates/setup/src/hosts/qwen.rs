@@ -2,7 +2,7 @@
 
 use super::{Host, HostFacts};
 use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
-use crate::init::SetupScope;
+use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 use gemini_tools_settings::trust::is_listed;
 
@@ -19,6 +19,8 @@ pub(super) static HOST: Host = Host {
     user_file: ".qwen/settings.json",
     moved: None,
     project_file: ".qwen/settings.json",
+    user_skills: |home| home.join(SKILLS),
+    project_skills: SKILLS,
     servers: "mcpServers",
     syntax: Syntax::Comments,
     needs: || vec![("alwaysLoadTools", true.into())],

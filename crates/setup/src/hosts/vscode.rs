@@ -1,7 +1,7 @@
 //! Visual Studio Code. It was not tried: its manual says what is here.
 
 use super::{Host, HostFacts, NOT_DOCUMENTED};
-use crate::init::SetupScope;
+use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 
 pub(super) static HOST: Host = Host {
@@ -18,6 +18,8 @@ pub(super) static HOST: Host = Host {
     },
     moved: None,
     project_file: ".vscode/mcp.json",
+    user_skills: |home| home.join(SKILLS),
+    project_skills: SKILLS,
     servers: "servers",
     syntax: Syntax::Lenient,
     needs: || vec![("type", "stdio".into())],

@@ -62,19 +62,28 @@ fn is_absent(path: &Path) -> bool {
 /// Returns true for a text for the model, for what `init` has written with nothing of others in it,
 /// and for its backup.
 fn is_harmless(path: &Path, home: &Path, root: &Path, record: &Record) -> bool {
-    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    let mut written_files = record.files.iter();
+    if metadata.is_dir() && written_files.any(|file| file.path.starts_with(path)) {
+        let is_ours = |entry: &Path| is_harmless(entry, home, root, record);
+        return fs::read_dir(path).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| is_ours(&entry.path())))
+        });
+    }
+    if !metadata.is_file() {
         return false;
     }
     let gemini = root.join(".gemini");
     let settings = gemini.join("settings.json");
-    let written = record.file(&settings);
     if path == backup_path(&settings) {
+        let written = record.file(&settings);
         return written.is_some_and(|file| file.backup.as_deref() == Some(path));
     }
     let owner = FileOwner::by_location(path, Some(home), root);
     let text = || read(path, owner).ok().flatten();
-    let is_made = |text: &String| {
-        written.is_some_and(|file| file.backup.is_none() && file.is_as_written(text))
-    };
-    path == gemini.join("GEMINI.md") || path == settings && text().is_some_and(|t| is_made(&t))
+    let written = record.file(path).filter(|file| file.backup.is_none());
+    let is_made = written.is_some_and(|file| text().is_some_and(|text| file.is_as_written(&text)));
+    is_made || path == gemini.join("GEMINI.md")
 }

@@ -42,6 +42,8 @@ pub enum Purpose {
     HostForm,
     /// Another host gets an entry for `serve_tools`.
     Server,
+    /// The host gets the skill, a text about the tools for its model.
+    Skill,
     /// Undo of an earlier `init`.
     Undo,
 }
@@ -63,6 +65,7 @@ impl Purpose {
             Self::Server => {
                 "This host gets the tools from serve_tools, and asks about calls as it does for any server."
             }
+            Self::Skill => "The model reads here how to use the tools, when it needs to.",
             Self::Undo => "What get_tools init has put there is taken back.",
         }
     }

@@ -23,6 +23,8 @@ pub struct HostInitOptions<'a> {
     pub scope: SetupScope,
     /// The path of `serve_tools`, or its name where the host finds it by that.
     pub server: &'a str,
+    /// True to write the skill.
+    pub has_skill: bool,
 }
 
 /// Plans the entry of `serve_tools` in the host's settings. An entry that works stays, and gets
@@ -38,6 +40,7 @@ pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> 
         root,
         scope,
         server,
+        has_skill,
     } = *options;
     let path = host.file(home, root, scope);
     if host.replaces_variables() && server.contains('$') {
@@ -75,6 +78,9 @@ pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> 
         &sets,
         edit,
     )?;
+    if has_skill {
+        plan.write_skill(&host.skills(home, root, scope))?;
+    }
     Ok(plan)
 }
 

@@ -80,6 +80,8 @@ pub struct InitOptions<'a> {
     pub trusts_folder: bool,
     /// True to have `call_tool` answer Gemini CLI in text, by a line in the user's `.env`.
     pub host_form: bool,
+    /// True to write the skill.
+    pub has_skill: bool,
 }
 
 /// A list of changes, and what is told besides.
@@ -99,6 +101,12 @@ pub struct SetupPlan {
     project: Option<Project>,
     is_undo: bool,
 }
+
+/// The skill: a text for models about the tools, as agentskills.io has it.
+const SKILL: &str = include_str!("SKILL.md");
+
+/// The directory of skills that Gemini CLI and most other hosts read, in a project and at home.
+pub(crate) const SKILLS: &str = ".agents/skills";
 
 /// The reader of Gemini CLI's files of settings.
 const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
@@ -125,6 +133,9 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     }
     if options.host_form {
         plan.set_host_form(home)?;
+    }
+    if options.has_skill {
+        plan.write_skill(&base.join(SKILLS))?;
     }
     Ok(plan)
 }
@@ -256,12 +267,31 @@ impl SetupPlan {
             SetupScope::Project => format!("gemini-tools-{}.toml", record::name(options.root)),
         };
         let path = options.home.join(".gemini/policies").join(file);
-        let before = self.read(&path)?;
         let rules = policy(options.tools, options.allow);
         let (purpose, after) = match options.allow {
             Allow::Nothing => (Purpose::Undo, None),
             _ => (Purpose::Rules, Some(rules)),
         };
+        self.write(purpose, path, after, "its rules apply")
+    }
+
+    /// Writes the skill beneath a directory of skills.
+    fn write_skill(&mut self, directory: &Path) -> Result<(), InitError> {
+        let path = directory.join("gemini-tools/SKILL.md");
+        let text = Some(SKILL.to_owned());
+        self.write(Purpose::Skill, path, text, "the host reads it")
+    }
+
+    /// Writes a file of our own, or removes it. One that others have written or edited stays, and
+    /// a note says what that means.
+    fn write(
+        &mut self,
+        purpose: Purpose,
+        path: PathBuf,
+        after: Option<String>,
+        meaning: &str,
+    ) -> Result<(), InitError> {
+        let before = self.read(&path)?;
         if before == after {
             return Ok(());
         }
@@ -269,7 +299,7 @@ impl SetupPlan {
             && !self.record.wrote(&path, there)
         {
             self.notes.push(format!(
-                "{} was not written by init, or was edited since: it stays as it is, and its rules apply. Remove it yourself.",
+                "{} was not written by init, or was edited since: it stays as it is, and {meaning}. Remove it yourself.",
                 show_path(&path)
             ));
             return Ok(());
