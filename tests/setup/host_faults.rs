@@ -11,6 +11,7 @@ use crate::harness::{Answer, Workspace, executable, set_mode};
 const PROJECT: &str = ".mcp.json";
 const CODEX: &str = ".codex/config.toml";
 const QWEN: &str = ".qwen/settings.json";
+const GEMINI: &str = ".gemini/settings.json";
 
 fn doctor(ws: &Workspace, args: &[&str], variables: &[(&str, &str)]) -> Answer {
     let call = installed(ws, &["doctor", "--json"]).flags(args);
@@ -260,6 +261,11 @@ fn broken_set_ups_of_codex_are_told_with_cause_and_remedy() {
             &["approval_policy", "on-request"],
         ),
         (
+            with("tool_timeout_sec = 5\n"),
+            "host-timeout",
+            &["tool_timeout_sec is 5"],
+        ),
+        (
             with("cwd = \"/\"\nargs = [\"--root=usr\"]\n"),
             "host-root",
             &["--root usr"],
@@ -345,6 +351,22 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
             &["permissions.deny", "mcp__gemini-tools"],
         ),
         (
+            qwen(
+                entry(),
+                json!({"permissions": {"allow": ["mcp__gemini-tools__glob", "mcp__gemini-tools__replace"]}}),
+            ),
+            "host-plan-mode",
+            &["mcp__gemini-tools__replace", "plan mode too"],
+        ),
+        (
+            qwen(
+                json!({"command": "serve_tools", "timeout": 2000}),
+                json!({}),
+            ),
+            "host-timeout",
+            &["timeout is 2000", "Take it out"],
+        ),
+        (
             qwen(entry(), json!({"mcp": {"excluded": ["gemini-tools"]}})),
             "host-server-off",
             &["mcp.excluded"],
@@ -412,6 +434,114 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
 }
 
 #[test]
+fn broken_entries_of_gemini_cli_are_told_with_cause_and_remedy() {
+    let with = |mut entry: Value, more: Value| {
+        let mut settings = more;
+        if entry["command"].is_null() {
+            entry["command"] = "serve_tools".into();
+        }
+        settings["mcpServers"]["gemini-tools"] = entry;
+        settings.to_string()
+    };
+    for (text, code, pieces) in [
+        (
+            with(json!({"command": "/gone/serve_tools"}), json!({})),
+            "program-missing",
+            &["/gone/serve_tools", "Correct the path"][..],
+        ),
+        (
+            with(json!({"command": "get_tools"}), json!({})),
+            "commands-swapped",
+            &["The command is get_tools"],
+        ),
+        (
+            with(json!({"args": ["--root", "/usr"]}), json!({})),
+            "host-root",
+            &["--root /usr", "Take --root out"],
+        ),
+        (
+            with(json!({"args": ["--no-such-option"]}), json!({})),
+            "host-server-fails",
+            &["--no-such-option"],
+        ),
+        (
+            with(json!({"excludeTools": ["glob"]}), json!({})),
+            "host-tools-left-out",
+            &["excludeTools"],
+        ),
+        (
+            with(json!({"includeTools": ["glob"]}), json!({})),
+            "host-tools-left-out",
+            &["includeTools"],
+        ),
+        (
+            with(json!({"timeout": 1}), json!({})),
+            "host-timeout",
+            &["timeout is 1", "Take it out"],
+        ),
+        (
+            with(json!({}), json!({"mcp": {"excluded": ["gemini-tools"]}})),
+            "host-server-off",
+            &["mcp.excluded"],
+        ),
+        (
+            with(json!({}), json!({"mcp": {"allowed": ["other"]}})),
+            "host-server-off",
+            &["mcp.allowed"],
+        ),
+        (
+            with(
+                json!({}),
+                json!({"tools": {"discoveryCommand": "get_tools", "callCommand": "call_tool"}}),
+            ),
+            "host-twice",
+            &["get_tools", "Take one of the two out"],
+        ),
+        #[cfg(not(target_os = "macos"))]
+        (
+            with(json!({}), json!({"tools": {"sandbox": "docker"}})),
+            "host-sandbox",
+            &[
+                "tools.sandbox is \\\"docker\\\"",
+                "Put serve_tools into the image",
+            ],
+        ),
+    ] {
+        let ws = Workspace::new().file(GEMINI, text);
+        finds(&doctor(&ws, &["--host", "gemini"], &[]), code, pieces);
+        finds(&doctor(&ws, &[], &[]), code, pieces);
+    }
+    let ws = Workspace::new().file(GEMINI, with(json!({}), json!({})));
+    let sound = doctor(&ws, &["--host", "gemini"], &[]);
+    assert_eq!(findings(&sound), Vec::<Value>::new());
+    let facts = sound.json()["facts"].to_string();
+    for fact in ["list_directory works", "plan mode: ", "sandbox: "] {
+        assert!(facts.contains(fact), "{fact}: {facts}");
+    }
+    let answer = doctor(&ws, &["--host", "gemini"], &[("GEMINI_API_KEY", "k")]);
+    finds(
+        &answer,
+        "not-handed-on",
+        &["GEMINI_API_KEY", r#"\"$GEMINI_API_KEY\""#],
+    );
+    let key = json!({"env": {"GEMINI_API_KEY": "$GEMINI_API_KEY"}});
+    let named = Workspace::new().file(GEMINI, with(key, json!({})));
+    let answer = doctor(&named, &["--host", "gemini"], &[("GEMINI_API_KEY", "k")]);
+    assert_eq!(findings(&answer), Vec::<Value>::new());
+    let answer = installed(&ws, &["doctor", "--json", "--host", "gemini"]).run();
+    finds(&answer, "gemini-untrusted", &["does not trust the folder"]);
+    let ws = ws.home(
+        ".gemini/mcp-server-enablement.json",
+        r#"{"gemini-tools": {"enabled": false}}"#,
+    );
+    finds(
+        &doctor(&ws, &["--host", "gemini"], &[]),
+        "host-server-off",
+        &["gemini mcp disable"],
+    );
+}
+
+#[test]
 fn programs_of_a_project_that_is_not_trusted_are_not_started() {
     for entry in [
         json!({"command": "./touch", "args": ["serve_tools"]}),
@@ -440,6 +570,9 @@ for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
         continue
+    if way == "endless":
+        while True:
+            sys.stdout.write("x" * 1000000)
     answer = {"jsonrpc": "2.0", "id": asked["id"], "result": {}}
     if asked["method"] == "tools/list":
         tools = [] if way == "empty" else [{"name": "list_directory", "inputSchema": {"type": "object"}}]
@@ -465,6 +598,11 @@ fn servers_that_refuse_fail_or_have_no_tools_are_told() {
             &["refuses initialize", "not today"],
         ),
         ("empty", "no-tools", &["get_tools --notes"]),
+        (
+            "endless",
+            "host-server-fails",
+            &["initialize with a line of more than 32 MiB"],
+        ),
     ] {
         let ws = Workspace::new();
         let entry = json!({"command": ws.path("fake"), "args": [way]});

@@ -2,12 +2,13 @@
 //! that has no effect.
 
 use super::calls::HARMLESS;
+use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_process::piped::{PipedProgram, Program};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 /// The time after which hosts give a server up that is silent: Codex waits 10 s, others longer.
@@ -15,6 +16,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// The time in which a server ends when its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Maximum lines of a server that wait to be looked at.
+const MAX_WAITING_LINES: usize = 16;
 
 /// Maximum bytes of standard error that are kept.
 const MAX_STDERR_BYTES: u64 = 64 * 1024;
@@ -46,6 +50,8 @@ pub(super) enum HandshakeError {
     },
     /// No answer to the request.
     Silent(&'static str),
+    /// A line that is too long, in the place of the answer to the request.
+    TooLong(&'static str),
     /// A refusal of the request.
     Refused(&'static str, String),
 }
@@ -78,18 +84,21 @@ fn finish(running: &mut PipedProgram) {
     }
 }
 
-/// Reads lines on a thread, until the output is closed.
+/// Reads lines on a thread, until the output is closed or a line is too long, which is the last one.
 fn lines_of(output: Option<OwnedFd>) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(MAX_WAITING_LINES);
     if let Some(output) = output {
         std::thread::spawn(move || {
             let mut output = BufReader::new(File::from(output));
-            let mut line = Vec::new();
-            while output
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|read| read > 0)
-            {
-                if sender.send(std::mem::take(&mut line)).is_err() {
+            let mut read = || {
+                let mut line = Vec::new();
+                let mut within = (&mut output).take(MAX_WITH_MEDIA_BYTES as u64 + 1);
+                let read = within.read_until(b'\n', &mut line);
+                read.is_ok_and(|read| read > 0).then_some(line)
+            };
+            while let Some(line) = read() {
+                let is_last = line.len() > MAX_WITH_MEDIA_BYTES;
+                if sender.send(line).is_err() || is_last {
                     break;
                 }
             }
@@ -181,7 +190,10 @@ impl Talk {
                     return Err(HandshakeError::Ended { stderr, noise });
                 }
             };
-            let Ok(mut message) = serde_json::from_slice::<Value>(&line) else {
+            if line.len() > MAX_WITH_MEDIA_BYTES {
+                return Err(HandshakeError::TooLong(method));
+            }
+            let Ok(mut message) = json::read::<Value>(&line) else {
                 let text = String::from_utf8_lossy(&line).trim().to_owned();
                 self.answers.noise.get_or_insert(text);
                 continue;

@@ -5,8 +5,9 @@ use super::environment::InstalledHost;
 use super::handshake::{HandshakeError, ServerAnswers, shake_hands};
 use super::setup::UNTRUSTED_IS_NOT_RUN;
 use super::{DoctorReport, Setup, State, explain, program, trust_remedy};
-use crate::hosts::{HOSTS, Host, NAME, NOT_DOCUMENTED};
+use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED};
 use crate::init::SetupScope;
+use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING};
 use gemini_tools_custom_tools::own_program::{is_own_server, own_name};
@@ -18,6 +19,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The variables besides our own that the tools use: those for the Gemini API.
 const KEYS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "CODEX_HOME"];
@@ -83,6 +85,70 @@ impl HostSetup<'_> {
         }
     }
 
+    /// Reports lists of the settings by which no server of this name is started.
+    pub(crate) fn check_server_lists(&self, report: &mut DoctorReport) {
+        let Some((name, _)) = self.entry else { return };
+        let has = |key: &str| {
+            let names = [self.document, self.user].map(|value| value["mcp"][key].as_array());
+            let names = names.into_iter().flatten().next()?;
+            Some(names.iter().any(|one| one == name))
+        };
+        if has("excluded") == Some(true) {
+            report_off(&self.file, "mcp.excluded has it", report);
+        }
+        if has("allowed") == Some(false) {
+            report_off(&self.file, "mcp.allowed lacks it", report);
+        }
+    }
+
+    /// Reports a time limit of the entry, in units of `unit`, that commands often exceed.
+    pub(crate) fn check_timeout(&self, key: &str, unit: Duration, report: &mut DoctorReport) {
+        const SHORT: Duration = Duration::from_secs(60);
+        let limit = self.entry.and_then(|(_, entry)| entry[key].as_f64());
+        let Some(limit) = limit.filter(|limit| limit * unit.as_secs_f64() < SHORT.as_secs_f64())
+        else {
+            return;
+        };
+        report.warn(
+            "host-timeout",
+            &*self.file,
+            explain(
+                format!("{key} is {limit}: less than a minute."),
+                "The host gives up calls that take longer, such as builds and tests.",
+                "Take it out; the host's own limit is longer.",
+            ),
+        );
+    }
+
+    /// Reports that the host runs in a container, by the variable or `tools.sandbox`.
+    pub(crate) fn check_container(&self, variable: &str, report: &mut DoctorReport) {
+        let is_on = |value: &str| !matches!(value, "" | "0" | "false");
+        let of_settings = || {
+            let sandbox = [self.document, self.user].map(|value| &value["tools"]["sandbox"]);
+            let sandbox = sandbox.into_iter().find(|value| !value.is_null())?;
+            let is_off = sandbox == false || sandbox["enabled"] == false;
+            (!is_off).then(|| format!("tools.sandbox is {sandbox}"))
+        };
+        let of_variable = |value: String| is_on(&value).then(|| format!("{variable} is {value}"));
+        let cause = match std::env::var(variable) {
+            Ok(value) => of_variable(value),
+            Err(_) => of_settings(),
+        };
+        // There the system itself has a sandbox, in which the programs of the machine are.
+        let Some(cause) = cause.filter(|_| !cfg!(target_os = "macos")) else {
+            return;
+        };
+        report.warn(
+            "host-sandbox",
+            &*self.file,
+            explain(
+                format!("{cause}: the host runs in a container."),
+                "It starts the server there, where serve_tools is not, unless the image has it.",
+                "Put serve_tools into the image, or use the sandbox of these tools (docs/sandbox.md).",
+            ),
+        );
+    }
+
     /// Reports rules of a file by which the host refuses calls of our tools.
     pub(crate) fn check_denied(&self, file: &Path, settings: &Value, report: &mut DoctorReport) {
         let Some((name, _)) = self.entry else { return };
@@ -125,17 +191,23 @@ fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a>
     FileOwner::Users
 }
 
-/// Finds the hosts to check: the one that is asked for, or all whose settings name `serve_tools`.
+/// Finds the hosts to check: the one that is asked for, or all whose settings name `serve_tools`. Gemini
+/// CLI is one only where they do.
 pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<HostFiles> {
     let Some(home) = home else { return Vec::new() };
-    let hosts = HOSTS.into_iter();
+    let hosts = HOSTS.into_iter().chain([GEMINI]);
     let hosts = hosts.filter(|host| name.is_none_or(|name| host.name == name));
     let all = hosts.map(|host| HostFiles {
         host,
         files: [SetupScope::Project, SetupScope::User].map(|scope| read(host, home, root, scope)),
     });
-    all.filter(|files| name.is_some() || files.are_set_up(root))
-        .collect()
+    let is_checked = |files: &HostFiles| {
+        if files.is_gemini() {
+            return !files.entries(root).is_empty();
+        }
+        name.is_some() || files.are_set_up(root)
+    };
+    all.filter(is_checked).collect()
 }
 
 fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFile {
@@ -180,6 +252,11 @@ impl HostFiles {
         found
             .filter_map(|(file, document)| Some((file, entry(document)?)))
             .collect()
+    }
+
+    /// Returns true for Gemini CLI.
+    pub(super) fn is_gemini(&self) -> bool {
+        self.host.name == GEMINI.name
     }
 
     fn are_set_up(&self, root: &Path) -> bool {
@@ -411,7 +488,11 @@ fn environment(
         }
         let what = format!("{name} is set here, and does not reach the tools.");
         let why = "The host starts servers with few variables.";
-        let help = format!("Add {name} to env_vars of the entry.");
+        let help = if host.replaces_variables() {
+            format!("Add \"env\": {{\"{name}\": \"${name}\"}} to the entry.")
+        } else {
+            format!("Add {name} to env_vars of the entry.")
+        };
         let explanation = explain(what, why, help);
         if RESTRICTING.contains(&name) {
             report.error("not-handed-on", name, explanation);
@@ -487,6 +568,13 @@ fn report_silence(error: &HandshakeError, file: &Path, report: &mut DoctorReport
         HandshakeError::Silent(request) => (
             format!("The server does not answer {request}."),
             "Name serve_tools itself; a wrapper must hand on standard input and output.",
+        ),
+        HandshakeError::TooLong(request) => (
+            format!(
+                "The server answers {request} with a line of more than {} MiB.",
+                MAX_WITH_MEDIA_BYTES >> 20
+            ),
+            "Name serve_tools itself, whose lines are shorter.",
         ),
         HandshakeError::Refused(request, message) => (
             format!("The server refuses {request}: {message}"),

@@ -29,6 +29,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
 use gemini_tools_custom_tools::own_program::own_name;
 use gemini_tools_policy::{Extra, Policy};
 use gemini_tools_settings::settings::{Settings, variables_in};
+use host::HostFiles;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -227,6 +228,9 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
     let is_for_gemini = extent.host.as_deref().is_none_or(|host| host == "gemini");
     let commands = is_for_gemini.then(|| setup::check(&setup, &mut report));
     let commands = commands.flatten();
+    if commands.is_some() || hosts.iter().any(HostFiles::is_gemini) {
+        setup::check_host_trust(&setup, &mut report);
+    }
     let declared = commands
         .as_ref()
         .map(|commands| commands.check(&setup, &extent.tries, &mut report));

@@ -52,7 +52,6 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
         format!("{} ({})", discovery.text, discovery.file),
     );
     report.fact("call", format!("{} ({})", call.text, call.file));
-    check_host_trust(setup, report);
     Some(Commands {
         discovery: expanded(&discovery.text),
         call: expanded(&call.text),
@@ -147,7 +146,7 @@ fn note_untrusted(
 }
 
 /// Warns where Gemini CLI does not trust the folder: our own record is not known to it.
-fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
+pub(super) fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     // A refusal that we obey may be none to it, and the other way round.
     let is_trusted = |home| gemini_cli_trusts(home, setup.root);
     if setup.home.is_some_and(is_trusted) || !setup.host_may_be(AFTER_0_8..) {

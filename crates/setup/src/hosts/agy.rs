@@ -22,6 +22,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: NOT_DOCUMENTED,
         asks: "as `toolPermission` says",
+        plan: NOT_DOCUMENTED,
+        sandbox: NOT_DOCUMENTED,
         variables: NOT_DOCUMENTED,
         answers: NOT_DOCUMENTED,
     },

@@ -25,6 +25,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "asks once; `claude -p` starts it unasked",
         asks: "before each call; `claude -p` makes those that `--allowedTools` names",
+        plan: "tools that read",
+        sandbox: "only around its own commands",
         variables: "all",
         answers: "25,000 tokens, more in a file",
     },

@@ -7,6 +7,7 @@ use crate::syntax::Syntax;
 use gemini_tools_core::variables::RESTRICTING;
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 pub(super) static HOST: Host = Host {
     name: "codex",
@@ -26,6 +27,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "counts in trusted folders",
         asks: "before what changes something or sends data out; `codex exec` refuses that",
+        plan: "all; only the model is told",
+        sandbox: "`--sandbox MODE` around our commands, on Linux",
         variables: "few, and `env_vars`",
         answers: "12,020 bytes, the middle cut out",
     },
@@ -76,6 +79,7 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report_off(file, "enabled = false", report);
     }
     setup.check_lists(["enabled_tools", "disabled_tools"], report);
+    setup.check_timeout("tool_timeout_sec", Duration::from_secs(1), report);
     if entry["default_tools_approval_mode"] == "prompt" {
         report.warn(
             "host-approval",

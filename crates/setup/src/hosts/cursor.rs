@@ -22,6 +22,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "turned on in Customize",
         asks: "before each call",
+        plan: NOT_DOCUMENTED,
+        sandbox: NOT_DOCUMENTED,
         variables: NOT_DOCUMENTED,
         answers: NOT_DOCUMENTED,
     },

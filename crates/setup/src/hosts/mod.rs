@@ -1,13 +1,14 @@
 //! The hosts that take the tools over MCP: their files of settings, the entry that each needs, and
 //! their behaviour, with the version in which it was seen.
 //!
-//! `docs/other-hosts.md` has the same table. The two commands of Gemini CLI are elsewhere: in
-//! [`crate::init`] and [`crate::doctor`].
+//! `docs/other-hosts.md` has the same table. Of Gemini CLI only the MCP entry is here; its two commands
+//! are in [`crate::init`] and [`crate::doctor`].
 
 mod agy;
 mod claude;
 mod codex;
 mod cursor;
+mod gemini;
 mod qwen;
 mod vscode;
 
@@ -23,9 +24,12 @@ use std::path::{Path, PathBuf};
 pub(crate) const NAME: &str = "gemini-tools";
 
 /// The text of a fact of which the host's manual says nothing.
-pub(crate) const NOT_DOCUMENTED: &str = "not documented";
+pub(crate) const NOT_DOCUMENTED: &str = "undocumented";
 
-/// The hosts, in the order in which they are listed.
+/// Gemini CLI, where an entry of its settings starts `serve_tools`.
+pub(crate) static GEMINI: &Host = &gemini::HOST;
+
+/// The hosts besides Gemini CLI, in the order in which they are listed.
 pub static HOSTS: [&Host; 6] = [
     &qwen::HOST,
     &claude::HOST,
@@ -83,6 +87,10 @@ pub struct HostFacts {
     pub trust: &'static str,
     /// The calls about which it asks, on a terminal and without one.
     pub asks: &'static str,
+    /// The behaviour in the host's mode for planning.
+    pub plan: &'static str,
+    /// The effect of the host's sandbox on the server.
+    pub sandbox: &'static str,
     /// The variables that the server gets.
     pub variables: &'static str,
     /// The part of a long answer that the model gets.
@@ -91,10 +99,12 @@ pub struct HostFacts {
 
 impl HostFacts {
     /// Returns the facts with their subjects, in the order of the columns in the book.
-    pub fn all(&self) -> [(&'static str, &'static str); 4] {
+    pub fn all(&self) -> [(&'static str, &'static str); 6] {
         [
             ("project's file", self.trust),
             ("asks", self.asks),
+            ("plan mode", self.plan),
+            ("sandbox", self.sandbox),
             ("variables", self.variables),
             ("long answers", self.answers),
         ]
@@ -173,24 +183,29 @@ fn is_own(entry: &Value) -> bool {
 
 /// Returns true if a command is `serve_tools`, by whatever path.
 pub(crate) fn is_server(command: &str) -> bool {
+    is_named(command, "serve_tools")
+}
+
+fn is_named(command: &str, program: &str) -> bool {
     let name = Path::new(command).file_stem();
-    name.is_some_and(|name| name == "serve_tools")
+    name.is_some_and(|name| name == program)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::HOSTS;
+    use super::{GEMINI, HOSTS};
 
     /// The table in the book, a row for each host. `UPDATE_HOSTS=1` writes it.
     #[test]
     fn the_book_has_the_same_facts() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/other-hosts.md");
         let page = std::fs::read_to_string(path).expect("the page");
-        let rows = HOSTS.map(|host| {
+        let rows = HOSTS.into_iter().chain([GEMINI]).map(|host| {
             let facts = host.facts.all().map(|(_, text)| text).join(" | ");
             format!("| {} ({}) | {facts} |", host.title, host.seen)
         });
-        let head = "|---|---|---|---|---|\n";
+        let rows = rows.collect::<Vec<_>>();
+        let head = "|---|---|---|---|---|---|---|\n";
         let (before, rest) = page.split_once(head).expect("the table");
         let (_, after) = rest.split_once("\n\n").expect("its end");
         let expected = format!("{before}{head}{}\n\n{after}", rows.join("\n"));

@@ -1,10 +1,12 @@
 //! Qwen Code, a fork of Gemini CLI with settings of its own.
 
 use super::{Host, HostFacts};
-use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
+use crate::doctor::{DoctorReport, HostSetup, explain};
 use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
+use gemini_tools_builtin_tools::builtin::TOOLS;
 use gemini_tools_settings::trust::is_listed;
+use std::time::Duration;
 
 /// With this set to 1, qwen 0.24 asks discovery commands when it starts.
 const BLOCKING: &str = "QWEN_CODE_LEGACY_MCP_BLOCKING";
@@ -27,6 +29,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "asks once; until then `qwen -p` needs `--yolo`",
         asks: "before each call; `qwen -p` makes those that `permissions.allow` names",
+        plan: "what `permissions.allow` names, edits too",
+        sandbox: "around the server; its image needs `serve_tools`",
         variables: "all",
         answers: "in a file",
     },
@@ -68,20 +72,35 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     }
     setup.check_lists(["includeTools", "excludeTools"], report);
     setup.check_denied(file, setup.document, report);
-    let has = |key: &str| {
-        let names = [setup.document, setup.user].map(|value| value["mcp"][key].as_array());
-        let mut names = names.into_iter().flatten();
-        names
-            .next()
-            .map(|names| names.iter().any(|one| one == name))
-    };
-    if has("excluded") == Some(true) {
-        report_off(file, "mcp.excluded has it", report);
-    }
-    if has("allowed") == Some(false) {
-        report_off(file, "mcp.allowed lacks it", report);
-    }
+    setup.check_server_lists(report);
+    setup.check_timeout("timeout", Duration::from_millis(1), report);
+    setup.check_container("QWEN_SANDBOX", report);
+    check_plan(setup, name, report);
     check_trust(setup, report);
+}
+
+/// Reports tools that may edit without a question, and so in plan mode too.
+fn check_plan(setup: &HostSetup<'_>, name: &str, report: &mut DoctorReport) {
+    let writes = TOOLS.iter().filter(|tool| !tool.info.is_read_only);
+    let mut names: Vec<String> = writes
+        .map(|tool| format!("mcp__{name}__{}", tool.name))
+        .collect();
+    names.extend([format!("mcp__{name}"), format!("mcp__{name}__*")]);
+    let allowed =
+        [setup.document, setup.user].map(|value| value["permissions"]["allow"].as_array());
+    let rules = allowed.into_iter().flatten().flatten();
+    let mut rules = rules.filter(|rule| names.iter().any(|name| *rule == name));
+    if let Some(rule) = rules.next() {
+        report.warn(
+            "host-plan-mode",
+            &*setup.file,
+            explain(
+                format!("permissions.allow has {rule}."),
+                "These tools edit or run commands in plan mode too.",
+                "Name only tools that read, or don't rely on plan mode.",
+            ),
+        );
+    }
 }
 
 /// Reports a folder that Qwen Code does not trust, where it asks for trust at all.

@@ -26,6 +26,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "asks once",
         asks: "before each call",
+        plan: NOT_DOCUMENTED,
+        sandbox: "with `\"sandboxEnabled\": true` in the entry",
         variables: NOT_DOCUMENTED,
         answers: NOT_DOCUMENTED,
     },
