@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -491,34 +491,63 @@ fn too_much_text_is_cut_with_a_way_to_the_rest() {
     read.must_say(&read.output(), &["match number 1899"]);
 }
 
+/// Writes a file of a host, and returns its path.
+fn keep(ws: &Workspace, path: &str, text: &str) -> PathBuf {
+    let path = ws.root().join("home").join(path);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    fs::write(&path, text).expect("written");
+    path
+}
+
 #[test]
-fn an_answer_that_qwen_code_has_kept_can_be_read_and_nothing_beside_it() {
+fn answers_that_a_host_has_kept_can_be_read_and_nothing_beside_them() {
     let ws = Workspace::new();
-    let tmp = ws.root().join("home/.qwen/tmp");
-    let project = sha2::Sha256::digest(ws.dir().as_os_str().as_encoded_bytes());
-    let project = gemini_tools::text::hex(&project);
-    let add = |path: String| {
-        let path = tmp.join(path);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-        fs::write(&path, "kept\n").expect("written");
-        path
-    };
+    let root = ws.path("");
+    let root = root.trim_end_matches('/');
+    let hash = gemini_tools::text::hex(&sha2::Sha256::digest(root));
+    let dashes = root.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    keep(&ws, ".gemini/tmp/ws/.project_root", &format!("{root}\n"));
+    keep(&ws, ".gemini/tmp/other/.project_root", "/another");
     let read = |path: &Path| ws.call("read_file", &json!({"absolute_path": path}));
-    let kept = add(format!("{project}/tool-results/call_7_0.txt"));
-    assert_eq!(read(&kept).output(), "kept\n");
-    for other in [
-        add(format!("{project}/chats/session.json")),
-        add("another/tool-results/call_7_0.txt".to_owned()),
-        kept.with_file_name("../chats/session.json"),
+    for (kept, others) in [
+        (
+            format!(".qwen/tmp/{hash}/tool-results/call_7_0.txt"),
+            [
+                format!(".qwen/tmp/{hash}/chats/session.json"),
+                ".qwen/tmp/another/tool-results/call_7_0.txt".to_owned(),
+                format!(".qwen/tmp/{hash}/tool-results/../chats/session.json"),
+            ],
+        ),
+        (
+            ".gemini/tmp/ws/tool-outputs/session-1/x.txt".to_owned(),
+            [
+                ".gemini/tmp/ws/chats/session.json".to_owned(),
+                ".gemini/tmp/other/tool-outputs/session-1/x.txt".to_owned(),
+                ".gemini/tmp/ws/.project_root".to_owned(),
+            ],
+        ),
+        (
+            format!(".claude/projects/{dashes}/1-2-3/tool-results/toolu_1.txt"),
+            [
+                format!(".claude/projects/{dashes}/1-2-3.jsonl"),
+                ".claude/projects/-another/1-2-3/tool-results/toolu_1.txt".to_owned(),
+                format!(".claude/projects/{dashes}/1-2-3/subagents/agent.jsonl"),
+            ],
+        ),
     ] {
-        read(&other).error("path_not_in_workspace", 1);
+        let kept = keep(&ws, &kept, "kept\n");
+        assert_eq!(read(&kept).output(), "kept\n");
+        for other in others {
+            let other = keep(&ws, &other, "secret\n");
+            read(&other).error("path_not_in_workspace", 1);
+        }
+        let link = kept.with_file_name("link.txt");
+        std::os::unix::fs::symlink("/etc/passwd", &link).expect("a link");
+        read(&link).error("path_not_in_workspace", 1);
+        let edit = json!({"file_path": kept, "content": "changed"});
+        ws.call("write_file", &edit)
+            .error("path_not_in_workspace", 1);
     }
-    let link = kept.with_file_name("link.txt");
-    std::os::unix::fs::symlink("../chats/session.json", &link).expect("a link");
-    read(&link).error("path_not_in_workspace", 1);
-    let edit = json!({"file_path": kept, "content": "changed"});
-    ws.call("write_file", &edit)
-        .error("path_not_in_workspace", 1);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::harness::{Workspace, executable};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-fn text(result: &Value) -> &str {
+pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
@@ -482,7 +482,7 @@ fn a_change_below_the_tools_of_a_trusted_project_ends_its_trust_at_the_next_call
 }
 
 /// A server that a client of this name has greeted.
-fn greeted_by(ws: &Workspace, client: &str, variables: &[(&str, &str)]) -> Server {
+pub(crate) fn greeted_by(ws: &Workspace, client: &str, variables: &[(&str, &str)]) -> Server {
     let mut server = Server::start_with(ws, &[], variables);
     let mut greeting = greeting("2025-11-25", &json!({}));
     greeting["clientInfo"]["name"] = client.into();

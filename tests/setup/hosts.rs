@@ -411,6 +411,7 @@ fn variables_of_the_hosts_move_their_files() {
     for (host, variable, file) in [
         ("codex", "CODEX_HOME", "config.toml"),
         ("claude", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("qwen", "QWEN_HOME", "settings.json"),
     ] {
         let call = installed(&ws, &["init", "--host", host, "--user", "--yes"]);
         let answer = call.env(variable, &elsewhere.display().to_string()).run();

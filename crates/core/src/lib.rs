@@ -76,6 +76,7 @@
 
 pub mod ancestors;
 pub mod answer;
+pub mod client_host;
 pub mod colours;
 #[cfg(feature = "dialects")]
 pub mod declarations;

@@ -11,6 +11,7 @@
 
 mod host;
 
+use crate::client_host::ClientHost;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -136,7 +137,9 @@ fn user_files() -> &'static [Lines] {
         let is_of_qwen =
             |(name, _): (OsString, OsString)| name.as_encoded_bytes().starts_with(b"QWEN_CODE");
         if std::env::vars_os().any(is_of_qwen) {
-            files.insert(0, home.join(".qwen/.env"));
+            let directory = ClientHost::qwen_code().directory(None);
+            let file = directory.map(|directory| directory.join(".env"));
+            files.splice(0..0, file);
         }
         files.into_iter().filter_map(read).collect()
     })

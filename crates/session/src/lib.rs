@@ -3,8 +3,9 @@
 //! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
 //! `gemini-tools-policy`.
 
-use gemini_tools_builtin_tools::builtin::{self, MemoryHost, ToolEnv};
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::answer::to_line;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
@@ -154,7 +155,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`Session::open`].
-    pub fn with_memory_host(mut self, host: &'static MemoryHost) -> Result<Self, ToolError> {
+    pub fn with_memory_host(mut self, host: &'static ClientHost) -> Result<Self, ToolError> {
         self.tool_env = self.tool_env.with_memory_host(host);
         self.registry = registry(&self.tool_env)?;
         Ok(self)

@@ -18,7 +18,6 @@ mod edit;
 mod example;
 mod fact;
 mod memory;
-mod memory_hosts;
 mod nearest;
 #[cfg(all(test, feature = "full"))]
 mod pages_tests;
@@ -29,12 +28,12 @@ mod search;
 
 #[cfg(feature = "full")]
 pub use confinement::sandbox;
-pub use memory_hosts::MemoryHost;
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 
 #[cfg(feature = "full")]
 use gemini_tools_core::answer::Answer;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
 use gemini_tools_core::tool::named::NamedText;
@@ -124,7 +123,7 @@ pub struct ToolEnv {
     #[cfg(feature = "full")]
     pub settings: Arc<Settings>,
     /// The MCP client whose memory file `save_memory` writes; `None` for Gemini CLI's where no client is known.
-    pub memory_host: Option<&'static MemoryHost>,
+    pub memory_host: Option<&'static ClientHost>,
     /// The way to the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
@@ -146,7 +145,7 @@ impl ToolEnv {
 
     /// Returns the same environment, with facts kept in the memory file of this host.
     #[must_use]
-    pub fn with_memory_host(mut self, host: &'static MemoryHost) -> Self {
+    pub fn with_memory_host(mut self, host: &'static ClientHost) -> Self {
         self.memory_host = Some(host);
         self
     }

@@ -1,13 +1,13 @@
 //! `save_memory`: a fact for later sessions, in the user's own memory file.
 //!
-//! The file is that of the host ([`super::memory_hosts`]): for Gemini CLI `GEMINI.md` in `.gemini` of the user's home
+//! The file is that of the host ([`ClientHost`]): for Gemini CLI `GEMINI.md` in `.gemini` of the user's home
 //! directory, or the one that `context.fileName` names. Where in it a fact goes is [`super::memory`]'s, what it looks
 //! like is [`super::fact`]'s. It is the only file outside of the project that a tool writes to.
 
 use super::fact::Fact;
 use super::memory::insertion;
-use super::memory_hosts::MemoryHost;
 use super::{BuiltinTool, ToolEnv, make_call};
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Confirmation, Context, Display, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
@@ -100,7 +100,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let name = None;
     let host = tool_env.memory_host;
     let path =
-        path_of(workspace, host.unwrap_or_else(MemoryHost::gemini_cli), name).map_err(failure)?;
+        path_of(workspace, host.unwrap_or_else(ClientHost::gemini_cli), name).map_err(failure)?;
     Ok(Call {
         workspace: Arc::clone(workspace),
         path,
@@ -113,7 +113,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();
-    MemoryHost::all()
+    ClientHost::all()
         .filter_map(|host| path_of(workspace, host, name).ok())
         .collect()
 }
@@ -125,7 +125,7 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
 /// `memory_tool_execution_error` if the directory is not known, or `name` is a path.
 fn path_of(
     workspace: &Workspace,
-    host: &MemoryHost,
+    host: &ClientHost,
     name: Option<&str>,
 ) -> Result<PathBuf, ToolError> {
     let directory = host.directory(workspace.home()).ok_or_else(|| {
@@ -135,7 +135,7 @@ fn path_of(
         )
         .with_hint(format!("Set {} to an absolute path.", host.variables()))
     })?;
-    let name = name.filter(|_| host.is_gemini_cli()).unwrap_or(host.file);
+    let name = name.filter(|_| host.is_gemini_cli()).unwrap_or(host.memory_file);
     if !is_file_name(name) {
         return Err(ToolError::new(
             ErrorKind::MemoryToolExecutionError,

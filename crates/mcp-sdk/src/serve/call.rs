@@ -1,13 +1,13 @@
 //! A call: on a thread of its own, with progress, questions and cancellation on the way.
 
 use super::ask::{self, ClientAsker, Question};
-use super::content;
 use super::rounds::{Answers, OpenQuestion};
 use super::running::{CallGuard, given_up};
 use super::server::{Project, Server};
+use super::{content, long_answer};
 use crate::lock;
-use gemini_tools_builtin_tools::builtin::MemoryHost;
 use gemini_tools_core::answer::Answer;
+use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
@@ -23,20 +23,23 @@ use tokio::sync::{Notify, mpsc};
 /// Maximum bytes kept of output that a client has not taken yet: its end.
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
+/// Characters of what a command's answer says beside the output.
+const LABELS_CHARS: usize = 1000;
+
 /// A call of a tool.
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Value,
     /// The workspace's roots.
     pub(super) roots: Arc<Vec<PathBuf>>,
-    /// The host by whose memory file facts are kept, where it is known.
-    pub(super) memory_host: Option<&'static MemoryHost>,
+    /// The client's host, where it is known.
+    pub(super) host: Option<&'static ClientHost>,
+    /// The limit of answers that the client hands to its model whole.
+    pub(super) answer_limit: Option<AnswerLimit>,
     /// The way to ask the client's user if rules want it.
     pub(super) asking: AskMode,
     /// True if no other client works in the same project.
     pub(super) is_alone: bool,
-    /// True if the client gets structured content.
-    pub(super) structures: bool,
     /// Fingerprint of the tool list that was last sent to this client.
     pub(super) told: Option<u64>,
     /// The weakest sandbox that commands may have.
@@ -169,15 +172,21 @@ fn make(
     mut cx: Context,
     asked: Option<mpsc::Sender<Question>>,
 ) -> CallEnd {
-    let project = match server.project(&call.roots, call.memory_host) {
+    let project = match server.project(&call.roots, call.host) {
         Ok(project) => project,
         Err(e) => return content::refused(&e).into(),
     };
     let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
-    let limit = session.tool_env().settings.limit_chars();
-    cx.limit_chars = limit;
+    let of_settings = session.tool_env().settings.limit_chars();
+    let of_client = call.answer_limit.map(|limit| limit.size);
+    let is_clients = of_client.is_some_and(|size| of_settings.is_none_or(|chars| size < chars));
+    cx.limit_chars = if is_clients {
+        of_client.map(|size| size.saturating_sub(LABELS_CHARS))
+    } else {
+        of_settings
+    };
     cx.least_sandbox = call.least_sandbox;
     let options = CallOptions {
         person: person.as_ref(),
@@ -199,10 +208,17 @@ fn make(
             changed: None,
         };
     }
-    session.tool_env().limit(&mut answer);
+    if !is_clients {
+        session.tool_env().limit(&mut answer);
+    }
     let is_foreign = !session.is_registered(&call.name);
+    let mut result = content::result(&answer, is_foreign, call.host);
+    if let Some(limit) = call.answer_limit {
+        let keep = |text: &str| session.tool_env().keep(&call.name, text);
+        long_answer::limit(&mut result, limit, &keep);
+    }
     CallEnd {
-        response: content::result(&answer, is_foreign, call.structures).into(),
+        response: result.into(),
         changed: call
             .told
             .is_some_and(|told| !project.is_known_as(told))

@@ -109,7 +109,7 @@ async fn look(server: &Arc<Server>, audience: Audience, known: Option<u64>) -> O
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {
         let call = server.start();
-        let project = server.project(&[], audience.memory_host).ok()?;
+        let project = server.project(&[], audience.host).ok()?;
         let is_known = known.filter(|tools| project.is_known_as(*tools));
         Some(is_known.unwrap_or_else(|| fingerprint(&project, audience, &call.cancel)))
     });

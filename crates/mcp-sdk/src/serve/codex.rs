@@ -1,13 +1,17 @@
-//! Codex's sandbox, within which commands of ours are kept as well.
+//! Codex's sandbox, within which commands of ours are kept as well, and its limit of answers.
 //!
 //! Codex runs MCP servers outside of its sandbox, so that an approved call could write although the user has said
 //! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.169). A mode that the user has not chosen is no
 //! limit: in a folder without trust it is `read-only`, and approved tools are still to work.
 
 use gemini_tools_core::ancestors;
+use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
 use gemini_tools_core::tool::SandboxMode;
 use rmcp::model::RequestMetaObject;
 use std::sync::LazyLock;
+
+/// Bytes that Codex puts before an answer, at most.
+const HEAD_BYTES: usize = 100;
 
 /// Returns the sandbox that the user has chosen for Codex, if the call comes from there.
 pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
@@ -16,6 +20,31 @@ pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
     let turn = meta.get("x-codex-turn-metadata")?;
     let mode = SandboxMode::from_name(turn.get("sandbox_mode")?.as_str()?)?;
     IS_CHOSEN.then_some(mode)
+}
+
+/// Returns the limit of an answer to this call. The call names the model, and the user's settings may have another
+/// limit, in tokens that are taken for four bytes; a fifth comes on top. A script of the model gets the whole answer,
+/// and Codex limits what the script prints.
+pub(super) fn answer_limit(host: &ClientHost, meta: &RequestMetaObject) -> Option<AnswerLimit> {
+    let id = meta.get("callId").and_then(|id| id.as_str());
+    if id.is_some_and(|id| id.starts_with("exec-")) {
+        return None;
+    }
+    let turn = meta.get("x-codex-turn-metadata");
+    let model = turn.and_then(|turn| turn.get("model")?.as_str());
+    let limit = host.answer_limit(model.unwrap_or_default())?;
+    let Some(tokens) = turn.and_then(|_| configured_tokens(host)) else {
+        return Some(limit);
+    };
+    let size = (tokens.saturating_mul(24) / 5).saturating_sub(HEAD_BYTES);
+    Some(AnswerLimit { size, ..limit })
+}
+
+/// Returns the user's `tool_output_token_limit`.
+fn configured_tokens(host: &ClientHost) -> Option<usize> {
+    let file = host.directory(None)?.join("config.toml");
+    let settings: toml::Table = std::fs::read_to_string(file).ok()?.parse().ok()?;
+    usize::try_from(settings.get("tool_output_token_limit")?.as_integer()?).ok()
 }
 
 /// Returns true if a command line is Codex's with a sandbox.

@@ -160,15 +160,13 @@ impl Connection {
         work: impl FnOnce(&Project, &Context) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let roots = roots.map_err(|e| internal(&e))?;
-        let memory_host = self.audience(context).memory_host;
+        let host = self.audience(context).host;
         let server = Arc::clone(&self.server);
         let started = server.start();
         let cancel = started.cancel.clone();
         let done = tokio::task::spawn_blocking(move || {
             let cx = Context::new(started.cancel.clone(), false);
-            let project = server
-                .project(&roots, memory_host)
-                .map_err(|e| internal(&e))?;
+            let project = server.project(&roots, host).map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
             for note in project.session.take_notes() {
                 (server.options.log)(&visible(&note));
@@ -263,15 +261,15 @@ impl ServerHandler for Connection {
             Some(Ok(roots)) => roots,
             Some(Err(e)) => return Ok(content::refused(&e).into()),
         };
-        let client = context.client_info();
+        let host = self.audience(&context).host;
         let call = Call {
             name: request.name.into_owned(),
             args: Value::Object(request.arguments.unwrap_or_default()),
             roots,
-            memory_host: self.audience(&context).memory_host,
+            host,
+            answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
             asking: self.asking(&context, said),
             is_alone: self.is_alone,
-            structures: content::structures(client.as_ref().map(|client| client.name.as_str())),
             told: self.told.known(),
             least_sandbox: codex::chosen_sandbox(&context.meta),
         };

@@ -1,27 +1,21 @@
 //! Our results as the protocol's content blocks.
 
 use gemini_tools_core::answer::Answer;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
-/// Beginnings of the names of clients that get no structured content: they show it to a model as
-/// text with escapes, alone (Claude Code 2.1, Codex, opencode) or before the content that says the
-/// same (qwen-code 0.24).
-const SHOW_STRUCTURED: [&str; 4] = ["claude-code", "codex", "opencode", "qwen-cli-mcp-client"];
-
-/// Returns true if a client is better off with structured content.
-pub(super) fn structures(client: Option<&str>) -> bool {
-    let is_one = |client: &str| SHOW_STRUCTURED.iter().any(|name| client.starts_with(name));
-    !client.is_some_and(is_one)
-}
-
 /// Returns the result of a call. `is_foreign` is true if an MCP server has given it, whose
-/// structured content is by its own schema; `structures` is true if the client gets any.
-pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structures: bool) -> CallToolResult {
+/// structured content is by its own schema; `host` is the client's, where it is known.
+pub(super) fn result(
+    answer: &Answer<'_>,
+    is_foreign: bool,
+    host: Option<&ClientHost>,
+) -> CallToolResult {
     let mut result = whole_result(answer, is_foreign);
-    if !structures {
+    if host.is_some_and(|host| host.shows_structured) {
         result.structured_content = None;
     }
     result
@@ -122,8 +116,9 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{result, structures};
+    use super::result;
     use gemini_tools_core::answer::Answer;
+    use gemini_tools_core::client_host::ClientHost;
     use gemini_tools_core::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
     use serde_json::{Value, json};
 
@@ -133,7 +128,7 @@ mod tests {
             id: None,
             outcome,
         };
-        serde_json::to_value(result(&answer, is_foreign, true)).expect("JSON")
+        serde_json::to_value(result(&answer, is_foreign, None)).expect("JSON")
     }
 
     fn parts(parts: Value) -> ToolResult {
@@ -194,7 +189,14 @@ mod tests {
             (Some("inspector-cli"), true),
             (None, true),
         ] {
-            assert_eq!(structures(client), expected, "{client:?}");
+            let answer = Answer {
+                name: "t",
+                id: None,
+                outcome: Ok(ToolResult::text("hi").with_data("n", 1)),
+            };
+            let result = result(&answer, false, client.and_then(ClientHost::find));
+            let has_structured = result.structured_content.is_some();
+            assert_eq!(has_structured, expected, "{client:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Our tools as the protocol declares them.
 
 use super::server::Project;
-use gemini_tools_builtin_tools::builtin::MemoryHost;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{Cancellation, Kind, Tool};
 use gemini_tools_mcp::McpDeclaration;
@@ -14,13 +14,23 @@ use std::sync::Arc;
 /// The tool that writes into a host's memory file.
 const MEMORY: &str = "save_memory";
 
+/// The tools that nearly every task needs.
+const FIRST_NEEDED: [&str; 6] = [
+    "glob",
+    "read_file",
+    "replace",
+    "run_shell_command",
+    "search_file_content",
+    "write_file",
+];
+
 /// The properties of a client on which its tools depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Audience {
     /// True if a user can be asked about a call.
     pub(super) can_ask: bool,
-    /// The host by whose memory file facts are kept; `None` where that is not known.
-    pub(super) memory_host: Option<&'static MemoryHost>,
+    /// The client's host, where it is known.
+    pub(super) host: Option<&'static ClientHost>,
 }
 
 impl Audience {
@@ -28,7 +38,7 @@ impl Audience {
     pub(super) fn new(client: Option<&str>, can_ask: bool) -> Self {
         Self {
             can_ask,
-            memory_host: client.and_then(MemoryHost::of_client),
+            host: client.and_then(ClientHost::find),
         }
     }
 }
@@ -40,14 +50,32 @@ pub(super) fn client_tools(
     cancel: &Cancellation,
 ) -> Vec<model::Tool> {
     let session = &project.session;
-    let Audience {
-        can_ask,
-        memory_host,
-    } = audience;
+    let Audience { can_ask, host } = audience;
     let shown = session.visible_tools(can_ask).into_iter();
-    let ours = shown.filter(|tool| memory_host.is_some() || tool.name() != MEMORY);
+    let has_memory = host.is_some_and(|host| !host.memory_file.is_empty());
+    let ours = shown.filter(|tool| has_memory || tool.name() != MEMORY);
     let servers = session.visible_server_tools(can_ask, cancel);
-    sorted(ours, &servers)
+    let mut tools = sorted(ours, &servers);
+    if let Some(host) = host.filter(|host| host.obeys_hints) {
+        for tool in &mut tools {
+            tool.meta = Some(hints(&tool.name, host));
+        }
+    }
+    tools
+}
+
+/// Returns the hints for Claude Code. Without them it shows a model the names alone, until the model searches for a
+/// tool, and keeps answers of more than 50,000 characters in a file of JSON, of which the model gets 2 KB.
+fn hints(tool: &str, host: &ClientHost) -> model::MetaObject {
+    let mut hints = model::MetaObject::default();
+    if FIRST_NEEDED.contains(&tool) {
+        hints.insert("anthropic/alwaysLoad".to_owned(), true.into());
+    }
+    if let Some(limit) = host.answer_limit("") {
+        let key = "anthropic/maxResultSizeChars".to_owned();
+        hints.insert(key, limit.size.into());
+    }
+    hints
 }
 
 /// Returns all tools of a registry, sorted by name.

@@ -35,6 +35,7 @@ mod content;
 mod declare;
 mod fault;
 mod http;
+mod long_answer;
 mod registry;
 mod roots;
 mod rounds;

@@ -3,6 +3,7 @@
 use super::running::RunningCalls;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::model::{
@@ -100,7 +101,7 @@ impl ServerHandler for RegistryConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info();
-        let structures = content::structures(client.as_ref().map(|client| client.name.as_str()));
+        let host = client.and_then(|client| ClientHost::find(&client.name));
         let registry = Arc::clone(&self.registry);
         let started = self.running.start(Cancellation::default());
         let work = move |cx| {
@@ -110,7 +111,7 @@ impl ServerHandler for RegistryConnection {
                 id: None,
                 outcome: registry.execute(&request.name, args, &cx),
             };
-            content::result(&answer, false, structures)
+            content::result(&answer, false, host)
         };
         let result = call::attend(started, None, &context, work).await;
         Ok(result.unwrap_or_else(|refused| refused).into())

@@ -4,7 +4,7 @@ use super::ServeOptions;
 use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
 use crate::lock;
-use gemini_tools_builtin_tools::builtin::MemoryHost;
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_session::{Session, with_time_limit};
@@ -27,7 +27,7 @@ pub(super) struct Server {
 }
 
 /// The host by whose memory file facts are kept, and the roots.
-type Key = (&'static MemoryHost, Vec<PathBuf>);
+type Key = (&'static ClientHost, Vec<PathBuf>);
 
 /// A project as it was when it was opened.
 pub(super) struct Project {
@@ -103,10 +103,11 @@ impl Server {
     pub(super) fn project(
         &self,
         roots: &[PathBuf],
-        memory_host: Option<&'static MemoryHost>,
+        host: Option<&'static ClientHost>,
     ) -> Result<Arc<Project>, ToolError> {
         let roots = if roots.is_empty() { &self.roots } else { roots };
-        let host = memory_host.unwrap_or_else(MemoryHost::gemini_cli);
+        let host = host.filter(|host| !host.memory_file.is_empty());
+        let host = host.unwrap_or_else(ClientHost::gemini_cli);
         let key = (host, roots.to_vec());
         let open = self.projects().get(&key).cloned();
         if let Some(open) = open
@@ -128,7 +129,7 @@ impl Server {
         Ok(new)
     }
 
-    fn open(&self, roots: &[PathBuf], host: &'static MemoryHost) -> Result<Project, ToolError> {
+    fn open(&self, roots: &[PathBuf], host: &'static ClientHost) -> Result<Project, ToolError> {
         let ServeOptions {
             rules,
             with_servers,

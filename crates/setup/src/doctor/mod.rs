@@ -14,13 +14,14 @@ mod discovery;
 mod environment;
 mod handshake;
 mod host;
+mod host_setup;
 mod program;
 mod replay;
 mod rules;
 mod setup;
 mod variables;
 
-pub(crate) use host::{HostSetup, report_off};
+pub(crate) use host_setup::{HostSetup, report_off};
 pub use rules::tool_names;
 
 use crate::init::active_content;

@@ -28,7 +28,7 @@ pub(super) static HOST: Host = Host {
         plan: "tools that read",
         sandbox: "only around its own commands",
         variables: "all",
-        answers: "25,000 tokens, more in a file",
+        answers: "75,000 bytes; more in a file",
     },
     next: "claude; without a terminal: claude -p 'What is in README.md?' --allowedTools mcp__gemini-tools__read_file",
     passes: |_| true,

@@ -28,7 +28,7 @@ pub(super) static HOST: Host = Host {
         plan: "tools that read; `gemini -p` none",
         sandbox: "around the server; its image needs `serve_tools`",
         variables: "all but keys",
-        answers: "40,000 characters; all in a file",
+        answers: "40,000 characters; more in a file",
     },
     next: "gemini; /mcp shows the server",
     passes,

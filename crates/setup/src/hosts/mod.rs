@@ -15,6 +15,8 @@ mod vscode;
 use crate::doctor::{DoctorReport, HostSetup};
 use crate::init::SetupScope;
 use crate::syntax::Syntax;
+#[cfg(doc)]
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_process::command::find_program;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -93,7 +95,7 @@ pub struct HostFacts {
     pub sandbox: &'static str,
     /// The variables that the server gets.
     pub variables: &'static str,
-    /// The part of a long answer that the model gets.
+    /// The part of a long answer that the model gets, as [`ClientHost::answer_limit`] has it.
     pub answers: &'static str,
 }
 
@@ -193,7 +195,26 @@ fn is_named(command: &str, program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{GEMINI, HOSTS};
+    use super::{GEMINI, HOSTS, Host};
+    use gemini_tools_core::client_host::ClientHost;
+
+    /// The sizes are to the thousand, with room for what the host adds.
+    #[test]
+    fn the_facts_name_the_limits_that_are_kept_to() {
+        for (name, client, models) in [
+            ("claude", "claude-code", &[""][..]),
+            ("codex", "codex-mcp-client", &["", "gpt-6"]),
+            ("qwen", "qwen-cli-mcp-client", &[""]),
+        ] {
+            let host = Host::find(name).expect("a host");
+            for model in models {
+                let client = ClientHost::find(client).expect("a client");
+                let limit = client.answer_limit(model).expect("a limit");
+                let size = format!("{},000", limit.size.div_ceil(1000));
+                assert!(host.facts.answers.contains(&size), "{name}: {size}");
+            }
+        }
+    }
 
     /// The table in the book, a row for each host. `UPDATE_HOSTS=1` writes it.
     #[test]

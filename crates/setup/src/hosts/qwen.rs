@@ -19,7 +19,7 @@ pub(super) static HOST: Host = Host {
     package: "qwen-code",
     scope: SetupScope::User,
     user_file: ".qwen/settings.json",
-    moved: None,
+    moved: Some(("QWEN_HOME", "settings.json")),
     project_file: ".qwen/settings.json",
     user_skills: |home| home.join(SKILLS),
     project_skills: SKILLS,
@@ -32,7 +32,7 @@ pub(super) static HOST: Host = Host {
         plan: "what `permissions.allow` names, edits too",
         sandbox: "around the server; its image needs `serve_tools`",
         variables: "all",
-        answers: "in a file",
+        answers: "25,000 characters; more in a file",
     },
     next: "qwen; qwen -p calls what permissions.allow in its settings names: mcp__gemini-tools__read_file",
     passes: |_| true,
@@ -105,7 +105,7 @@ fn check_plan(setup: &HostSetup<'_>, name: &str, report: &mut DoctorReport) {
 
 /// Reports a folder that Qwen Code does not trust, where it asks for trust at all.
 fn check_trust(setup: &HostSetup<'_>, report: &mut DoctorReport) {
-    let folders = setup.home.join(".qwen/trustedFolders.json");
+    let folders = setup.user_file.with_file_name("trustedFolders.json");
     let asks = setup.user["security"]["folderTrust"]["enabled"] == true;
     if !asks || is_listed(&folders, setup.root) {
         return;

@@ -1,0 +1,160 @@
+//! Results that are longer than a client hands to its model.
+//!
+//! What the client would cut out is lost, or stays in a file that its model can hardly read. So a long text is cut here:
+//! the model gets its beginning, its end and the way to the rest.
+
+use gemini_tools_core::answer::KeepText;
+use gemini_tools_core::client_host::{AnswerLimit, SizeUnit};
+use rmcp::model::{CallToolResult, ContentBlock};
+
+/// Maximum characters of a note beside those of one with the smallest numbers.
+const NOTE_CHARS: usize = 32;
+
+/// Keeps the texts of a result within `limit`: if they are longer, they become one, whose whole goes to `keep`.
+pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepText<'_>) {
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    let sizes = texts.clone().map(|text| limit.unit.of_text(&text.text));
+    if sizes.sum::<usize>() <= limit.size {
+        return;
+    }
+    let mut whole = String::new();
+    for text in texts {
+        if !whole.is_empty() && !whole.ends_with('\n') {
+            whole.push('\n');
+        }
+        whole.push_str(&text.text);
+    }
+    let cut = ContentBlock::text(cut(&whole, limit, keep));
+    result.content.retain(|block| block.as_text().is_none());
+    result.content.insert(0, cut);
+}
+
+/// Returns the beginning and the end of a text, in whole lines where they are short, with a note between them.
+fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
+    let unit = limit.unit;
+    let file = keep(text);
+    let file = file.as_ref().map(|file| file.to_string_lossy());
+    let for_note = unit.of_text(&note(text, 0, text.len(), file.as_deref())) + NOTE_CHARS;
+    let half = limit.size.saturating_sub(for_note) / 2;
+    let start = within(text.char_indices(), half, unit).map_or(text.len(), |(at, _)| at);
+    let start = match text[..start].rfind('\n') {
+        Some(newline) if newline > start / 2 => newline + 1,
+        _ => start,
+    };
+    let end = within(text.char_indices().rev(), half, unit).map_or(0, |(at, c)| at + c.len_utf8());
+    let end = match text[end..].find('\n') {
+        Some(newline) if newline < (text.len() - end) / 2 => end + newline + 1,
+        _ => end,
+    };
+    let note = note(text, start, end, file.as_deref());
+    let before = if text[..start].ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{}{before}{note}\n{}", &text[..start], &text[end..])
+}
+
+/// Returns the first of these characters that has no room any more.
+fn within(
+    mut chars: impl Iterator<Item = (usize, char)>,
+    mut room: usize,
+    unit: SizeUnit,
+) -> Option<(usize, char)> {
+    chars.find(|(_, c)| {
+        let left = room.checked_sub(unit.of_char(*c));
+        room = left.unwrap_or(0);
+        left.is_none()
+    })
+}
+
+/// Returns the note in the place of the bytes from `start` to `end`.
+fn note(text: &str, start: usize, end: usize, file: Option<&str>) -> String {
+    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    let (first, last) = (lines(&text[..start]), lines(&text[..end]));
+    let bytes = end.saturating_sub(start);
+    let rest = match file {
+        Some(file) => format!(
+            "The whole answer is in {file}; read_file with offset {first} reads on from here."
+        ),
+        None => "Narrow the call down to see them.".to_owned(),
+    };
+    format!(
+        "[{bytes} bytes are left out here, lines {} to {}. {rest}]",
+        first + 1,
+        last.max(first + 1)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limit;
+    use gemini_tools_core::client_host::{AnswerLimit, SizeUnit};
+    use rmcp::model::{CallToolResult, ContentBlock};
+    use std::path::PathBuf;
+
+    const UNITS: [SizeUnit; 2] = [SizeUnit::Bytes, SizeUnit::Utf16];
+
+    /// Returns a text that was kept within `size`.
+    fn limited(text: &str, size: usize, unit: SizeUnit, file: Option<&str>) -> String {
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        let keep = |_: &str| file.map(PathBuf::from);
+        limit(&mut result, AnswerLimit { size, unit }, &keep);
+        let text = result.content[0].as_text().expect("a text");
+        text.text.clone()
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_first_and_last_lines_and_names_those_between() {
+        let lines: Vec<_> = (1..=1000).map(|n| format!("line {n} é🙂\n")).collect();
+        let text = lines.concat();
+        for unit in UNITS {
+            let cut = limited(&text, 2000, unit, Some("/kept/x.txt"));
+            let size = unit.of_text(&cut);
+            assert!((1900..=2000).contains(&size), "{size}: {cut}");
+            let (before, rest) = cut.split_once('[').expect("a note");
+            let (note, after) = rest.split_once("]\n").expect("its end");
+            assert!(text.starts_with(before) && before.ends_with('\n'), "{cut}");
+            assert!(text.ends_with(after) && after.starts_with("line "), "{cut}");
+            let (first, last) = (before.lines().count(), after.lines().count());
+            let left_out = text.len() - before.len() - after.len();
+            assert_eq!(
+                note,
+                format!(
+                    "{left_out} bytes are left out here, lines {} to {}. The whole answer is in \
+                     /kept/x.txt; read_file with offset {first} reads on from here.",
+                    first + 1,
+                    1000 - last
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_single_line_is_cut_between_characters() {
+        let text = "🙂".repeat(5000);
+        for unit in UNITS {
+            let cut = limited(&text, 1000, unit, None);
+            assert!(unit.of_text(&cut) <= 1000, "{cut}");
+            assert!(cut.contains("lines 1 to 1. Narrow the call down"), "{cut}");
+            assert!(cut.starts_with("🙂") && cut.ends_with("🙂"), "{cut}");
+        }
+    }
+
+    #[test]
+    fn long_texts_become_one_and_other_content_stays() {
+        let text = ContentBlock::text("a\n".repeat(1000));
+        let image = ContentBlock::image("AA==", "image/png");
+        let blocks = vec![text.clone(), image.clone(), text];
+        for (size, count) in [(4000, 3), (3000, 2)] {
+            let mut result = CallToolResult::success(blocks.clone());
+            let unit = SizeUnit::Bytes;
+            limit(&mut result, AnswerLimit { size, unit }, &|whole| {
+                assert_eq!(whole.len(), 4000);
+                None
+            });
+            assert_eq!(result.content.len(), count);
+            assert!(result.content.contains(&image));
+        }
+    }
+}
