@@ -78,6 +78,16 @@ fn floods() -> Vec<Row> {
             "[Truncated: ",
         ),
         row(
+            "a log of many lines",
+            ws(),
+            |ws| {
+                let line =
+                    "Copying the file of number %.0f to the directory /srv/data, with its time";
+                command(ws, &format!("seq -f '{line}' 700000"))
+            },
+            "lines like this (2-699991)",
+        ),
+        row(
             "zero bytes, streamed",
             ws(),
             |ws| command(ws, "head -c 30000000 /dev/zero").flags(&["--stream"]),

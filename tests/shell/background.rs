@@ -177,6 +177,25 @@ fn a_server_is_waited_for_by_what_it_prints_and_read_in_pages() {
 }
 
 #[test]
+fn repetitive_lines_are_left_out_unless_they_are_asked_for() {
+    let project = Project::new("repetitive");
+    let pid = project.leave(
+        "for i in $(seq 120); do echo Copying file number $i to /srv; done; echo ready; sleep 300",
+    );
+    let text = project.read(&json!({"pid": pid, "pattern": "^ready$"}));
+    assert!(
+        text.contains("Copying file number 22 to /srv\n… 90 lines like this (22-111)\n")
+            && text.contains(
+                "number 120 to /srv\nready\n[Condensed: 90 lines are left out; offset shows them.]"
+            ),
+        "{text}"
+    );
+    let asked = project.read(&json!({"pid": pid, "offset": 22, "lines": 90}));
+    assert_eq!(asked.matches("Copying").count(), 90, "{asked}");
+    project.stop(pid);
+}
+
+#[test]
 fn a_prompt_without_a_line_feed_is_matched_too() {
     let project = Project::new("prompt");
     let pid = project.leave("printf 'Password: '; sleep 300");

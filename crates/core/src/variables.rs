@@ -23,8 +23,9 @@ pub const PREFIX: &str = "GEMINI_TOOLS_";
 pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
 
 /// The variables that a host is to hand on.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
+    "GEMINI_TOOLS_CONDENSE",
     "GEMINI_TOOLS_DNS",
     "GEMINI_TOOLS_FETCH_ALLOW",
     "GEMINI_TOOLS_MCP",

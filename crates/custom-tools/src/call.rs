@@ -358,6 +358,7 @@ impl ToolInvocation for Call {
             Capture::new(limit, cx.wants_display, is_live, || {
                 kept_answers::new_file(&workspace.overflow_dir()?, self.name())
             })
+            .condensed(cx.condenses)
         });
         let mut streams = Streams::new(text, is_live);
         let program = Program {

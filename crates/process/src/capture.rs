@@ -20,14 +20,20 @@
 //! the ends of lines where that does not cost much, and a marker says how many characters and lines
 //! are missing.
 //!
+//! For a model, `condensed` gets what [`super::condense`] makes of `plain`. It takes the place of
+//! `plain` in the answer if that is worth it and the file holds the whole.
+//!
 //! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however much comes and however it is
 //! cut into pieces. The size of the file is bounded by [`super::log::Log`]. Reading the pipe, and
 //! deciding when the command is over, is left to the caller.
 
+mod ends;
+
 use super::command::OutputSink;
+use super::condense::{Condenser, is_worth_it};
 use super::log::Log;
 use super::terminal::{TerminalEmulator, Utf8Decoder};
-use gemini_tools_core::text::count_newlines;
+use ends::Ends;
 use infer::MatcherType;
 use infer::archive::{is_cpio, is_tar};
 use std::io;
@@ -38,10 +44,6 @@ const SNIFF_BYTES: usize = 8 * 1024;
 
 /// Maximum output kept in memory before a file is made, in bytes.
 const IN_MEMORY_BYTES: usize = 256 * 1024;
-
-/// The share of the text that is kept of its beginning, in fifths: what a command says last
-/// tells more.
-const HEAD_FIFTHS: usize = 1;
 
 /// Maximum characters of live output at once.
 const LIVE_CHARS: usize = 8_000;
@@ -93,6 +95,7 @@ impl<'a> Capture<'a> {
                 terminal: TerminalEmulator::default(),
                 plain: Ends::new(limit),
                 coloured: coloured.then(|| Ends::new(limit)),
+                condensed: None,
                 live: live.then(|| Ends::new(LIVE_CHARS)),
             },
             sniffed: Vec::new(),
@@ -107,6 +110,14 @@ impl<'a> Capture<'a> {
             },
             limit,
         }
+    }
+
+    /// Condenses the text, if `is_wanted` and the whole can be kept.
+    #[must_use]
+    pub fn condensed(mut self, is_wanted: bool) -> Self {
+        let ends = || (Condenser::new(1), Ends::new(self.limit));
+        self.shown.condensed = is_wanted.then(ends);
+        self
     }
 
     /// Puts all output so far into a file of this name, which others go on with.
@@ -130,9 +141,7 @@ impl<'a> Capture<'a> {
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
-        shown
-            .terminal
-            .finish_line(&mut |text| shown.plain.push(text));
+        shown.finish();
         let bytes = self.whole.bytes;
         let is_binary =
             is_binary(&self.sniffed) || (shown.terminal.odd > 8 && shown.terminal.odd * 50 > bytes);
@@ -146,13 +155,27 @@ impl<'a> Capture<'a> {
                 file,
             };
         }
-        let (file, place) = if shown.plain.chars > self.limit {
-            self.whole.keep()
-        } else {
+        let is_cut = shown.plain.chars > self.limit;
+        let short = shown.condensed;
+        let short = short.filter(|(_, ends)| is_worth_it(ends.chars, shown.plain.chars));
+        let (mut file, mut place) = (None, String::new());
+        if is_cut || short.is_some() {
+            (file, place) = self.whole.keep();
+        }
+        let short = short.filter(|_| file.is_some() && !self.whole.is_lost);
+        if !is_cut && short.is_none() {
             self.whole.forget();
-            (None, String::new())
+            file = None;
+        }
+        let (ends, note) = match short {
+            Some((condenser, ends)) => {
+                let count = condenser.left_out_lines();
+                let what = format!("{count} lines are left out.{place} Line 1 is at offset 0.");
+                (ends, format!("\n[Condensed: {what}]"))
+            }
+            None => (shown.plain, String::new()),
         };
-        let text = shown.plain.cut(self.limit, |missing| {
+        let text = ends.cut(self.limit, |missing| {
             format!("[Truncated: {missing} are left out here.{place}]\n")
         });
         let coloured = shown.coloured.map(|ends| {
@@ -161,7 +184,7 @@ impl<'a> Capture<'a> {
             })
         });
         CapturedOutput {
-            text: text.trim_matches(['\n', ' ', '\t']).to_owned(),
+            text: text.trim_matches(['\n', ' ', '\t']).to_owned() + &note,
             coloured,
             bytes,
             file,
@@ -229,6 +252,8 @@ struct OutputTexts {
     plain: Ends,
     /// The text as printed, with escape sequences, where it will be shown on a terminal.
     coloured: Option<Ends>,
+    /// The plain text, condensed, where a model will read it.
+    condensed: Option<(Condenser, Ends)>,
     /// Text that has not been shown live yet.
     live: Option<Ends>,
 }
@@ -238,13 +263,30 @@ impl OutputTexts {
         if let Some(coloured) = &mut self.coloured {
             coloured.push(text);
         }
-        let (plain, live) = (&mut self.plain, &mut self.live);
+        let (plain, condensed, live) = (&mut self.plain, &mut self.condensed, &mut self.live);
         self.terminal.push(text, &mut |text| {
             plain.push(text);
+            if let Some((condenser, ends)) = condensed {
+                condenser.push(text, &mut |text| ends.push(text));
+            }
             if let Some(live) = live {
                 live.push(text);
             }
         });
+    }
+
+    /// Ends the text: adds the line that has not ended.
+    fn finish(&mut self) {
+        let (plain, condensed) = (&mut self.plain, &mut self.condensed);
+        self.terminal.finish_line(&mut |text| {
+            plain.push(text);
+            if let Some((condenser, ends)) = condensed {
+                condenser.push(text, &mut |text| ends.push(text));
+            }
+        });
+        if let Some((condenser, ends)) = condensed {
+            condenser.finish(&mut |text| ends.push(text));
+        }
     }
 }
 
@@ -321,201 +363,5 @@ impl WholeOutput<'_> {
     }
 }
 
-/// The beginning and the end of a text, with the length of what lies between.
-#[derive(Default)]
-struct Ends {
-    /// The number of characters that each side must be able to give.
-    limit: usize,
-    head: String,
-    /// Grows to twice its size before its beginning is thrown away.
-    tail: String,
-    /// Counts of the whole text.
-    chars: usize,
-    lines: u64,
-}
-
-impl Ends {
-    fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            ..Self::default()
-        }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.chars += text.chars().count();
-        self.lines += count_newlines(text.as_bytes());
-        let mut rest = text;
-        // Any character may take four bytes.
-        let room = (self.limit * 4).saturating_sub(self.head.len());
-        if room > 0 && self.tail.is_empty() {
-            let at = boundary(rest, room.min(rest.len()));
-            self.head.push_str(&rest[..at]);
-            rest = &rest[at..];
-        }
-        let keep = self.limit * 4;
-        if rest.len() > keep {
-            rest = &rest[boundary(rest, rest.len() - keep)..];
-            self.tail.clear();
-        }
-        if self.tail.len() + rest.len() > keep * 2 {
-            let from = boundary(&self.tail, self.tail.len() - keep.min(self.tail.len()));
-            self.tail.drain(..from);
-        }
-        self.tail.push_str(rest);
-    }
-
-    /// Returns at most `limit` characters, and a marker if something is missing.
-    fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
-        if self.chars <= limit {
-            return self.head + &self.tail;
-        }
-        let for_head = limit / 5 * HEAD_FIFTHS;
-        let nth =
-            |text: &str, n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-        let head_end = nth(&self.head, for_head);
-        // Whole lines, unless a line takes most of the room.
-        let head_end = match self.head[..head_end].rfind('\n') {
-            Some(at) if at >= head_end / 2 => at + 1,
-            _ => head_end,
-        };
-        let for_tail = limit - for_head;
-        // A short end begins in what is kept of the beginning, which then borders on it.
-        let end = if self.tail.chars().count() < for_tail {
-            self.head.clone() + &self.tail
-        } else {
-            self.tail
-        };
-        let skip = end.chars().count().saturating_sub(for_tail);
-        let from = nth(&end, skip);
-        let end = &end[from..];
-        let end = match end.find('\n') {
-            Some(at) if at < end.len() / 2 => &end[at + 1..],
-            _ => end,
-        };
-        let head = &self.head[..head_end];
-        let chars = self.chars - head.chars().count() - end.chars().count();
-        let line_feeds = |text: &str| count_newlines(text.as_bytes());
-        let lines = self
-            .lines
-            .saturating_sub(line_feeds(head) + line_feeds(end));
-        let missing = if lines == 0 {
-            format!("{chars} characters")
-        } else {
-            format!("{chars} characters in {lines} lines")
-        };
-        let gap = if head.is_empty() || head.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        format!("{head}{gap}{}{end}", marker(missing))
-    }
-}
-
-/// Returns the last boundary of a character at or before `at`, which is no more than the length.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at)
-        .rev()
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(0)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::Capture;
-    use crate::command::OutputSink;
-
-    fn captured(limit: usize, pieces: &[&[u8]]) -> super::CapturedOutput {
-        let mut capture = Capture::new(limit, true, false, || None);
-        for piece in pieces {
-            capture.push(piece);
-        }
-        capture.finish()
-    }
-
-    #[test]
-    fn short_output_is_whole_and_long_output_keeps_both_ends() {
-        assert_eq!(captured(100, &[b"\n\n  padded  \n\n"]).text, "padded");
-        let lines = (1..=5000).fold(String::new(), |all, i| all + &format!("línea {i}\n"));
-        for pieces in [1, 7, 1000, 100_000] {
-            let cut: Vec<&[u8]> = lines.as_bytes().chunks(pieces).collect();
-            let text = captured(1000, &cut).text;
-            assert!(
-                text.starts_with("línea 1\n") && text.ends_with("línea 5000"),
-                "{text}"
-            );
-            assert!(
-                text.contains("[Truncated: ") && text.chars().count() < 1100,
-                "{text}"
-            );
-            let shown = text.lines().filter(|l| l.starts_with("línea")).count();
-            assert!(
-                text.contains(&format!(" in {} lines are left out", 5000 - shown)),
-                "{text}"
-            );
-            assert!(!text.contains('\u{fffd}'));
-        }
-    }
-
-    #[test]
-    fn one_endless_line_is_cut_as_well() {
-        let text = captured(1000, &["👍".repeat(1_000_000).as_bytes()]).text;
-        assert!(text.chars().count() < 1100, "{}", text.chars().count());
-        assert!(text.contains("999000 characters are left out"), "{text}");
-    }
-
-    #[test]
-    fn binary_data_is_named_instead_of_printed() {
-        assert!(
-            captured(100, &[b"ab\0\x01\x02cd"])
-                .text
-                .contains("7 bytes, is not shown")
-        );
-        let png = captured(100, &[b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"]);
-        assert!(png.text.contains("image/png"), "{}", png.text);
-        assert_eq!(
-            captured(100, &[b"a b\0c d\0"]).text,
-            "a b\u{2400}c d\u{2400}"
-        );
-        let tar = captured(1000, &[b"BM25.txt", &[0; 249], b"ustar\x0000", &[0; 248]]);
-        assert!(tar.text.contains("application/x-tar"), "{}", tar.text);
-        let cpio = captured(1000, &[b"070701", &[b'0'; 104], b"name.txt\0\0text"]);
-        assert!(cpio.text.contains("application/x-cpio"), "{}", cpio.text);
-        let pdf = captured(1000, &[b"%PDF-1.4\n%\x93\x8c\x8b\x9e ReportLab\n"]);
-        assert!(pdf.text.contains("application/pdf"), "{}", pdf.text);
-        let noise: Vec<u8> = (0..100_000_u32).map(|i| (i * 7919 % 251) as u8).collect();
-        let late = captured(1_000_000, &[b"text first\n", &[b'x'; 9000], &noise]);
-        assert!(
-            late.text.starts_with("[Binary output"),
-            "{}",
-            &late.text[..80]
-        );
-    }
-
-    #[test]
-    fn text_that_begins_like_a_binary_format_is_text() {
-        for text in [
-            "BMW",
-            "MZ",
-            "ID3 tags",
-            "GIF89a is a format",
-            "BZh",
-            "CWS report",
-            "!<arch>",
-            "%PDF-1.4",
-            "src/pdf.rs:8: const MAGIC: &[u8] = b\"%PDF\";",
-            "{\\rtf1 text}",
-        ] {
-            assert_eq!(captured(100, &[text.as_bytes()]).text, text);
-        }
-        assert_eq!(captured(100, &[b"BM\0BZh\0"]).text, "BM\u{2400}BZh\u{2400}");
-    }
-
-    #[test]
-    fn colours_are_kept_for_a_terminal_only() {
-        let both = captured(100, &[b"\x1b[31mred\x1b[0m\n"]);
-        assert_eq!(both.text, "red");
-        assert_eq!(both.coloured.as_deref(), Some("\x1b[31mred\x1b[0m\n"));
-    }
-}
+mod tests;

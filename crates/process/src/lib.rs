@@ -10,6 +10,7 @@
 //! - [`command`]: a line of shell, or a program with its arguments: its environment, its limits,
 //!   and the end of all that it started;
 //! - [`capture`], [`log`] and [`terminal`]: what a command prints, kept within bounds;
+//! - [`condense`]: the same without what repeats itself, for a model;
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
 //! - [`kept_answers`]: the whole of a text that is too long for a model, for later calls to read;
 //! - [`output`]: writing to standard output, so that a host reads every character whole;
@@ -55,6 +56,7 @@
 
 pub mod capture;
 pub mod command;
+pub mod condense;
 pub mod ending;
 pub mod jobs;
 pub mod kept_answers;

@@ -10,7 +10,7 @@ use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{
     self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
-    ServerTool, Tool, ToolError, ToolResult, seconds_of,
+    ServerTool, Tool, ToolError, ToolResult, seconds_of, switch_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -164,6 +164,18 @@ impl Session {
     /// Returns the environment of the tools.
     pub fn tool_env(&self) -> &ToolEnv {
         &self.tool_env
+    }
+
+    /// Prepares a context for an answer that a model reads: its limit, and whether what commands
+    /// print is condensed.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` if `GEMINI_TOOLS_CONDENSE` is neither `on` nor `off`.
+    pub fn prepare_for_model(&self, cx: &mut Context) -> Result<(), ToolError> {
+        cx.limit_chars = self.tool_env.settings.limit_chars();
+        cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
+        Ok(())
     }
 
     /// Returns the journal of files that tools change; `None` where the settings switch it

@@ -400,7 +400,7 @@ impl Batch {
 
     fn make(&self, request: BatchCall, cx: &mut Context) -> Result<ToolResult, ToolError> {
         let session = self.session().map_err(ToolError::again)?;
-        cx.limit_chars = session.tool_env().settings.limit_chars();
+        session.prepare_for_model(cx)?;
         let args = match request.args {
             Value::Null => json!({}),
             args => args,

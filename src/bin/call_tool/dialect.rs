@@ -112,7 +112,7 @@ fn one(
         let args = args?;
         let session = opened.session.as_ref().as_ref();
         let session = session.map_err(ToolError::again)?;
-        cx.limit_chars = session.tool_env().settings.limit_chars();
+        session.prepare_for_model(&mut cx)?;
         let how = call_options(opened.options, opened.person.as_deref());
         call(session, &name, args, how, &cx)
     });

@@ -194,7 +194,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
         if !form.is_for_people() {
-            cx.limit_chars = session.tool_env().settings.limit_chars();
+            session.prepare_for_model(&mut cx)?;
         }
         let args = arguments(options, session, &input, &cx)?;
         options.check_form(&args)?;

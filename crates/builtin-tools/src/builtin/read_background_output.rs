@@ -8,6 +8,7 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
+use gemini_tools_process::condense::condense;
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
 use gemini_tools_workspace::lines::read_at;
@@ -151,12 +152,39 @@ impl ToolInvocation for Call {
             job = find(self.jobs.as_ref(), self.pid)?;
         }
         window.finish();
-        Ok(self.report(&job, &window, started.elapsed()))
+        Ok(self.report(&job, &window, started.elapsed(), cx.condenses))
     }
 }
 
 impl Call {
-    fn report(&self, job: &Job, window: &Window<'_>, waited: Duration) -> ToolResult {
+    /// Returns the lines that are shown. Where the caller has not asked for certain ones, those that
+    /// repeat themselves are left out.
+    fn lines(&self, window: &Window<'_>, condenses: bool) -> String {
+        let mut lines = String::new();
+        for line in &window.shown {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+        if !condenses || self.offset.is_some() {
+            return lines;
+        }
+        let Some((mut short, count)) = condense(&lines, window.first) else {
+            return lines;
+        };
+        let _ = writeln!(
+            short,
+            "[Condensed: {count} lines are left out; offset shows them.]"
+        );
+        short
+    }
+
+    fn report(
+        &self,
+        job: &Job,
+        window: &Window<'_>,
+        waited: Duration,
+        condenses: bool,
+    ) -> ToolResult {
         let total = window.total;
         let mut text = format!("Process {}: {}.\n", self.pid, state(job, self.pid));
         match (&self.pattern, &window.matched) {
@@ -187,10 +215,7 @@ impl Call {
                 "Showing lines {first} to {} of {total} (counted from 0):",
                 next - 1
             );
-            for line in &window.shown {
-                text.push_str(line);
-                text.push('\n');
-            }
+            text.push_str(&self.lines(window, condenses));
         }
         if next < total {
             let _ = writeln!(text, "[Truncated: continue with offset {next}.]");

@@ -92,6 +92,8 @@ pub(super) struct Params {
     /// Seconds after which the command is ended, up to 3600. Default: 120.
     #[cfg_attr(test, schemars(range(max = 3600)), schemars(extend("exclusiveMinimum" = 0)))]
     timeout: Option<f64>,
+    /// Whether to show repetitive lines of long output, too. Default: false.
+    raw: Option<bool>,
 }
 
 struct Call {
@@ -102,6 +104,7 @@ struct Call {
     directory: Option<String>,
     place: WorkspacePath,
     limits: CommandLimits,
+    is_raw: bool,
     /// True if the caller has given a time limit that does not count.
     overlooks_timeout: bool,
 }
@@ -145,6 +148,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
             background_after: is_background.then_some(BACKGROUND_DELAY),
             hold: None,
         },
+        is_raw: params.raw.unwrap_or(false),
         overlooks_timeout: is_background && params.timeout.is_some(),
     })
 }
@@ -204,7 +208,8 @@ impl ToolInvocation for Call {
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
             kept_answers::new_file(&workspace.overflow_dir()?, TOOL.name)
-        });
+        })
+        .condensed(cx.condenses && !self.is_raw);
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;
         drop(acting);

@@ -41,6 +41,8 @@ pub struct Context {
     pub wants_looks: bool,
     /// The most characters of an answer, for tools that choose themselves what to leave out.
     pub limit_chars: Option<usize>,
+    /// Set if a model reads the answer, so that what a command prints is condensed.
+    pub condenses: bool,
     /// The line of shell that was judged, in the place of the one that the arguments hold.
     pub line: Option<String>,
     /// The call's id, where the caller has given it one.
@@ -58,6 +60,7 @@ impl Default for Context {
             places: ResultPlaces::Unwanted,
             wants_looks: false,
             limit_chars: None,
+            condenses: false,
             line: None,
             call_id: None,
             least_sandbox: None,
@@ -137,4 +140,25 @@ pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
         strictest = strictest.into_iter().chain([limit]).min_by_key(length);
     }
     Ok(strictest)
+}
+
+/// Returns the state of a variable ([`variables`]) that switches something `on` or `off`; `None` where it is not set, or
+/// empty.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` if it is neither.
+pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
+    let Some(found) = variables::values(variable).into_iter().next() else {
+        return Ok(None);
+    };
+    match found.text().trim() {
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        text => Err(ToolError::invalid(format!(
+            "{} is {text:?}, which is neither \"on\" nor \"off\".",
+            found.name
+        ))
+        .with_hint("Unset it, or set it to one of them.")),
+    }
 }

@@ -28,7 +28,7 @@ mod words;
 pub use args::Args;
 pub use cancellation::{ActGuard, Cancellation, GracePeriod, Interruption, TICK, WaitGuard};
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
-pub use context::{Context, OutputUpdate, ResultPlaces, seconds_of};
+pub use context::{Context, OutputUpdate, ResultPlaces, seconds_of, switch_of};
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, build_and_execute, catch, validate_build_execute};
 pub use function::FunctionTool;

@@ -179,14 +179,15 @@ fn make(
     let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
-    let of_settings = session.tool_env().settings.limit_chars();
+    if let Err(e) = session.prepare_for_model(&mut cx) {
+        return content::refused(&e).into();
+    }
+    let of_settings = cx.limit_chars;
     let of_client = call.answer_limit.map(|limit| limit.size);
     let is_clients = of_client.is_some_and(|size| of_settings.is_none_or(|chars| size < chars));
-    cx.limit_chars = if is_clients {
-        of_client.map(|size| size.saturating_sub(LABELS_CHARS))
-    } else {
-        of_settings
-    };
+    if is_clients {
+        cx.limit_chars = of_client.map(|size| size.saturating_sub(LABELS_CHARS));
+    }
     cx.least_sandbox = call.least_sandbox;
     let options = CallOptions {
         person: person.as_ref(),

@@ -1,0 +1,107 @@
+//! The beginning and the end of a text, and how much lies between.
+
+use gemini_tools_core::text::count_newlines;
+
+/// The share of the text that is kept of its beginning, in fifths: what a command says last
+/// tells more.
+const HEAD_FIFTHS: usize = 1;
+
+/// The beginning and the end of a text, with the length of what lies between.
+#[derive(Default)]
+pub(super) struct Ends {
+    /// The number of characters that each side must be able to give.
+    limit: usize,
+    head: String,
+    /// Grows to twice its size before its beginning is thrown away.
+    tail: String,
+    /// Counts of the whole text.
+    pub(super) chars: usize,
+    lines: u64,
+}
+
+impl Ends {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.chars += text.chars().count();
+        self.lines += count_newlines(text.as_bytes());
+        let mut rest = text;
+        // Any character may take four bytes.
+        let room = (self.limit * 4).saturating_sub(self.head.len());
+        if room > 0 && self.tail.is_empty() {
+            let at = boundary(rest, room.min(rest.len()));
+            self.head.push_str(&rest[..at]);
+            rest = &rest[at..];
+        }
+        let keep = self.limit * 4;
+        if rest.len() > keep {
+            rest = &rest[boundary(rest, rest.len() - keep)..];
+            self.tail.clear();
+        }
+        if self.tail.len() + rest.len() > keep * 2 {
+            let from = boundary(&self.tail, self.tail.len() - keep.min(self.tail.len()));
+            self.tail.drain(..from);
+        }
+        self.tail.push_str(rest);
+    }
+
+    /// Returns at most `limit` characters, and a marker if something is missing.
+    pub(super) fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
+        if self.chars <= limit {
+            return self.head + &self.tail;
+        }
+        let for_head = limit / 5 * HEAD_FIFTHS;
+        let nth =
+            |text: &str, n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+        let head_end = nth(&self.head, for_head);
+        // Whole lines, unless a line takes most of the room.
+        let head_end = match self.head[..head_end].rfind('\n') {
+            Some(at) if at >= head_end / 2 => at + 1,
+            _ => head_end,
+        };
+        let for_tail = limit - for_head;
+        // A short end begins in what is kept of the beginning, which then borders on it.
+        let end = if self.tail.chars().count() < for_tail {
+            self.head.clone() + &self.tail
+        } else {
+            self.tail
+        };
+        let skip = end.chars().count().saturating_sub(for_tail);
+        let from = nth(&end, skip);
+        let end = &end[from..];
+        let end = match end.find('\n') {
+            Some(at) if at < end.len() / 2 => &end[at + 1..],
+            _ => end,
+        };
+        let head = &self.head[..head_end];
+        let chars = self.chars - head.chars().count() - end.chars().count();
+        let line_feeds = |text: &str| count_newlines(text.as_bytes());
+        let lines = self
+            .lines
+            .saturating_sub(line_feeds(head) + line_feeds(end));
+        let missing = if lines == 0 {
+            format!("{chars} characters")
+        } else {
+            format!("{chars} characters in {lines} lines")
+        };
+        let gap = if head.is_empty() || head.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{head}{gap}{}{end}", marker(missing))
+    }
+}
+
+/// Returns the last boundary of a character at or before `at`, which is no more than the length.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}

@@ -1,0 +1,161 @@
+//! Lines that look like an error, a warning or a failed test.
+
+/// Marks of failed tests at the beginning of a line.
+const MARKS: [char; 8] = ['✗', '✘', '✖', '✕', '❌', '×', '●', '⨯'];
+
+/// Returns true if a line looks like an error, a warning or a failed test. A word within a name
+/// (`error.rs`, `parse_error`) reports nothing, and neither does a count of zero.
+pub(super) fn is_alarm(line: &str) -> bool {
+    let text = line.trim_start();
+    if text.starts_with(MARKS) || line.starts_with("E  ") {
+        return true;
+    }
+    let bytes = line.as_bytes();
+    let mut before: &[u8] = b"";
+    let mut at = 0;
+    while let Some(skipped) = bytes[at..].iter().position(u8::is_ascii_alphabetic) {
+        let start = at + skipped;
+        let rest = &bytes[start..];
+        let is_end = |b: &u8| !b.is_ascii_alphabetic();
+        at = start + rest.iter().position(is_end).unwrap_or(rest.len());
+        let word = &bytes[start..at];
+        // Words of a phrase have one character between them.
+        let first = if skipped == 1 { before } else { b"" };
+        before = word;
+        if is_phrase(first, word) && !is_in_name(bytes, start, at) {
+            return true;
+        }
+        let is_reported = is_error_type(word) && !goes_on(&bytes[at..])
+            || is_alarm_word(word) && !is_in_name(bytes, start, at);
+        if is_reported && !is_counted_zero(bytes, start, at) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Longest of the words below, in bytes.
+const MAX_WORD_BYTES: usize = 12;
+
+fn lower_case(word: &[u8]) -> ([u8; MAX_WORD_BYTES], usize) {
+    let mut lower = [0; MAX_WORD_BYTES];
+    let length = word.len().min(MAX_WORD_BYTES);
+    lower[..length].copy_from_slice(&word[..length]);
+    lower.make_ascii_lowercase();
+    (lower, length)
+}
+
+fn is_alarm_word(word: &[u8]) -> bool {
+    if !(3..=MAX_WORD_BYTES).contains(&word.len()) {
+        return false;
+    }
+    let (lower, length) = lower_case(word);
+    matches!(
+        &lower[..length],
+        b"abort"
+            | b"aborted"
+            | b"aborting"
+            | b"assertion"
+            | b"cannot"
+            | b"conflict"
+            | b"conflicts"
+            | b"critical"
+            | b"crashed"
+            | b"denied"
+            | b"err"
+            | b"error"
+            | b"errors"
+            | b"exception"
+            | b"fail"
+            | b"failed"
+            | b"failing"
+            | b"fails"
+            | b"failure"
+            | b"failures"
+            | b"fatal"
+            | b"forbidden"
+            | b"invalid"
+            | b"killed"
+            | b"missing"
+            | b"panic"
+            | b"panicked"
+            | b"refused"
+            | b"rejected"
+            | b"segmentation"
+            | b"timeout"
+            | b"traceback"
+            | b"unable"
+            | b"uncaught"
+            | b"undefined"
+            | b"unexpected"
+            | b"unhandled"
+            | b"unknown"
+            | b"unresolved"
+            | b"warn"
+            | b"warning"
+            | b"warnings"
+    )
+}
+
+fn is_phrase(first: &[u8], second: &[u8]) -> bool {
+    if first.len() > 6 || second.len() > 6 || first.len() < 2 {
+        return false;
+    }
+    let ((first, f), (second, s)) = (lower_case(first), lower_case(second));
+    matches!(
+        (&first[..f], &second[..s]),
+        (b"not", b"found" | b"ok")
+            | (b"no", b"such")
+            | (b"could" | b"can" | b"did" | b"does", b"not")
+            | (b"can" | b"couldn" | b"didn" | b"doesn", b"t")
+            | (b"timed", b"out")
+            | (b"core", b"dumped")
+    )
+}
+
+/// Returns true for the names of types such as `TypeError`, which stand in dotted paths.
+fn is_error_type(word: &[u8]) -> bool {
+    const ENDS: [&[u8]; 5] = [b"Error", b"Exception", b"Failure", b"Warning", b"Panic"];
+    let is_end = |end: &&[u8]| word.len() > end.len() && word.ends_with(end);
+    ENDS.iter().any(is_end)
+}
+
+/// Returns true if a word is a part of a name: of a file, a crate, a function.
+fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
+    let before = &line[..start];
+    let goes_back = match before {
+        [.., a, b':', b':'] => a.is_ascii_alphanumeric(),
+        [.., b] => b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'/' | b'.' | b'\\'),
+        [] => false,
+    };
+    goes_back || goes_on(&line[end..])
+}
+
+/// Returns true if a name goes on with this text.
+fn goes_on(after: &[u8]) -> bool {
+    match after {
+        [b'_' | b'-' | b'/' | b'\\', ..] | [b':', b':', ..] => true,
+        [b'.', next, ..] => next.is_ascii_alphanumeric() || *next == b'<',
+        [next, ..] => next.is_ascii_digit(),
+        [] => false,
+    }
+}
+
+/// Returns true if a word is counted, and there are none: `0 failed`, `no errors`, `Errors: 0`.
+fn is_counted_zero(line: &[u8], start: usize, end: usize) -> bool {
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b',' | b'_');
+    let none_before = match &line[..start] {
+        [rest @ .., b'0', b' '] | [rest @ .., b'n' | b'N', b'o', b' '] => {
+            !rest.last().is_some_and(is_part)
+        }
+        _ => false,
+    };
+    let is_many = line[start..end].ends_with(b"s") || line[start..end].ends_with(b"ed");
+    let none_after = match &line[end..] {
+        [b':' | b'=', b' ', b'0', rest @ ..] | [b':' | b'=' | b' ', b'0', rest @ ..] => {
+            is_many && !rest.first().is_some_and(|b| is_part(b) && *b != b',')
+        }
+        _ => false,
+    };
+    none_before || none_after
+}

@@ -1,0 +1,243 @@
+//! Condensing what a command prints, for a model that reads it: a run of lines of one shape becomes
+//! its first line, a count and its last line, and a block that was there before becomes a count.
+//!
+//! No program's output is known here. [`shape`] tells which lines are alike and [`alarm`] which
+//! stay whatever they are like, [`run`] leaves lines out and [`history`] knows those that are
+//! shown. Lines are taken as they come, in bounded memory; keeping the whole is the capture's
+//! business.
+
+mod alarm;
+mod history;
+mod run;
+mod shape;
+
+use history::hash;
+use run::{Line, Run, RunKind};
+use shape::Shape;
+use std::collections::VecDeque;
+
+/// Lines at the end of the output that stay as they are.
+const END_LINES: usize = 8;
+
+/// Lines that stay as they are after one that reports an error, unless they are there already.
+const AFTER_ALARM_LINES: usize = 2;
+
+/// Lines that stay after one that reports an error as long as they are indented deeper.
+const DEEPER_LINES: usize = 40;
+
+/// The number of distinct shapes, of the latest lines, that a line may be like.
+const RECENT_SHAPES: usize = 16;
+
+/// A longer line is taken in pieces, which stay as they are.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// Shorter output is not condensed.
+const MIN_CHARS: usize = 2_000;
+
+/// Returns a text without what repeats itself, and the number of lines that were left out; `None` if
+/// that is not worth it. Its lines are counted from `first`.
+pub fn condense(text: &str, first: u64) -> Option<(String, u64)> {
+    let mut condenser = Condenser::new(first);
+    let mut short = String::new();
+    let mut out = |piece: &str| short.push_str(piece);
+    condenser.push(text, &mut out);
+    condenser.finish(&mut out);
+    is_worth_it(short.chars().count(), text.chars().count())
+        .then(|| (short, condenser.left_out_lines()))
+}
+
+/// Returns true if a condensed text is to be shown in the place of the whole; both in characters.
+pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
+    whole >= MIN_CHARS && condensed < whole / 5 * 4
+}
+
+/// Output that is condensed as it comes in.
+#[derive(Debug, Default)]
+pub(crate) struct Condenser {
+    /// The last lines, which have not been looked at, and before them `done` bytes that have.
+    end: String,
+    done: usize,
+    /// The sizes of the whole lines in `end`, in bytes.
+    sizes: VecDeque<usize>,
+    /// The size of the line at the end that is not whole yet.
+    open: usize,
+    /// The number of the line that is looked at next.
+    number: u64,
+    /// True within a line that is taken in pieces.
+    is_in_pieces: bool,
+    /// The line that was looked at last, which output often repeats.
+    previous: (String, Traits),
+    shapes: VecDeque<u64>,
+    run: Run,
+    after_alarm: AfterAlarm,
+}
+
+/// The lines since the last one that reports an error.
+#[derive(Debug)]
+struct AfterAlarm {
+    lines: usize,
+    /// The indentation of the report.
+    indent: usize,
+}
+
+impl Default for AfterAlarm {
+    fn default() -> Self {
+        let (lines, indent) = (DEEPER_LINES, 0);
+        Self { lines, indent }
+    }
+}
+
+impl AfterAlarm {
+    /// Takes a line that reports an error.
+    fn begin(&mut self, text: &str) {
+        (self.lines, self.indent) = (0, indent(text));
+    }
+
+    /// Takes another line. Returns true if it belongs to the report before it.
+    fn includes(&mut self, text: &str) -> bool {
+        let is_deeper = self.lines < DEEPER_LINES && indent(text) > self.indent;
+        let includes = is_deeper || self.lines < AFTER_ALARM_LINES;
+        self.lines = if includes {
+            self.lines + 1
+        } else {
+            DEEPER_LINES
+        };
+        includes
+    }
+}
+
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// The properties of a line that decide whether it stays.
+#[derive(Debug, Clone, Copy)]
+struct Traits {
+    hash: u64,
+    is_alarm: bool,
+    shape: Shape,
+}
+
+impl Traits {
+    fn new(text: &str) -> Self {
+        Self {
+            hash: hash(text),
+            is_alarm: alarm::is_alarm(text),
+            shape: Shape::new(text),
+        }
+    }
+}
+
+impl Default for Traits {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl Condenser {
+    /// Condenses output whose first line has this number.
+    pub(crate) fn new(number: u64) -> Self {
+        Self {
+            number,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a piece of output, and gives to `out` what it comes to.
+    pub(crate) fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        for piece in text.split_inclusive('\n') {
+            self.end.push_str(piece);
+            self.open += piece.len();
+            if piece.ends_with('\n') || self.open >= MAX_LINE_BYTES {
+                self.sizes.push_back(std::mem::take(&mut self.open));
+            }
+            if self.sizes.len() > END_LINES {
+                self.take_line(out);
+            }
+        }
+    }
+
+    /// Ends the output: gives the last lines as they are.
+    pub(crate) fn finish(&mut self, out: &mut impl FnMut(&str)) {
+        self.run.end(1, out);
+        out(&self.end[self.done..]);
+    }
+
+    /// Returns the number of lines that were left out.
+    pub(crate) fn left_out_lines(&self) -> u64 {
+        self.run.left_out_lines
+    }
+
+    /// Looks at the first line that waits.
+    fn take_line(&mut self, out: &mut impl FnMut(&str)) {
+        let Some(size) = self.sizes.pop_front() else {
+            return;
+        };
+        let waiting = std::mem::take(&mut self.end);
+        let text = &waiting[self.done..self.done + size];
+        let is_whole = text.ends_with('\n');
+        if is_whole && !self.is_in_pieces {
+            self.look_at(text, out);
+        } else {
+            self.run.end(1, out);
+            out(text);
+        }
+        self.number += u64::from(is_whole);
+        self.is_in_pieces = !is_whole;
+        self.end = waiting;
+        self.done += size;
+        if self.done > MAX_LINE_BYTES {
+            self.end.drain(..self.done);
+            self.done = 0;
+        }
+    }
+
+    fn look_at(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        let before = self.previous.1.shape;
+        if self.previous.0 != text {
+            text.clone_into(&mut self.previous.0);
+            self.previous.1 = Traits::new(text);
+        }
+        let Traits {
+            hash,
+            is_alarm,
+            shape,
+        } = self.previous.1;
+        let number = self.number;
+        let line = Line { text, number, hash };
+        if self.run.goes_on(&line) {
+            return self.run.add(RunKind::Again, &line, out);
+        }
+        if is_alarm {
+            self.after_alarm.begin(text);
+        }
+        let stays = is_alarm || self.after_alarm.includes(text);
+        let is_like = !stays
+            && match shape {
+                Shape::Words(shape) => self.shapes.contains(&shape),
+                Shape::Key(_) => shape == before,
+                // What only parts lines ends no run.
+                Shape::Rule => self.run.kind() == Some(RunKind::Like),
+                Shape::Data => false,
+            };
+        // A block is said more exactly, but a run goes on.
+        if self.run.is_known(&line) && (self.run.kind().is_none() || !is_like) {
+            return self.run.add(RunKind::Again, &line, out);
+        }
+        if is_like {
+            return self.run.add(RunKind::Like, &line, out);
+        }
+        // The lines before an error say what it is about.
+        self.run.end(if is_alarm { 2 } else { 1 }, out);
+        self.run.show(&line, out);
+        if let (Shape::Words(shape), false) = (shape, stays) {
+            self.shapes.push_back(shape);
+            if self.shapes.len() > RECENT_SHAPES {
+                self.shapes.pop_front();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Lines that may be left out, held until it is known whether that is worth it.
+
+use super::history::History;
+use std::collections::VecDeque;
+
+/// Fewer lines are not left out.
+const MIN_LINES: usize = 3;
+
+/// Lines with fewer bytes together are not left out.
+const MIN_BYTES: usize = 240;
+
+/// The last lines of a run that are held when it is known to be left out.
+const LAST_LINES: usize = 4;
+
+/// The reason for which lines may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunKind {
+    /// Each is like one that is shown.
+    Like,
+    /// They are a block that is shown.
+    Again,
+}
+
+/// A whole line of the output, with its line feed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) text: &'a str,
+    /// The number in the output, counted from 1.
+    pub(super) number: u64,
+    pub(super) hash: u64,
+}
+
+/// The lines that are held, and what was shown before.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    kind: Option<RunKind>,
+    /// The number of the first line.
+    first: u64,
+    /// The lines that are left out already, and their size.
+    dropped: usize,
+    dropped_bytes: usize,
+    /// The text of the lines that are held, with the size and hash of each.
+    text: String,
+    held: VecDeque<(usize, u64)>,
+    /// The positions of the first line and of the next one in the block that comes again.
+    block: (u64, u64),
+    shown: History,
+    pub(super) left_out_lines: u64,
+}
+
+impl Run {
+    pub(super) fn kind(&self) -> Option<RunKind> {
+        self.kind
+    }
+
+    /// Returns true if the run is a block that comes again, and this is its next line.
+    pub(super) fn goes_on(&self, line: &Line<'_>) -> bool {
+        let is_next = |(hash, _)| hash == line.hash;
+        let next = self.shown.line(self.next_position());
+        self.kind == Some(RunKind::Again) && next.is_some_and(is_next)
+    }
+
+    /// Returns the position of the next line of the block. A block that follows itself begins anew.
+    fn next_position(&self) -> u64 {
+        let (first, next) = self.block;
+        if next == self.shown.end() {
+            first
+        } else {
+            next
+        }
+    }
+
+    /// Returns true if a line is shown already.
+    pub(super) fn is_known(&self, line: &Line<'_>) -> bool {
+        self.shown.position(line.hash).is_some()
+    }
+
+    /// Shows a line.
+    pub(super) fn show(&mut self, line: &Line<'_>, out: &mut impl FnMut(&str)) {
+        self.shown.add(line.hash, line.number);
+        out(line.text);
+    }
+
+    /// Holds a line, which begins a run if it does not go on with the present one.
+    pub(super) fn add(&mut self, kind: RunKind, line: &Line<'_>, out: &mut impl FnMut(&str)) {
+        let goes_on = match kind {
+            RunKind::Like => self.kind == Some(kind),
+            RunKind::Again => self.goes_on(line),
+        };
+        if !goes_on {
+            self.end(1, out);
+            self.kind = Some(kind);
+            self.first = line.number;
+            let position = self.shown.position(line.hash).unwrap_or_default();
+            self.block = (position, position);
+        }
+        self.block.1 = self.next_position() + 1;
+        self.text.push_str(line.text);
+        self.held.push_back((line.text.len(), line.hash));
+        self.drop_lines();
+    }
+
+    /// Forgets lines that will be left out in any case, so that memory is bounded.
+    fn drop_lines(&mut self) {
+        let lines = self.held.len().saturating_sub(LAST_LINES);
+        let bytes: usize = self.held.iter().take(lines).map(|(size, _)| size).sum();
+        if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
+            return;
+        }
+        self.text.drain(..bytes);
+        self.held.drain(..lines);
+        self.dropped += lines;
+        self.dropped_bytes += bytes;
+    }
+
+    /// Ends the run: leaves its lines out if they are worth it, but shows the last `keep` of those
+    /// that are only like others.
+    pub(super) fn end(&mut self, keep: usize, out: &mut impl FnMut(&str)) {
+        let Some(kind) = self.kind.take() else {
+            return;
+        };
+        let kept = match kind {
+            RunKind::Again => 0,
+            RunKind::Like => self.last_lines(keep),
+        };
+        let gone = self.held.len() - kept;
+        let bytes: usize = self.held.iter().take(gone).map(|(size, _)| size).sum();
+        let is_worth_it =
+            self.dropped + gone >= MIN_LINES && self.dropped_bytes + bytes >= MIN_BYTES;
+        let (mut number, mut rest) = (self.first, self.text.as_str());
+        let mut held = self.held.make_contiguous();
+        if is_worth_it {
+            let count = (self.dropped + gone) as u64;
+            self.left_out_lines += count;
+            let (block, _) = self.block;
+            let like = self.shown.line(block).map_or(0, |(_, number)| number);
+            out(&marker(kind, count, number, like));
+            number += count;
+            rest = &rest[bytes..];
+            held = &mut held[gone..];
+        }
+        for (size, hash) in held {
+            let (text, after) = rest.split_at(*size);
+            rest = after;
+            self.shown.add(*hash, number);
+            number += 1;
+            out(text);
+        }
+        self.text.clear();
+        self.held.clear();
+        (self.dropped, self.dropped_bytes) = (0, 0);
+    }
+
+    /// Returns the number of held lines to the `keep`th from the end, where blank ones do not
+    /// count.
+    fn last_lines(&self, keep: usize) -> usize {
+        let lines = self.text.lines().rev().enumerate();
+        let is_blank = |line: &str| !line.contains(char::is_alphanumeric);
+        let mut full = lines.filter(|(_, line)| !is_blank(line));
+        full.nth(keep - 1).map_or(self.held.len(), |(at, _)| at + 1)
+    }
+}
+
+/// Returns the line that stands for `count` lines from the line `first` on; of a block that comes
+/// again, `like` is the line where it was before.
+fn marker(kind: RunKind, count: u64, first: u64, like: u64) -> String {
+    match kind {
+        RunKind::Like => {
+            let last = first + count - 1;
+            format!("… {count} lines like this ({first}-{last})\n")
+        }
+        RunKind::Again => format!("… {count} lines again, as from line {like}\n"),
+    }
+}

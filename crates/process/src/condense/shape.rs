@@ -1,0 +1,160 @@
+//! The shape of a line: its text without what differs from one line of a log to the next.
+
+use super::history::hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Shortest word that tells a line of a log from data, in bytes.
+const MIN_WORD_BYTES: usize = 3;
+
+/// The same at the very beginning of a line, for `cc` and `ok`.
+const MIN_FIRST_BYTES: usize = 2;
+
+/// A line whose first tokens, of this number, have no word is data.
+const MAX_TOKENS_BEFORE: usize = 8;
+
+/// Longest unit after a number (`kB`, `ms`), in bytes.
+const MAX_UNIT_BYTES: usize = 3;
+
+/// Longest rate after a number (`MiB/s`), in bytes.
+const MAX_RATE_BYTES: usize = 6;
+
+/// The shape of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A report with these words: other lines of this shape say the same of other things.
+    Words(u64),
+    /// A key with its value, which no data have twice in a row.
+    Key(u64),
+    /// A line without letters and digits.
+    Rule,
+    /// A line that is worth as much as any other: a path, a row of a table, source text.
+    Data,
+}
+
+/// A part of a line between blanks.
+enum Token<'a> {
+    /// Punctuation alone.
+    Mark,
+    /// A word of the language.
+    Word(&'a str),
+    /// The first word, which says what is done with the next one.
+    Verb,
+    /// A word with a number behind it, as `Get:12`.
+    Label(&'a str),
+    /// A number, time, size or hash, with its unit.
+    Number,
+    /// The unit of the number before it.
+    Unit,
+    /// A path, or another name.
+    Name(&'a str),
+}
+
+impl Shape {
+    /// Returns the shape of a line.
+    pub(super) fn new(whole: &str) -> Self {
+        let is_indented = whole.starts_with([' ', '\t']);
+        let line = whole.trim();
+        if !line.contains(char::is_alphanumeric) {
+            return Self::Rule;
+        }
+        let mut tokens = line.split_ascii_whitespace();
+        let first = tokens.next().unwrap_or_default();
+        if is_indented && first.ends_with(':') {
+            let is_measure = matches!(tokens.next().map(Token::new), Some(Token::Number));
+            let key = if is_measure { Self::Words } else { Self::Key };
+            return key(hash(first));
+        }
+        if line.starts_with(['{', '"', '<', '|', '}', '+'])
+            || line.starts_with("- ")
+            || line.ends_with([';', '{', '}', ',', '(', '\\'])
+        {
+            return Self::Data;
+        }
+        let line = if is_indented { whole } else { line };
+        Self::of_tokens(line).map_or(Self::Data, Self::Words)
+    }
+
+    /// Returns the hash of a report's words and of the places of what differs; `None` for data.
+    fn of_tokens(line: &str) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        let mut has_verb = false;
+        let mut has_name = false;
+        let mut before = Token::Mark;
+        for (count, text) in line.split_ascii_whitespace().enumerate() {
+            if text == "=" || (!has_verb && count == MAX_TOKENS_BEFORE) {
+                return None;
+            }
+            match Token::new(text).after(&before) {
+                Token::Mark => {}
+                token @ (Token::Word(word) | Token::Label(word)) => {
+                    word.hash(&mut hasher);
+                    let is_status = word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase());
+                    let is_first = line.starts_with(word);
+                    let min = if is_first {
+                        MIN_FIRST_BYTES
+                    } else {
+                        MIN_WORD_BYTES
+                    };
+                    let is_verb = is_status || !has_name && word.len() >= min;
+                    before = match token {
+                        Token::Word(_) if is_verb && !is_status && !has_verb => Token::Verb,
+                        token => token,
+                    };
+                    has_verb |= is_verb;
+                }
+                token => {
+                    has_name |= matches!(token, Token::Name(_));
+                    if !matches!(before, Token::Number | Token::Unit | Token::Name(_)) {
+                        '\0'.hash(&mut hasher);
+                    }
+                    before = token;
+                }
+            }
+        }
+        has_verb.then(|| hasher.finish())
+    }
+}
+
+impl<'a> Token<'a> {
+    fn new(text: &'a str) -> Self {
+        let is_edge = |c: char| !c.is_alphanumeric();
+        let core = text.trim_matches(is_edge);
+        let Some(first) = core.chars().next() else {
+            return Self::Mark;
+        };
+        if let Some((word, number)) = core.split_once(':')
+            && word.len() <= MAX_UNIT_BYTES
+            && word.bytes().all(|b| b.is_ascii_alphabetic())
+            && number.bytes().all(|b| b.is_ascii_digit())
+        {
+            return Self::Label(word);
+        }
+        let is_quoted = text.starts_with(['"', '\'', '`', '/', '~', '$', '@', '-', '*']);
+        let is_word = core.chars().all(|c| c.is_alphabetic() || c == '\'');
+        match () {
+            () if is_word && !is_quoted => Self::Word(core),
+            () if first.is_ascii_digit()
+                && (!core.contains('/') || !core.contains(char::is_alphabetic)) =>
+            {
+                Self::Number
+            }
+            () => Self::Name(core),
+        }
+    }
+
+    /// Returns the same token, as what it is after another one: a unit belongs to its number, and
+    /// what is done is done with something that has a name.
+    fn after(self, before: &Token<'_>) -> Self {
+        match (before, self) {
+            (Token::Number, Self::Word(word)) if word.len() <= MAX_UNIT_BYTES => Self::Unit,
+            (Token::Number | Token::Unit, Self::Name(name))
+                if name.len() <= MAX_RATE_BYTES
+                    && name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'/') =>
+            {
+                Self::Unit
+            }
+            (Token::Verb, Self::Word(word)) => Self::Name(word),
+            (_, token) => token,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+use super::{Condenser, END_LINES, alarm::is_alarm, shape::Shape};
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
+
+/// Condenses a text that comes in pieces of this size.
+fn condensed(text: &str, piece: usize) -> (String, u64) {
+    let mut condenser = Condenser::new(1);
+    let mut all = String::new();
+    let chars: Vec<char> = text.chars().collect();
+    for piece in chars.chunks(piece) {
+        let piece: String = piece.iter().collect();
+        condenser.push(&piece, &mut |text| all.push_str(text));
+    }
+    condenser.finish(&mut |text| all.push_str(text));
+    (all, condenser.left_out_lines())
+}
+
+fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
+    (1..=count).map(|n| line(n) + "\n").collect()
+}
+
+#[test]
+fn a_run_of_lines_of_one_shape_becomes_its_ends_and_a_count() {
+    let log = numbered(100, |n| {
+        format!("   Compiling crate-{n} v1.{n}.0 (/src/{n})")
+    });
+    let all = format!("start\n{log}done\n");
+    let lines: Vec<&str> = log.lines().collect();
+    let expected = [
+        &["start", lines[0], "… 91 lines like this (3-93)"][..],
+        &lines[92..],
+        &["done", ""],
+    ];
+    assert_eq!(condensed(&all, 1000), (expected.concat().join("\n"), 91));
+}
+
+#[test]
+fn a_block_that_comes_again_becomes_a_count() {
+    let block = numbered(9, |n| {
+        format!("    at f{n} (/srv/app/lib/module{n}.js:{n}:7)")
+    });
+    let all = format!("one\n{block}two\n{block}{}", "end\n".repeat(END_LINES));
+    let expected = format!(
+        "one\n{block}two\n… 9 lines again, as from line 2\n{}",
+        "end\n".repeat(END_LINES)
+    );
+    assert_eq!(condensed(&all, 7), (expected, 9));
+    let recursion = "  File \"app.py\", line 3, in walk\n    return walk(node)\n".repeat(500);
+    let (text, left_out) = condensed(&recursion, 64);
+    assert!(
+        text.contains("\n… 990 lines again, as from line 1\n"),
+        "{text}"
+    );
+    assert_eq!(left_out, 990);
+}
+
+#[test]
+fn errors_stay_with_the_lines_around_them() {
+    let before = numbered(50, |n| {
+        format!("[{n}/99] Building C object src/file{n}.c.o")
+    });
+    let error = "src/file50.c:3:5: error: unknown type name 'x'\n    3 | x y;\n      | ^\n";
+    let after = before.replace("src/", "lib/");
+    let all = format!("{before}{error}{after}");
+    let (text, _) = condensed(&all, 50);
+    let around = format!(
+        "[49/99] Building C object src/file49.c.o\n[50/99] Building C object src/file50.c.o\n{error}… "
+    );
+    assert!(text.contains(&around), "{text}");
+}
+
+#[test]
+fn what_is_indented_below_an_error_stays() {
+    let frames = numbered(15, |n| {
+        format!("  File \"/srv/app/part{n}.py\", line {n}, in step{n}\n    return step{n}(request)")
+    });
+    let all = format!("Traceback (most recent call last):\n{frames}ValueError: bad\n");
+    assert_eq!(condensed(&all, 30).0, all);
+}
+
+#[test]
+fn what_is_data_is_not_a_run() {
+    for line in [
+        |n: usize| format!("src/module{n}/file{n}.rs"),
+        |n: usize| format!("-rw-r--r-- 1 root root {n} Nov 26 02:05 file{n}.rs"),
+        |n: usize| format!("{n},row {n},{}", n * 7),
+        |n: usize| format!(" M src/file{n}.rs"),
+        |n: usize| format!("use crate::module{n}::Type{n};"),
+        |n: usize| format!("  \"key{n}\": \"value {n}\""),
+        |n: usize| format!("src/file{n}.rs:{n}: let x = {n}"),
+        |n: usize| format!("+{n} another"),
+        |n: usize| format!("  - name: VARIABLE_{n}"),
+    ] {
+        let all = numbered(200, line);
+        assert_eq!(condensed(&all, 100).0, all);
+    }
+}
+
+#[test]
+fn short_runs_and_long_lines_stay() {
+    let short = numbered(END_LINES + 6, |n| format!("line {n}"));
+    assert_eq!(condensed(&short, 3).0, short);
+    let long = format!("a\n{}b\n", format!("{}\n", "👍".repeat(40_000)).repeat(12));
+    assert_eq!(condensed(&long, 10_000).0, long);
+}
+
+#[test]
+fn an_alarm_is_a_word_of_its_own() {
+    for line in [
+        "error: aborting due to 2 previous errors",
+        "error[E0308]: mismatched types",
+        "src/a.c:3:5: warning: unused variable",
+        "test parse::tests::empty ... FAILED",
+        "tests/test_a.py::test_b FAILED [ 50%]",
+        "--- FAIL: TestParse (0.00s)",
+        "not ok 3 - parses",
+        "  ✕ renders the page (12 ms)",
+        "java.lang.NullPointerException: Cannot read",
+        "requests.exceptions.ConnectionError: refused",
+        "thread 'main' panicked at src/main.rs:2:5:",
+        "bash: line 1: frobnicate: command not found",
+        "cat: x: No such file or directory",
+        "E       assert 1 == 2",
+        "npm ERR! code ELIFECYCLE",
+        "Tests: 2 failed, 10 passed",
+        "Failures: 10",
+        "Segmentation fault (core dumped)",
+        "::error file=a.js,line=1::bad",
+        "curl: (28) Operation timed out",
+        "can't open the file",
+    ] {
+        assert!(is_alarm(line), "{line}");
+    }
+    for line in [
+        "   Compiling thiserror v1.0.69",
+        "   Compiling proc-macro-error v1.0.4",
+        "test errors::tests::parse_error ... ok",
+        "test result: ok. 12 passed; 0 failed; 0 ignored",
+        "Tests run: 5, Failures: 0, Errors: 0, Skipped: 0",
+        "src/error.rs",
+        "Unpacking libgpg-error0:amd64 (1.47-3) ...",
+        "\tat java.io.IOException.<init>(IOException.java:12)",
+        "0 errors, no warnings",
+        "Found 0 errors in 12 files",
+    ] {
+        assert!(!is_alarm(line), "{line}");
+    }
+}
+
+#[test]
+fn a_shape_is_the_words_without_what_differs() {
+    for (one, other) in [
+        (
+            "   Compiling serde v1.0.219",
+            "   Compiling proc-macro2 v1.0.95",
+        ),
+        (
+            "#12 3.456 Get:7 http://x/y main [12 kB]",
+            "#12 13.4 Get:12 http://x/z main [1,234 B]",
+        ),
+        (
+            "tests/a.py::test_one PASSED [  1%]",
+            "tests/b.py::test_two PASSED [100%]",
+        ),
+        ("test a::b ... ok", "test some_other::name ... ok"),
+        (
+            "Receiving objects:  12% (1/9), 1.2 KiB",
+            "Receiving objects: 100% (9/9), 22.31 MiB",
+        ),
+        (
+            "[INFO] Downloading from central: https://x/a.pom",
+            "[INFO] Downloading from central: https://y/b.pom",
+        ),
+    ] {
+        let shape = Shape::new(one);
+        assert!(matches!(shape, Shape::Words(_)), "{one}");
+        assert_eq!(shape, Shape::new(other), "{one} / {other}");
+    }
+    for (one, other) in [
+        ("INFO starting the server", "INFO stopping the server"),
+        (
+            "Removing intermediate container 1a2b3c",
+            "Starting intermediate container 1a2b3c",
+        ),
+    ] {
+        assert_ne!(Shape::new(one), Shape::new(other));
+    }
+    assert_eq!(Shape::new("  ------ ...\n"), Shape::Rule);
+}
+
+/// Lines of a log, with errors among them.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..99_u32).prop_map(|n| format!("Downloading package-{n} {n}.1 kB from http://host/{n}")),
+        4 => (0..99_u32).prop_map(|n| format!("test module::case_{n} ... ok")),
+        2 => (0..9_u32).prop_map(|n| format!("    at frame{n} (/srv/app/lib/{n}.js:1:2)")),
+        1 => (0..99_u32).prop_map(|n| format!("error: case {n} of the run")),
+        1 => (0..99_u32).prop_map(|n| format!("test module::case_{n} ... FAILED")),
+        1 => "[a-z /.:=0-9👍]{0,40}",
+        1 => Just(String::new()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn every_error_and_both_ends_stay_and_each_line_is_counted(
+        runs in proptest::collection::vec((line(), 1..12_usize), 0..80),
+        piece in 1..500_usize,
+    ) {
+        let lines: Vec<String> = runs
+            .into_iter()
+            .flat_map(|(line, count)| std::iter::repeat_n(line, count))
+            .collect();
+        let text = lines.iter().fold(String::new(), |all, line| all + line + "\n");
+        let (answer, left_out) = condensed(&text, piece);
+        assert_eq!(condensed(&text, usize::MAX), (answer.clone(), left_out));
+        let shown: Vec<&str> = answer.lines().filter(|line| !line.starts_with("… ")).collect();
+        assert_eq!(shown.len() as u64 + left_out, lines.len() as u64);
+        // What is shown is in the order of the output.
+        let mut rest = lines.iter();
+        assert!(shown.iter().all(|line| rest.any(|other| other == line)));
+        assert_eq!(shown.first().copied(), lines.first().map(String::as_str));
+        let end = lines.len().saturating_sub(END_LINES);
+        assert!(shown.ends_with(&lines[end..].iter().map(String::as_str).collect::<Vec<_>>()));
+        for line in lines.iter().filter(|line| line.starts_with("error:") || line.ends_with("FAILED")) {
+            assert!(shown.contains(&line.as_str()), "{line} is not in {answer}");
+        }
+    }
+}
