@@ -10,6 +10,9 @@ const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 /** Real code: this repository's, as far as the calls need it. */
 const DIRECTORIES = ['crates/workspace/src', 'crates/core/src', 'docs'];
 
+/** What commands of daily work print, compressed: those that our rules were made with, and those held out. */
+const LOGS = path.join(CHECKOUT, 'tests/logs');
+
 export function projectFiles() {
   const files = {
     '.gitignore': 'target/\n*.log\n',
@@ -26,6 +29,17 @@ export function projectFiles() {
     }
   }
   return files;
+}
+
+/** The logs as files of a project. */
+export function logFiles() {
+  const files = fs.readdirSync(LOGS, { recursive: true }).filter((name) => name.endsWith('.gz'));
+  return Object.fromEntries(files.sort().map((name) => [path.posix.join('logs', name), fs.readFileSync(path.join(LOGS, name))]));
+}
+
+/** Calls that print the logs. */
+export function logCalls() {
+  return Object.keys(logFiles()).map((name) => [path.dirname(name), 'run_shell_command', { command: `gzip -dc ${name}` }]);
 }
 
 /** The calls, in order; each has a kind, under which the table counts it. */

@@ -12,7 +12,7 @@ import { startGeminiApi } from '../../scripts/e2e.d/gemini_api.mjs';
 import { cacheDirectory, install, runHost } from '../../scripts/e2e.d/host.mjs';
 import { makePlayground } from '../../scripts/e2e.d/playground.mjs';
 import { answersTo } from '../../scripts/e2e.d/records.mjs';
-import { calls, projectFiles } from './calls.mjs';
+import { calls, logCalls, logFiles, projectFiles } from './calls.mjs';
 
 const VERSION = '0.61.0';
 const TOKENIZER = 'gpt-tokenizer@4.0.0';
@@ -29,6 +29,7 @@ call_tool, in the same project, and counts the tokens of what a model gets to
 read of each answer, with the tokenizer o200k_base.
 
   --call-tool PATH  the call command (default: bin/call_tool)
+  --logs            makes other calls: they print the logs of tests/logs
   --calls           shows each call
   --text DIR        writes the texts of the answers below DIR
 
@@ -41,6 +42,7 @@ function readOptions() {
   const { values } = parseArgs({
     options: {
       'call-tool': { type: 'string', default: path.join(checkout, 'bin', 'call_tool') },
+      logs: { type: 'boolean', default: false },
       calls: { type: 'boolean', default: false },
       text: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
@@ -70,11 +72,16 @@ function textOf(response) {
   return response.output ?? response.error ?? JSON.stringify(response);
 }
 
+/** A project with what the calls need, and the calls. */
+async function prepare(directory, logs) {
+  const playground = await makePlayground(directory, { files: logs ? logFiles() : projectFiles() });
+  return { playground, list: logs ? logCalls() : calls(playground.workspace) };
+}
+
 /** The texts that Gemini CLI's own tools send to the model. */
-async function theirs(base) {
+async function theirs(base, logs) {
   const host = await install(VERSION);
-  const playground = await makePlayground(path.join(base, 'theirs'), { files: projectFiles() });
-  const list = calls(playground.workspace);
+  const { playground, list } = await prepare(path.join(base, 'theirs'), logs);
   const texts = [];
   // A long session would have its history shortened.
   for (let first = 0; first < list.length; first += CALLS_PER_SESSION) {
@@ -98,10 +105,10 @@ async function theirs(base) {
 }
 
 /** The texts of our answers. */
-async function ours(base, callTool) {
-  const playground = await makePlayground(path.join(base, 'ours'), { files: projectFiles() });
+async function ours(base, callTool, logs) {
+  const { playground, list } = await prepare(path.join(base, 'ours'), logs);
   const texts = [];
-  for (const [, tool, args] of calls(playground.workspace)) {
+  for (const [, tool, args] of list) {
     const env = { PATH: process.env.PATH, HOME: playground.home, TMPDIR: playground.temporary, LANG: 'C.UTF-8', GEMINI_CLI_TRUST_WORKSPACE: 'true' };
     const result = await run(callTool, [tool], { cwd: playground.workspace, env, input: JSON.stringify(args), limitMs: CALL_LIMIT_MS });
     const { functionResponse } = JSON.parse(result.stdout);
@@ -127,8 +134,8 @@ async function main() {
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-tokens-'));
   try {
     const count = await tokenizer();
-    const [their, our] = [await theirs(base), await ours(base, path.resolve(options['call-tool']))];
-    const list = calls('/project');
+    const [their, our] = [await theirs(base, options.logs), await ours(base, path.resolve(options['call-tool']), options.logs)];
+    const list = options.logs ? logCalls() : calls('/project');
     const kinds = new Map();
     list.forEach(([kind, tool, args], position) => {
       const both = [count(their[position]), count(our[position])];

@@ -5,6 +5,7 @@ use gemini_tools_test_harness as harness;
 mod background;
 mod commands;
 mod condense;
+mod logs;
 mod process_trees;
 mod run_shell_command;
 #[cfg(target_os = "linux")]
