@@ -173,6 +173,11 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
             &["--root /usr", "Take --root out"],
         ),
         (
+            claude(json!({"command": "serve_tools", "timeout": 5000})),
+            "host-timeout",
+            &["timeout is 5000"],
+        ),
+        (
             format!("// mine\n{}", entry("serve_tools")),
             "host-unreadable",
             &["line 1", "Correct the file"],
@@ -357,6 +362,14 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
             ),
             "host-plan-mode",
             &["mcp__gemini-tools__replace", "plan mode too"],
+        ),
+        (
+            qwen(
+                entry(),
+                json!({"tools": {"executionSandbox": {"filesystem": "workspace-write"}}}),
+            ),
+            "host-sandbox",
+            &["tools.executionSandbox", "qwen ends"],
         ),
         (
             qwen(

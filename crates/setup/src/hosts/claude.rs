@@ -6,6 +6,7 @@ use crate::init::SetupScope;
 use crate::syntax::Syntax;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(super) static HOST: Host = Host {
     name: "claude",
@@ -44,6 +45,7 @@ fn own_directory(home: &Path) -> PathBuf {
 /// Reports what keeps Claude Code from starting the server or from calling its tools.
 fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     let Some((name, _)) = setup.entry else { return };
+    setup.check_timeout("timeout", Duration::from_millis(1), report);
     let root = setup.root.to_string_lossy();
     let has = |names: &Value| {
         let names = names.as_array().into_iter().flatten();

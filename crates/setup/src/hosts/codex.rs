@@ -30,7 +30,7 @@ pub(super) static HOST: Host = Host {
         plan: "all; only the model is told",
         sandbox: "`--sandbox MODE` around our commands, on Linux",
         variables: "few, and `env_vars`",
-        answers: "12,000 bytes, from GPT-5.5 on 48,000, in scripts all; more in a file",
+        answers: "12,000 bytes, from GPT-5.5 on 48,000; more in a file",
     },
     next: "codex; codex exec only reads until you add default_tools_approval_mode = \"approve\" to the entry",
     passes,

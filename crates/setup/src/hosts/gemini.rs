@@ -24,9 +24,9 @@ pub(super) static HOST: Host = Host {
     needs: Vec::new,
     facts: HostFacts {
         trust: "counts in trusted folders",
-        asks: "before each call; for `gemini -p` rules decide",
+        asks: "before each call; in `-p` rules decide",
         plan: "tools that read; `gemini -p` none",
-        sandbox: "around the server; its image needs `serve_tools`",
+        sandbox: "around the server, if in its image",
         variables: "all but keys",
         answers: "40,000 characters; more in a file",
     },

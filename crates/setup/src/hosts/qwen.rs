@@ -29,8 +29,8 @@ pub(super) static HOST: Host = Host {
     facts: HostFacts {
         trust: "asks once; until then `qwen -p` needs `--yolo`",
         asks: "before each call; `qwen -p` makes those that `permissions.allow` names",
-        plan: "what `permissions.allow` names, edits too",
-        sandbox: "around the server; its image needs `serve_tools`",
+        plan: "what `permissions.allow` names",
+        sandbox: "around the server, if in its image",
         variables: "all",
         answers: "25,000 characters; more in a file",
     },
@@ -75,6 +75,18 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     setup.check_server_lists(report);
     setup.check_timeout("timeout", Duration::from_millis(1), report);
     setup.check_container("QWEN_SANDBOX", report);
+    let mut settings = [setup.document, setup.user].into_iter();
+    if settings.any(|value| !value["tools"]["executionSandbox"].is_null()) {
+        report.error(
+            "host-sandbox",
+            file,
+            explain(
+                "tools.executionSandbox is set.",
+                "That sandbox takes no MCP servers: qwen ends when it starts.",
+                "Take it out, and use the sandbox of these tools (docs/sandbox.md).",
+            ),
+        );
+    }
     check_plan(setup, name, report);
     check_trust(setup, report);
 }

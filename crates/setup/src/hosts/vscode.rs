@@ -27,7 +27,7 @@ pub(super) static HOST: Host = Host {
         trust: "asks once",
         asks: "before each call",
         plan: NOT_DOCUMENTED,
-        sandbox: "with `\"sandboxEnabled\": true` in the entry",
+        sandbox: "with `\"sandboxEnabled\": true`",
         variables: NOT_DOCUMENTED,
         answers: NOT_DOCUMENTED,
     },
