@@ -1,12 +1,23 @@
 //! Differences between two lists of lines.
 //!
 //! The algorithms are compiled once, for numbers: for each type of a line, and each place that
-//! compares lines, they would be another 100 KB of every executable.
+//! compares lines, they would be another 100 KB of every executable. So would those that
+//! `similar` has besides these two.
 
+use similar::algorithms::{Capture, Compact, Replace, myers, patience};
 use std::collections::HashMap;
 use std::time::Instant;
 
-pub use similar::{Algorithm, DiffOp, group_diff_ops};
+pub use similar::{DiffOp, group_diff_ops};
+
+/// A way to find the lines that two texts have in common.
+#[derive(Debug, Clone, Copy)]
+pub enum Algorithm {
+    /// As few changes as can be.
+    Myers,
+    /// Lines that occur once keep their place first.
+    Patience,
+}
 
 /// Computes the lines that turn the old text into the new one, in order. After `deadline` the rest
 /// is compared more coarsely.
@@ -23,7 +34,18 @@ pub fn diff_lines(
     };
     let old: Vec<usize> = old.iter().map(|line| number(*line)).collect();
     let new: Vec<usize> = new.iter().map(|line| number(*line)).collect();
-    similar::capture_diff_slices_deadline(algorithm, &old, &new, deadline)
+    let mut ops = Compact::new(Replace::new(Capture::new()), &old[..], &new[..]);
+    let (all_old, all_new) = (0..old.len(), 0..new.len());
+    // No error can occur: what is found is only captured.
+    let Ok(()) = match algorithm {
+        Algorithm::Myers => {
+            myers::diff_deadline(&mut ops, &old[..], all_old, &new[..], all_new, deadline)
+        }
+        Algorithm::Patience => {
+            patience::diff_deadline(&mut ops, &old[..], all_old, &new[..], all_new, deadline)
+        }
+    };
+    ops.into_inner().into_inner().into_ops()
 }
 
 #[cfg(test)]
