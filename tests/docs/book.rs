@@ -318,10 +318,7 @@ fn the_shell_loop_ends_with_the_model_and_where_no_answer_comes() {
     if !is_installed("jq") {
         return skipped("jq");
     }
-    let page = Page::read("docs/other-hosts.md");
-    let blocks = page.blocks("sh");
-    let script = blocks.iter().find(|block| block.text.contains("while :"));
-    let script = &script.expect("the loop").text;
+    let script = fs::read_to_string(in_checkout("examples/openai/loop")).expect("the loop");
     let call = r#"{"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{\"absolute_path\": \"README.md\"}"}}]}}]}"#;
     let done = |calls: &str| {
         format!(
@@ -347,7 +344,7 @@ fn the_shell_loop_ends_with_the_model_and_where_no_answer_comes() {
         let own = own.parent().expect("a directory").display();
         let path = format!("{}:{own}:/usr/local/bin:/usr/bin:/bin", ws.path("bin"));
         let answer = ws
-            .program(Path::new("/bin/sh"), &["-c", script])
+            .program(Path::new("/bin/sh"), &["-c", &script])
             .env("PATH", &path)
             .env("MODEL", "m")
             .env("OPENAI_BASE_URL", "http://localhost")
