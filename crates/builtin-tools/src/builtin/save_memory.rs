@@ -135,7 +135,9 @@ fn path_of(
         )
         .with_hint(format!("Set {} to an absolute path.", host.variables()))
     })?;
-    let name = name.filter(|_| host.is_gemini_cli()).unwrap_or(host.memory_file);
+    let name = name
+        .filter(|_| host.is_gemini_cli())
+        .unwrap_or(host.memory_file);
     if !is_file_name(name) {
         return Err(ToolError::new(
             ErrorKind::MemoryToolExecutionError,
