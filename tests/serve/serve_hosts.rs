@@ -68,6 +68,7 @@ fn an_answer_is_cut_to_what_the_host_hands_to_its_model() {
         ("codex-mcp-client", "gpt-6-sol", 48_000),
         ("claude-code", "", 75_000),
         ("qwen-cli-mcp-client-gemini-tools", "", 25_000),
+        ("gemini-cli-mcp-client-gemini-tools", "", 40_000),
     ] {
         let ws = workspace();
         let mut server = greeted_by(&ws, client, &[]);

@@ -7,7 +7,7 @@ use super::server::{Project, Server};
 use super::{content, long_answer};
 use crate::lock;
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
+use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
@@ -25,6 +25,9 @@ const MAX_PENDING_BYTES: usize = 8 * 1024;
 
 /// Characters of what a command's answer says beside the output.
 const LABELS_CHARS: usize = 1000;
+
+/// Characters by which Gemini CLI marks an answer before it cuts it to the length in the settings, which are ours as well.
+const TAG_CHARS: usize = 100;
 
 /// A call of a tool.
 pub(super) struct Call {
@@ -44,6 +47,19 @@ pub(super) struct Call {
     pub(super) told: Option<u64>,
     /// The weakest sandbox that commands may have.
     pub(super) least_sandbox: Option<SandboxMode>,
+}
+
+impl Call {
+    /// Returns the limit of answers that the client hands to its model whole. Gemini CLI's is that of the settings.
+    fn client_limit(&self, of_settings: Option<usize>) -> Option<AnswerLimit> {
+        let is_gemini_cli = self.host.is_some_and(ClientHost::is_gemini_cli);
+        let shared = of_settings.filter(|_| is_gemini_cli);
+        let shared = shared.map(|chars| AnswerLimit {
+            size: chars.saturating_sub(TAG_CHARS),
+            unit: SizeUnit::Utf16,
+        });
+        self.answer_limit.or(shared)
+    }
 }
 
 /// The way to ask a client's user.
@@ -183,7 +199,8 @@ fn make(
         return content::refused(&e).into();
     }
     let of_settings = cx.limit_chars;
-    let of_client = call.answer_limit.map(|limit| limit.size);
+    let client_limit = call.client_limit(of_settings);
+    let of_client = client_limit.map(|limit| limit.size);
     let is_clients = of_client.is_some_and(|size| of_settings.is_none_or(|chars| size < chars));
     if is_clients {
         cx.limit_chars = of_client.map(|size| size.saturating_sub(LABELS_CHARS));
@@ -214,7 +231,7 @@ fn make(
     }
     let is_foreign = !session.is_registered(&call.name);
     let mut result = content::result(&answer, is_foreign, call.host);
-    if let Some(limit) = call.answer_limit {
+    if let Some(limit) = client_limit {
         let keep = |text: &str| session.tool_env().keep(&call.name, text);
         long_answer::limit(&mut result, limit, &keep);
     }
