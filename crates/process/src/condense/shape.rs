@@ -64,10 +64,7 @@ impl Shape {
             let key = if is_measure { Self::Words } else { Self::Key };
             return key(hash(first));
         }
-        if line.starts_with(['{', '"', '<', '|', '}', '+'])
-            || line.starts_with("- ")
-            || line.ends_with([';', '{', '}', ',', '(', '\\'])
-        {
+        if is_source(line) || first.bytes().all(|b| b.is_ascii_digit()) {
             return Self::Data;
         }
         let line = if is_indented { whole } else { line };
@@ -113,6 +110,17 @@ impl Shape {
         }
         has_verb.then(|| hasher.finish())
     }
+}
+
+/// Returns true if a line looks like source text or a row of data.
+fn is_source(line: &str) -> bool {
+    let is_directive = |rest: &str| rest.starts_with(|c: char| c.is_alphabetic() || c == '[');
+    line.starts_with(['{', '"', '<', '|', '}', '+'])
+        || line.starts_with("- ")
+        || line.contains(" { ")
+        || line.starts_with("//")
+        || line.strip_prefix('#').is_some_and(is_directive)
+        || line.ends_with([';', '{', '}', ',', '(', '\\'])
 }
 
 impl<'a> Token<'a> {

@@ -89,6 +89,8 @@ fn what_is_data_is_not_a_run() {
         |n: usize| format!("src/file{n}.rs:{n}: let x = {n}"),
         |n: usize| format!("+{n} another"),
         |n: usize| format!("  - name: VARIABLE_{n}"),
+        |n: usize| format!("{n} root sleep {n}-01:02:03"),
+        |n: usize| format!("#define SIZE_{n} 0x{n:x}"),
     ] {
         let all = numbered(200, line);
         assert_eq!(condensed(&all, 100).0, all);
