@@ -227,6 +227,36 @@ fn exclusion_by_the_user_holds_in_every_project() {
     assert_eq!(names(&all(&ws)), ["read_file"]);
 }
 
+/// It runs its own tools for `replace` and `search_file_content`, unless ours have the names of those too.
+#[test]
+fn qwen_code_gets_two_tools_by_its_own_names_too() {
+    let ws = Workspace::new();
+    let in_qwen = |args: &[&str]| {
+        let call = ws.get_tools(args).env("QWEN_CODE_NO_RELAUNCH", "true");
+        call.run().json().as_array().expect("a list").clone()
+    };
+    let declared = in_qwen(&[]);
+    let tool = |name: &str| {
+        let one = declared.iter().find(|one| one["name"] == name);
+        one.unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    for (name, alias) in [("replace", "edit"), ("search_file_content", "grep_search")] {
+        let mut renamed = tool(name);
+        renamed["name"] = alias.into();
+        assert_eq!(tool(alias), renamed);
+    }
+    assert_eq!(declared.len(), names(&all(&ws)).len() + 2);
+    assert!(
+        in_qwen(&["--only", "glob"])
+            .iter()
+            .all(|one| one["name"] == "glob")
+    );
+    let found = ws
+        .file("a.txt", "one")
+        .call("grep_search", &json!({"pattern": "one"}));
+    assert!(found.output().starts_with("Found 1 match"));
+}
+
 #[test]
 fn settings_may_have_comments() {
     let settings = "// for this project\n{\n  /* few */ \"tools\": {\n    \"core\": [\"glob\"] // one\n  }\n}\n";

@@ -134,6 +134,90 @@ fn a_call_to_try_is_refused_for_other_hosts() {
 }
 
 #[test]
+fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
+    let pair =
+        |discovery: &str, call: &str| json!({"discoveryCommand": discovery, "callCommand": call});
+    let sound = || pair("get_tools", "call_tool");
+    let with = |key: &str, names: Value| {
+        let mut tools = sound();
+        tools[key] = names;
+        tools
+    };
+    let wrapper = |lines: &str| format!("#!/bin/sh\n{lines}\nexec call_tool \"$@\"\n");
+    let elsewhere = "#!/bin/sh\nexec call_tool --root /usr \"$@\"\n".to_owned();
+    for (tools, script, code, pieces) in [
+        (
+            pair("/gone/get_tools", "call_tool"),
+            None,
+            "program-missing",
+            &["/gone/get_tools", "Correct the path"][..],
+        ),
+        (
+            json!({"discoveryCommand": "get_tools"}),
+            None,
+            "no-call-command",
+            &["callCommand"],
+        ),
+        (
+            pair("get_tools", "call_tool --root /usr"),
+            None,
+            "call-arguments",
+            &["the path of one program", "Name a script"],
+        ),
+        (
+            pair("get_tools", "./call"),
+            Some(elsewhere),
+            "call-root",
+            &["/usr", "Take --root out"],
+        ),
+        (
+            with("exclude", json!(["read_file", "GlobTool"])),
+            None,
+            "tools-left-out",
+            &["glob, read_file", "get_tools config"],
+        ),
+        (
+            with("core", json!(["ReadFileTool"])),
+            None,
+            "tools-left-out",
+            &["write_file", "Change the list"],
+        ),
+        (
+            pair("get_tools", "./call"),
+            Some(wrapper("echo warming up >&2")),
+            "call-stderr",
+            &["warming up", "Write nothing there"],
+        ),
+        (sound(), None, "no-rule", &["get_tools init writes one"]),
+    ] {
+        let ws =
+            Workspace::new().file(".gemini/settings.json", json!({"tools": tools}).to_string());
+        if let Some(script) = &script {
+            fs::write(ws.path("call"), script).expect("written");
+            set_mode(&ws.dir().join("call"), 0o755);
+        }
+        finds(&doctor(&ws, &["--host", "gemini"], &[]), code, pieces);
+    }
+    let settings = json!({"tools": sound()}).to_string();
+    let ws = Workspace::new().file(".gemini/settings.json", settings);
+    let untrusted = installed(&ws, &["doctor", "--json"]).run();
+    finds(&untrusted, "project-untrusted", &["get_tools trust"]);
+    for (version, is_old) in [("0.2.4", true), ("0.8.2", false)] {
+        let path = install_host(&ws, "gemini", "@google/gemini-cli", version);
+        let answer = doctor(&ws, &["--host", "gemini"], &[("PATH", &path)]);
+        if is_old {
+            finds(&answer, "host-old", &["0.3", "npm install"]);
+        } else {
+            assert!(
+                !findings(&answer)
+                    .iter()
+                    .any(|one| one["code"] == "host-old")
+            );
+        }
+    }
+}
+
+#[test]
 fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
     let entry = |command: &str| claude(json!({"command": command}));
     for (text, code, pieces) in [

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::tree::Tree;
 use crate::harness::{Answer, Call, Workspace, executable, place_executable};
+use crate::sarif::check_json;
 
 /// The hosts, their files in the home directory and the project, and the key of the servers.
 const HOSTS: [(&str, &str, &str, &str); 6] = [
@@ -83,7 +84,7 @@ fn each_host_gets_the_least_that_works_in_its_own_file() {
         "codex" => json!({"env_vars": [
             "GEMINI_API_KEY", "GEMINI_TOOLS_APPROVAL_MODE", "GEMINI_TOOLS_POLICY", "GEMINI_TOOLS_SANDBOX",
         ]}),
-        "vscode" => json!({"type": "stdio"}),
+        "cursor" | "vscode" => json!({"type": "stdio"}),
         _ => json!({}),
     };
     for (host, users, projects, key) in HOSTS {
@@ -108,6 +109,24 @@ fn each_host_gets_the_least_that_works_in_its_own_file() {
             assert!(said.contains("(new)") && said.contains(&next), "{said}");
             let again = done(&ws, host, &[option]);
             assert_eq!(again, "All is in place already.\n");
+        }
+    }
+}
+
+/// These don't run here: `tests/schemas` has what their manuals say, and where.
+#[test]
+fn the_files_of_hosts_that_were_not_tried_have_the_documented_form() {
+    for (host, users, projects, _) in HOSTS {
+        if !["cursor", "vscode", "agy"].contains(&host) {
+            continue;
+        }
+        for (option, file) in [
+            ("--user", format!("home/{users}")),
+            ("--project", format!("ws/{projects}")),
+        ] {
+            let ws = Workspace::new();
+            done(&ws, host, &[option]);
+            check_json(&format!("{host}-mcp.json"), &settings(&ws, &file));
         }
     }
 }
@@ -248,7 +267,7 @@ fn another_server_of_our_name_is_told_of_and_put_back() {
     );
     assert_eq!(
         settings(&ws, "ws/.cursor/mcp.json")["mcpServers"]["gemini-tools"],
-        json!({"command": "serve_tools"})
+        json!({"command": "serve_tools", "type": "stdio"})
     );
     done(&ws, "cursor", &["--undo"]);
     assert_eq!(

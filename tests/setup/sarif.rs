@@ -53,10 +53,10 @@ for e in errors:
 sys.exit(bool(errors))
 ";
 
-/// Against the whole schema of SARIF 2.1.0, and what it has no words for: an index leads to the rule of that name.
+/// Holds a document against one of the schemas.
 #[track_caller]
-pub(crate) fn check_sarif(document: &Value) {
-    let schema = schema("sarif-2.1.0.json");
+pub(crate) fn check_json(schema_name: &str, document: &Value) {
+    let schema = schema(schema_name);
     let arguments = ["-c".as_ref(), VALIDATE_JSON.as_ref(), schema.as_os_str()];
     validate(
         "python3",
@@ -64,6 +64,12 @@ pub(crate) fn check_sarif(document: &Value) {
         &["-c", "import jsonschema"],
         &document.to_string(),
     );
+}
+
+/// Against the whole schema of SARIF 2.1.0, and what it has no words for: an index leads to the rule of that name.
+#[track_caller]
+pub(crate) fn check_sarif(document: &Value) {
+    check_json("sarif-2.1.0.json", document);
     for run in array(&document["runs"]) {
         let rules = array(&run["tool"]["driver"]["rules"]);
         let mut ids: Vec<String> = rules.iter().map(|rule| rule["id"].to_string()).collect();

@@ -134,16 +134,19 @@ fn user_files() -> &'static [Lines] {
             return Vec::new();
         };
         let mut files = vec![user_file(&home)];
-        // Seen in 0.24.4: it sets QWEN_CODE_NO_RELAUNCH, and others, for all that it starts.
-        let is_of_qwen =
-            |(name, _): (OsString, OsString)| name.as_encoded_bytes().starts_with(b"QWEN_CODE");
-        if std::env::vars_os().any(is_of_qwen) {
+        if is_in_qwen() {
             let directory = ClientHost::qwen_code().directory(None);
             let file = directory.map(|directory| directory.join(".env"));
             files.splice(0..0, file);
         }
         files.into_iter().filter_map(read).collect()
     })
+}
+
+/// Returns true if qwen-code has started this program. Seen in 0.24.4: it sets
+/// `QWEN_CODE_NO_RELAUNCH`, and others, for all that it starts.
+pub fn is_in_qwen() -> bool {
+    std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"QWEN_CODE"))
 }
 
 fn read(file: PathBuf) -> Option<Lines> {

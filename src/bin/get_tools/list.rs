@@ -3,7 +3,7 @@
 use crate::command::GetToolsOptions;
 use crate::format::Format;
 use crate::print::{print, warn};
-use gemini_tools::builtin::{self, ToolEnv};
+use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
@@ -11,12 +11,18 @@ use gemini_tools::registry::nearest;
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::text::{harmless_lines, visible};
 use gemini_tools::tool::{Cancellation, Kind, ToolError};
+use gemini_tools::variables::is_in_qwen;
 use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::sync::Arc;
+
+/// Names of tools that qwen-code 0.24 takes for old names of its own, and the names of those: a call
+/// by either runs its own tool, unless ours has the second name too.
+const NAMES_IN_QWEN: [(&str, &str); 2] =
+    [("replace", "edit"), ("search_file_content", "grep_search")];
 
 /// Prints the declarations.
 pub(crate) fn run(options: &GetToolsOptions) -> u8 {
@@ -61,11 +67,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     };
     // Every other format is made from Gemini's, and says more of a tool than that.
     let with_kinds = options.kinds || !format.is_gemini();
-    let built_in = builtin::TOOLS.iter();
-    let mut list: Vec<String> = built_in
-        .filter(|tool| shown.keeps_ours(tool.name, tool.info.aliases, tool.info.kind))
-        .map(|tool| tool.declaration(with_kinds))
-        .collect();
+    let mut list = built_in(&shown, format.is_gemini() && is_in_qwen(), with_kinds);
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
         |name, kind| shown.keeps_ours(name, &[], kind),
         with_kinds,
@@ -82,6 +84,22 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     }
     shown.warn_of_globs();
     Ok(print(format.write(&list, options).as_bytes()))
+}
+
+/// Returns the declarations of the built-in tools, in qwen-code two of them twice.
+fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<String> {
+    let is_kept =
+        |tool: &&&BuiltinTool| shown.keeps_ours(tool.name, tool.info.aliases, tool.info.kind);
+    let tools: Vec<_> = builtin::TOOLS.iter().filter(is_kept).collect();
+    let mut list: Vec<String> = tools
+        .iter()
+        .map(|tool| tool.declaration(with_kinds))
+        .collect();
+    for (name, alias) in NAMES_IN_QWEN.into_iter().filter(|_| is_in_qwen) {
+        let tool = tools.iter().find(|tool| tool.name == name);
+        list.extend(tool.map(|tool| tool.declaration_as(alias, with_kinds)));
+    }
+    list
 }
 
 /// Returns the format that the options choose; `Err` is the status if another option does nothing in

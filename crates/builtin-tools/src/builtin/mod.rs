@@ -228,6 +228,11 @@ impl BuiltinTool {
     /// Returns the declaration as compact JSON; `with_kind` adds the kind, which the API does not
     /// take.
     pub fn declaration(&self, with_kind: bool) -> String {
+        self.declaration_as(self.name, with_kind)
+    }
+
+    /// Returns [`BuiltinTool::declaration`] under another name of the tool.
+    pub fn declaration_as(&self, name: &str, with_kind: bool) -> String {
         let kind = if with_kind {
             format!(r#","kind":{}"#, json!(self.info.kind))
         } else {
@@ -235,7 +240,7 @@ impl BuiltinTool {
         };
         format!(
             r#"{{"name":{},"description":{},"parametersJsonSchema":{}{kind}}}"#,
-            Value::from(self.name),
+            Value::from(name),
             Value::from(self.description),
             self.schema()
         )

@@ -5,7 +5,7 @@ use super::program;
 use super::replay::{Timeouts, run};
 use super::{Commands, DoctorReport, Explanation, Setup, State, Try, explain};
 use gemini_tools_builtin_tools::builtin;
-use gemini_tools_core::tool::Kind;
+use gemini_tools_core::tool::{ErrorKind, Kind};
 use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::ProcessEnd;
@@ -184,6 +184,12 @@ fn check_own_call(
     else {
         return report.note("tried", "no harmless tool available to try", State::Missing);
     };
+    // Named by its path, the project is listed only by tools that work in it.
+    let project = json!({ "path": setup.root }).to_string();
+    let args = match name {
+        "list_directory" => project.as_str(),
+        _ => args,
+    };
     // Blanks within the object: what reads the arguments reads past them.
     let input = args.replacen('{', &format!("{{{}", " ".repeat(PADDING_BYTES)), 1);
     let call = || start(path, name, input.as_bytes(), setup.root, LIMIT);
@@ -346,6 +352,33 @@ fn tells_an_error(stdout: &[u8]) -> bool {
     !value["functionResponse"]["response"]["error"].is_null() || !value["error"].is_null()
 }
 
+/// Returns true for the error about a path outside of the directories that the tools work in.
+fn is_outside(stdout: &[u8]) -> bool {
+    let value: Value = serde_json::from_slice(stdout).unwrap_or_default();
+    value["functionResponse"]["response"]["errorType"] == json!(ErrorKind::PathNotInWorkspace)
+}
+
+fn report_failed_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
+    let (stdout, stderr) = (excerpt(&seen.stdout), excerpt(&seen.stderr));
+    if is_outside(&seen.stdout) {
+        let explanation = explain(
+            format!("The project is not where the tools work: {stdout}"),
+            "The model gets the files of another directory, and none of this project.",
+            "Take --root out of the script that the call command names, or let it name this project.",
+        );
+        return report.error("call-root", name, explanation);
+    }
+    let how = how_it_ended(seen);
+    let what = format!("It fails ({how}): {stdout} {stderr}");
+    let help = "Run it by hand with the same arguments on standard input.";
+    let what = what.trim().trim_end_matches(':');
+    report.error(
+        "call-fails",
+        name,
+        explain(what, "The model gets an error.", help),
+    );
+}
+
 fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut DoctorReport) {
     if !check_any_call(seen, name, limit, report) {
         return;
@@ -362,13 +395,7 @@ fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut 
             ),
         ),
         Ok(ProcessEnd::Code(0)) => {}
-        _ => {
-            let how = how_it_ended(seen);
-            let what = format!("It fails ({how}): {} {stderr}", excerpt(&seen.stdout));
-            let help = "Run it by hand with the same arguments on standard input.";
-            let what = what.trim().trim_end_matches(':');
-            report.error("call-fails", name, explain(what, "The model gets an error.", help));
-        }
+        _ => report_failed_call(seen, name, report),
     }
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";

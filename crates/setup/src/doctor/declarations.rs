@@ -50,6 +50,7 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
     }
     let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
     let ours = ours(text);
+    warn_of_left_out(setup, &ours, report);
     if setup.host_may_be(..(0, 61)) {
         let is_foreign =
             |name: &&&str| builtin::find(name).is_some() && !ours.iter().any(|own| own == *name);
@@ -77,6 +78,30 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
         explain("Some are in the wrapper of another API.", why, PAIR),
     );
     DeclaredNames::default()
+}
+
+/// Warns of tools of ours that the settings take away from `get_tools`.
+fn warn_of_left_out(setup: &Setup<'_>, ours: &[String], report: &mut DoctorReport) {
+    let has_lists = setup.settings.core.is_some() || !setup.settings.exclude.is_empty();
+    let all = builtin::TOOLS.iter().map(|tool| tool.name);
+    let left_out: Vec<&str> = all
+        .filter(|name| !ours.iter().any(|own| own == name))
+        .collect();
+    if !has_lists || ours.is_empty() || left_out.is_empty() {
+        return;
+    }
+    report.warn(
+        "tools-left-out",
+        "the declarations",
+        explain(
+            format!(
+                "tools.exclude or tools.core leaves out: {}.",
+                left_out.join(", ")
+            ),
+            "The model is not told of these tools.",
+            "Change the list, if you want them: get_tools config names its file.",
+        ),
+    );
 }
 
 /// Returns the names of the declarations that are those of our built-in tools.

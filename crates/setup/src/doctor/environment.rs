@@ -73,6 +73,9 @@ impl fmt::Display for InstalledHost {
     }
 }
 
+/// The oldest version of Gemini CLI with which the two commands were tried.
+const OLDEST_TRIED: (u32, u32) = (0, 8);
+
 /// Notes the installed Gemini CLI.
 fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Some(host) = &setup.host else {
@@ -81,6 +84,17 @@ fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
         return;
     };
     report.note("Gemini CLI", host.to_string(), State::Works);
+    if !setup.host_may_be(OLDEST_TRIED..) {
+        report.warn(
+            "host-old",
+            "Gemini CLI",
+            explain(
+                "This version is older than 0.8, which was tried.",
+                "Before 0.3 it does not read these settings; it may not call the tools.",
+                "Update it: npm install -g @google/gemini-cli",
+            ),
+        );
+    }
 }
 
 /// Reads the version in the package that a program belongs to, or takes it from the program's name:

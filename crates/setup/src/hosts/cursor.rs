@@ -18,7 +18,7 @@ pub(super) static HOST: Host = Host {
     project_skills: SKILLS,
     servers: "mcpServers",
     syntax: Syntax::Lenient,
-    needs: Vec::new,
+    needs: || vec![("type", "stdio".into())],
     facts: HostFacts {
         trust: "turned on in Customize",
         asks: "before each call",

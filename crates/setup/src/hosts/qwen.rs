@@ -138,8 +138,7 @@ fn check_pair(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     const HELP: &str = "get_tools init --host qwen; then take the two commands out.";
     let file = &*setup.file;
     if std::env::var_os(BLOCKING).is_some_and(|value| value == "1") {
-        let why = "qwen's own edit then refuses files that our read_file has read, its replace and \
-                   search_file_content are tools of its own, and ours edit in its plan mode.";
+        let why = "It asks about none of their calls, and in its plan mode they change files too.";
         let what = "qwen takes the two commands' tools in the place of its own.";
         return report.warn("qwen-pair", file, explain(what, why, HELP));
     }
