@@ -264,15 +264,20 @@ impl OutputTexts {
             coloured.push(text);
         }
         let (plain, condensed, live) = (&mut self.plain, &mut self.condensed, &mut self.live);
+        // One push for all lines of the text costs less.
+        let mut short = String::new();
         self.terminal.push(text, &mut |text| {
             plain.push(text);
-            if let Some((condenser, ends)) = condensed {
-                condenser.push(text, &mut |text| ends.push(text));
+            if let Some((condenser, _)) = condensed {
+                condenser.push(text, &mut |text| short.push_str(text));
             }
             if let Some(live) = live {
                 live.push(text);
             }
         });
+        if let Some((_, ends)) = condensed {
+            ends.push(&short);
+        }
     }
 
     /// Ends the text: adds the line that has not ended.

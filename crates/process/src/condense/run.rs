@@ -12,6 +12,9 @@ const MIN_BYTES: usize = 240;
 /// The last lines of a run that are held when it is known to be left out.
 const LAST_LINES: usize = 4;
 
+/// The number of lines that are held before some are dropped, and their bytes.
+const MAX_HELD: (usize, usize) = (64, 64 * 1024);
+
 /// The reason for which lines may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunKind {
@@ -95,6 +98,11 @@ impl Run {
             self.block = (position, position);
         }
         self.block.1 = self.next_position() + 1;
+        if kind == RunKind::Again && self.dropped > 0 {
+            self.dropped += 1;
+            self.dropped_bytes += line.text.len();
+            return;
+        }
         self.text.push_str(line.text);
         self.held.push_back((line.text.len(), line.hash));
         self.drop_lines();
@@ -102,6 +110,9 @@ impl Run {
 
     /// Forgets lines that will be left out in any case, so that memory is bounded.
     fn drop_lines(&mut self) {
+        if self.held.len() < MAX_HELD.0 && self.text.len() < MAX_HELD.1 {
+            return;
+        }
         let lines = self.held.len().saturating_sub(LAST_LINES);
         let bytes: usize = self.held.iter().take(lines).map(|(size, _)| size).sum();
         if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
