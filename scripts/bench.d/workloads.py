@@ -391,6 +391,45 @@ def build_shell(bench):
     return Workload(ours, peer, check=partial(check_contains, bench, ours, "Exit Code: 0"))
 
 
+# What is done in the directory of each kind before all runs and before each, and the command that is measured.
+KEPT_COMMANDS = {
+    "true": ("", "", "true"),
+    "make": (
+        "for i in $(seq 300); do printf '#include <stdio.h>\nint f%d(void) { return puts(\"x\"); }\n' $i > f$i.c; done;"
+        " printf 'all: $(patsubst %%.c,%%.o,$(wildcard *.c))\n' > Makefile",
+        "rm -f *.o",
+        "make -s -j2 all",
+    ),
+    "checkout": (
+        "git init -q -b main; for i in $(seq 2000); do mkdir -p $((i % 50)); echo $i > $((i % 50))/$i.txt; done;"
+        " git add .; git -c user.name=a -c user.email=a commit -qm a; git checkout -qb other; for f in */*; do echo b >> $f;"
+        " done; git -c user.name=a -c user.email=a commit -qam b",
+        "git checkout -q main",
+        "git checkout -q other",
+    ),
+}
+
+
+def build_kept(bench, kind):
+    """The same command with its changes kept for --undo, and without."""
+    prepare, before, line = KEPT_COMMANDS[kind]
+    folder = bench.work / f"kept-{kind}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+
+    def shell(line):
+        subprocess.run(["bash", "-c", line], cwd=folder, env=bench.env, check=True)
+
+    def command(extent):
+        call = bench.call("run_shell_command", {"command": line}, folder, before=partial(shell, before))
+        argv = [peers.system_tool("env"), f"GEMINI_TOOLS_UNDO_COMMANDS={extent}", *call.argv]
+        return replace(call, label=f"kept: {extent}", argv=argv)
+
+    shell(prepare)
+    ours, peer = command("on"), command("off")
+    return Workload(ours, peer, check=partial(check_contains, bench, ours, "Exit Code: 0"))
+
+
 def build_flood(bench):
     flood = "yes | head -c 1G"
     ours = bench.call("run_shell_command", {"command": flood}, bench.work)
@@ -545,6 +584,18 @@ SPECS = [
     ),
     Spec(
         "shell", "run_shell_command true", "bash -c true", 1.7, 1.5, SMALL_MEMORY, START, (), build_shell, glibc_bar=2.1,
+    ),
+    Spec(
+        "kept_true", "true, its changes kept for undo", "not kept", 1.1, 1.0, SMALL_MEMORY, START, (),
+        partial(build_kept, kind="true"),
+    ),
+    Spec(
+        "kept_make", "make -j2 of 300 files, kept for undo", "not kept", 1.15, 1.05, (96, 64), SLOW, (),
+        partial(build_kept, kind="make"),
+    ),
+    Spec(
+        "kept_checkout", "git checkout of 2,000 files, kept for undo", "not kept", 1.3, 1.1, (32, 16), SLOW, (),
+        partial(build_kept, kind="checkout"),
     ),
     Spec("flood", "a command that prints 1 GiB", "into cat", 1.3, 1.1, (64, 16), HUGE, (), build_flood),
     Spec("batch", "2,000 calls by --batch", "100 processes", 1.0, 0.4, (16, 8), FAST, ("small",), build_batch),

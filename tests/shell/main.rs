@@ -10,3 +10,5 @@ mod process_trees;
 mod run_shell_command;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod undo;

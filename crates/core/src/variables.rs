@@ -23,7 +23,7 @@ pub const PREFIX: &str = "GEMINI_TOOLS_";
 pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
 
 /// The variables that a host is to hand on.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_CONDENSE",
     "GEMINI_TOOLS_DNS",
@@ -38,6 +38,7 @@ pub const NAMES: [&str; 14] = [
     "GEMINI_TOOLS_SHELL_IDLE_TIMEOUT",
     "GEMINI_TOOLS_SHELL_TIMEOUT",
     "GEMINI_TOOLS_TIMEOUT",
+    "GEMINI_TOOLS_UNDO_COMMANDS",
 ];
 
 /// The variables of [`NAMES`] that restrict what may run.

@@ -3,7 +3,7 @@
 
 use super::manifest::RunSettings;
 use super::owner_of;
-use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
+use gemini_tools_builtin_tools::builtin::{ToolEnv, changes, sandbox};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
@@ -75,6 +75,10 @@ impl Program<'_> {
                 "There is nothing to run.",
             ));
         };
+        let name = || vec![program.to_string_lossy().into_owned()];
+        let words = self.words.iter().map(|word| word.to_string_lossy());
+        let line = words.collect::<Vec<_>>().join(" ");
+        let changes = changes(self.tool_env, self.tool, &line, name)?;
         let command = ProgramCommand {
             program,
             arguments,
@@ -83,6 +87,7 @@ impl Program<'_> {
             directory: directory.as_fd(),
             path: place.path(),
             sandbox: confined.as_ref(),
+            changes: changes.as_ref(),
         };
         self.check_trust()?;
         let acting = cx.cancel.acting()?;

@@ -2,6 +2,7 @@
 
 use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
+use crate::changes::ChangeWatch;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{SupervisedProgram, SupervisorEvent};
 use crate::tree::{self, Identity};
@@ -72,6 +73,8 @@ pub struct ShellCommand<'a> {
     pub path: &'a Path,
     /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
+    /// The watch that has kept what it changes.
+    pub changes: Option<&'a ChangeWatch>,
 }
 
 /// The times for which a command may run.
@@ -145,6 +148,8 @@ pub struct ProgramCommand<'a> {
     pub path: &'a Path,
     /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
+    /// The watch that has kept what it changes.
+    pub changes: Option<&'a ChangeWatch>,
 }
 
 /// Returns the environment of a command that runs in `path`.

@@ -7,6 +7,7 @@
 //!
 //! # What it owns
 //!
+//! - [`changes`]: what a command changes, kept for undo;
 //! - [`command`]: a line of shell, or a program with its arguments: its environment, its limits,
 //!   and the end of all that it started;
 //! - [`capture`], [`log`] and [`terminal`]: what a command prints, kept within bounds;
@@ -55,6 +56,8 @@
 //! ```
 
 pub mod capture;
+#[cfg_attr(not(target_os = "linux"), path = "changes/elsewhere.rs")]
+pub mod changes;
 pub mod command;
 pub mod condense;
 pub mod ending;

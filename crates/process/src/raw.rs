@@ -22,6 +22,7 @@ pub(crate) use system::{
     socket_pair, watch_process, widen,
 };
 
+use crate::changes::Watched;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{MESSAGE_BYTES, Start, chosen};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -92,6 +93,7 @@ pub(crate) struct PreparedProgram<'a> {
     output: RawFd,
     errors: RawFd,
     sandbox: Option<&'a Sandbox>,
+    watched: Option<Watched<'a>>,
     /// The socket of [`socket_pair`] on which the child names itself before it becomes the program.
     announce_to: RawFd,
 }
@@ -107,6 +109,7 @@ impl<'a> PreparedProgram<'a> {
         output: &OwnedFd,
         errors: &OwnedFd,
         announce_to: &OwnedFd,
+        watched: Option<Watched<'a>>,
     ) -> io::Result<Self> {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|s| s.as_ptr());
@@ -132,6 +135,7 @@ impl<'a> PreparedProgram<'a> {
             output: output.as_raw_fd(),
             errors: errors.as_raw_fd(),
             sandbox: start.sandbox,
+            watched,
             announce_to: announce_to.as_raw_fd(),
         })
     }
@@ -161,8 +165,12 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
             || libc::dup2(program.errors, 2) < 0
             || libc::fchdir(program.directory) < 0
         {
-            last().raw_os_error()
-        } else if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
+            return last().raw_os_error();
+        }
+        if let Some(watched) = program.watched {
+            watched.install(program.sandbox.is_some());
+        }
+        if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
             errno.raw_os_error()
         } else {
             // Descriptors that the host has left open are not for the program, least of all in

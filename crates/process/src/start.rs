@@ -33,6 +33,7 @@ impl ShellCommand<'_> {
             input: None,
             apart: false,
             sandbox: self.sandbox,
+            changes: self.changes,
         })
     }
 }
@@ -63,6 +64,7 @@ impl ProgramCommand<'_> {
             input,
             apart: true,
             sandbox: self.sandbox,
+            changes: self.changes,
         })
     }
 }
@@ -84,6 +86,7 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
         input: Some(reads.into()),
         apart: true,
         sandbox: None,
+        changes: None,
     })?;
     Ok((started, input.into()))
 }

@@ -7,6 +7,7 @@ mod supervised;
 pub use supervised::SupervisedProgram;
 pub(crate) use supervised::{MESSAGE_BYTES, chosen};
 
+use crate::changes::ChangeWatch;
 use crate::sandbox::Sandbox;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::collections::BTreeMap;
@@ -55,4 +56,6 @@ pub(crate) struct Start<'a> {
     pub apart: bool,
     /// The sandbox that the program is put into.
     pub sandbox: Option<&'a Sandbox>,
+    /// The watch that has kept what the program changes.
+    pub changes: Option<&'a ChangeWatch>,
 }

@@ -46,7 +46,7 @@ searched. With --propagate-status: the command's own, 128 and more by a signal, 
 
 Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_SESSION (for --history), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
 colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, \
-for commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write), GEMINI_TOOLS_POLICY (as --policy, separated \
+for commands), GEMINI_TOOLS_SANDBOX (off, read-only, workspace-write), GEMINI_TOOLS_UNDO_COMMANDS (on, off, all), GEMINI_TOOLS_POLICY (as --policy, separated \
 by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch that are not public), GEMINI_TOOLS_DNS \
 (name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
 (instead of the home directory), NO_COLOR and CLICOLOR_FORCE. The manual page says more.";

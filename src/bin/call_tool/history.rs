@@ -5,7 +5,9 @@ use crate::print::{Medium, is_stdout_terminal, print, warn};
 use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
-use gemini_tools::journal::{FileOutcome, FileState, Filter, History, JournalEntry, Undo, prune};
+use gemini_tools::journal::{
+    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, prune,
+};
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
 use gemini_tools::text::{counted, harmless_lines, visible};
@@ -75,11 +77,12 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     if options.undo.is_none() {
         return Ok(view.list(&chosen));
     }
-    let older = if filter.standing && chosen.len() > 1 {
-        chosen.split_off(1).first().copied()
-    } else {
-        None
-    };
+    let mut older = None;
+    if let (true, Some(&last)) = (filter.standing, chosen.first()) {
+        let of_others = |index: &&usize| !history.is_one_step(last, **index);
+        older = chosen.iter().find(of_others).copied();
+        chosen.retain(|index| history.is_one_step(last, *index));
+    }
     view.take_back(options, &home, &chosen, older, cancel)
 }
 
@@ -239,6 +242,15 @@ impl View<'_> {
             entry.change(),
             path
         );
+        match (&entry.line, &entry.command) {
+            (Some(line), _) => {
+                let _ = write!(text, "  ({})", visible(&line.replace('\n', " ")));
+            }
+            (None, Some(command)) if entry.tool != UNDO && command != &entry.id => {
+                let _ = write!(text, "  (with {})", visible(command));
+            }
+            _ => {}
+        }
         if let Some(by) = self.history.undone_by(index) {
             let _ = write!(text, "  (undone by {})", visible(&by.id));
         } else if let Some(reason) = entry.loss() {
@@ -254,6 +266,8 @@ impl View<'_> {
             session: &entry.session,
             tool: &entry.tool,
             call: entry.call.as_deref(),
+            command: entry.command.as_deref(),
+            line: entry.line.as_deref(),
             change: entry.change(),
             path: entry.path_text(),
             before: entry.before.as_ref().map(StateJson::from),
@@ -389,6 +403,10 @@ struct EntryJson<'a> {
     session: &'a str,
     tool: &'a str,
     call: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<&'a str>,
     change: &'a str,
     path: &'a str,
     before: Option<StateJson>,

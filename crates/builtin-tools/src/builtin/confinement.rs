@@ -1,9 +1,77 @@
-//! The sandbox of the programs that a tool starts.
+//! The sandbox of the programs that a tool starts, and the watch over what they change.
 
 use super::ToolEnv;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{Context, ErrorKind, SandboxMode, ToolError};
+use gemini_tools_process::changes::ChangeWatch;
 use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
+use gemini_tools_process::supervisor::SupervisedProgram;
+use gemini_tools_settings::settings::UndoCommands;
+use gemini_tools_workspace::journal::CommandChanges;
+use rustix::io::Errno;
 use std::path::Path;
+
+/// The programs that gain rights, which a watch would keep them from.
+const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
+
+/// The most characters of a command's line that the journal names it by.
+const MAX_LINE_CHARS: usize = 200;
+
+/// Returns the watch over a command whose changes are to be kept for undo; `None` if they are not.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` if the variable for it is not understood.
+pub fn changes(
+    tool_env: &ToolEnv,
+    tool: &str,
+    line: &str,
+    programs: impl FnOnce() -> Vec<String>,
+) -> Result<Option<ChangeWatch>, ToolError> {
+    let chosen = gemini_tools_core::variables::values("GEMINI_TOOLS_UNDO_COMMANDS");
+    let wanted = match chosen.first() {
+        None => tool_env.settings.undo.commands,
+        Some(found) => {
+            let text = found.text();
+            let wanted = UndoCommands::from_name(text.trim());
+            let wanted = wanted.ok_or_else(|| {
+                ToolError::invalid(format!("{} is {text:?}, which is unknown.", found.name))
+                    .with_hint(format!(
+                        "Unset it, or set {}.",
+                        UndoCommands::NAMES.join(", ")
+                    ))
+            });
+            Some(wanted?)
+        }
+    };
+    let takes_ignored = match wanted {
+        None | Some(UndoCommands::Off) => return Ok(None),
+        Some(wanted) => wanted == UndoCommands::All,
+    };
+    let name = |program: &String| Path::new(program).file_name().map(ToOwned::to_owned);
+    let gains = |program: &String| name(program).is_some_and(|n| GAINING.iter().any(|g| n == *g));
+    let line = excerpt(line.trim(), MAX_LINE_CHARS);
+    let changes = CommandChanges::new(&tool_env.workspace, tool, &line, takes_ignored);
+    Ok(changes.and_then(|changes| ChangeWatch::new(changes, !programs().iter().any(gains))))
+}
+
+/// Returns what of a command's changes can't be undone, as a sentence without its end.
+pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
+    let why = match supervised.changes() {
+        Ok(counts) if counts.lost == 0 => return None,
+        Ok(counts) => {
+            return Some(format!(
+                "{} of {} changes can't be undone; call_tool --history says why",
+                counts.lost, counts.changed
+            ));
+        }
+        Err(Errno::ACCESS) => "sudo and its like would not work".to_owned(),
+        Err(Errno::INVAL | Errno::NOSYS) => "the kernel can't do it".to_owned(),
+        Err(Errno::BUSY) => "another program watches it already".to_owned(),
+        Err(errno) => errno.to_string(),
+    };
+    Some(format!("what the command changes can't be undone: {why}"))
+}
 
 /// Returns the strictest of the sandboxes that the settings or the environment, the call's host, and the tool itself
 /// (`own`) want; `None` if none wants one.

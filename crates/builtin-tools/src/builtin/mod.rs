@@ -27,7 +27,7 @@ mod scope;
 mod search;
 
 #[cfg(feature = "full")]
-pub use confinement::sandbox;
+pub use confinement::{changes, sandbox, undo_note};
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 

@@ -1,6 +1,6 @@
 //! `run_shell_command`: a line of shell, with limits, and nothing left behind.
 
-use super::confinement::sandbox;
+use super::confinement::{changes, sandbox, undo_note};
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
@@ -199,11 +199,14 @@ impl ToolInvocation for Call {
         }
         let sandbox = sandbox(&self.tool_env, cx, None)?;
         let directory = workspace.open_dir(&self.place)?;
+        let programs = || analyse(&self.command).root_commands();
+        let changes = changes(&self.tool_env, TOOL.name, &self.command, programs)?;
         let command = ShellCommand {
             line: cx.line.as_deref().unwrap_or(&self.command),
             directory: directory.as_fd(),
             path: self.place.path(),
             sandbox: sandbox.as_ref(),
+            changes: changes.as_ref(),
         };
         let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
@@ -222,8 +225,10 @@ impl ToolInvocation for Call {
             error: None,
             background: Vec::new(),
             log: None,
+            undo: None,
         };
         let kind = report.conclude(end, &supervised, &mut capture, jobs, cx);
+        report.undo = undo_note(&supervised);
         drop(supervised);
         Ok(report.finish(capture.finish(), kind))
     }
@@ -302,6 +307,8 @@ struct Report<'a> {
     error: Option<String>,
     background: Vec<Identity>,
     log: Option<PathBuf>,
+    /// A sentence about changes that can't be undone.
+    undo: Option<String>,
 }
 
 impl Report<'_> {
@@ -518,6 +525,9 @@ impl Report<'_> {
                 log.display(),
                 first.pid
             );
+        }
+        if let Some(undo) = &self.undo {
+            let _ = write!(text, "\nUndo: {undo}");
         }
         if let (true, Some(first)) = (self.call.overlooks_timeout, self.background.first()) {
             let _ = write!(

@@ -17,6 +17,8 @@
 //! | `STARTED` | supervisor to caller | `S`, process id, error | the command runs (0), or could not be started (the error number). It comes after `CHOSEN` where the system has the supervisor wait until the command begins (`vfork`), but not under QEMU's user emulation |
 //! | `ENDED` | supervisor to caller | `X`, status, flag | the command has ended, and `waitpid` gave this status; the flag is 1 if nothing that it started is left |
 //! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
+//! | `CHANGES` | supervisor to caller | `C`, count, lost | so many more paths were changed, and so many of them can't be given back |
+//! | `UNWATCHED` | supervisor to caller | `U`, error, 0 | what the command changes is not kept, for this error |
 //! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
 //! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: add the output to the log, and how processes end to the record; with two empty paths keep nothing |
 //! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
@@ -33,9 +35,11 @@
 //! (`tree`), and what is kept of a command that stays ([`JobFiles`]).
 
 use super::{GRACE, Start, SupervisorEvent};
+use crate::changes::{Supervised, Watched};
 use crate::jobs::JobFiles;
 use crate::raw::{self, PreparedProgram};
 use crate::tree;
+use gemini_tools_workspace::journal::ChangeCounts;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -76,6 +80,8 @@ mod message {
     pub(super) const STARTED: u8 = b'S';
     pub(super) const ENDED: u8 = b'X';
     pub(super) const ALL_GONE: u8 = b'G';
+    pub(super) const CHANGES: u8 = b'C';
+    pub(super) const UNWATCHED: u8 = b'U';
     pub(super) const END_ALL: u8 = b'K';
     pub(super) const DETACH: u8 = b'D';
     pub(super) const DETACHED: u8 = b'A';
@@ -134,6 +140,10 @@ pub struct SupervisedProgram {
     stopped: Cell<u32>,
     /// True if it has been reaped.
     is_reaped: Cell<bool>,
+    /// The numbers of changes that were recorded.
+    changes: Cell<ChangeCounts>,
+    /// The error for which changes are not recorded.
+    unwatched: Cell<Option<Errno>>,
 }
 
 impl SupervisedProgram {
@@ -155,11 +165,17 @@ impl SupervisedProgram {
             (None, None)
         };
         let (control, theirs) = raw::socket_pair()?;
+        let (watch, watch_socket) = match start.changes {
+            Some(changes) => Supervised::new(changes)?.unzip(),
+            None => (None, None),
+        };
+        let watched = start.changes.zip(watch_socket.as_ref());
         let mut program = PreparedProgram::new(
             start,
             &writer,
             error_writer.as_ref().unwrap_or(&writer),
             &theirs,
+            watched.map(|(changes, socket)| Watched::new(changes, socket)),
         )?;
         let mut supervisor = Supervisor {
             control: Some(theirs),
@@ -168,6 +184,7 @@ impl SupervisedProgram {
             status: None,
             is_detached: false,
             files: None,
+            watch,
         };
         let pid = raw::fork(|| supervisor.run(&mut program, null.as_fd()))?;
         // With the supervisor's end of the control in our hands its death would never be seen.
@@ -187,6 +204,8 @@ impl SupervisedProgram {
             pending_event: Cell::new(None),
             stopped: Cell::new(0),
             is_reaped: Cell::new(false),
+            changes: Cell::default(),
+            unwatched: Cell::new(None),
         };
         drop((program, writer, error_writer));
         watched.wait_for_start()?;
@@ -331,7 +350,10 @@ impl SupervisedProgram {
         loop {
             match raw::receive(&self.control, &mut buffer, flags) {
                 Ok(MESSAGE_BYTES) => {
-                    return Ok((buffer[0], [number(&buffer[1..]), number(&buffer[5..])]));
+                    let numbers = [number(&buffer[1..]), number(&buffer[5..])];
+                    if !self.note_changes(buffer[0], numbers) {
+                        return Ok((buffer[0], numbers));
+                    }
                 }
                 Ok(_) => return Err(Errno::PIPE),
                 // A signal must not end the wait.
@@ -339,6 +361,34 @@ impl SupervisedProgram {
                 Err(e) => return Err(e),
             }
         }
+    }
+
+    /// Notes what a message says about the command's changes. Returns true if it does.
+    fn note_changes(&self, kind: u8, numbers: [i32; 2]) -> bool {
+        match kind {
+            message::CHANGES => {
+                let [changed, lost] = numbers.map(|n| u32::try_from(n).unwrap_or(0));
+                let before = self.changes.get();
+                self.changes.set(ChangeCounts {
+                    changed: before.changed.saturating_add(changed),
+                    lost: before.lost.saturating_add(lost),
+                });
+            }
+            message::UNWATCHED => self
+                .unwatched
+                .set(Some(Errno::from_raw_os_error(numbers[0]))),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the numbers of the command's changes that are recorded so far.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error for which nothing is recorded.
+    pub fn changes(&self) -> Result<ChangeCounts, Errno> {
+        self.unwatched.get().map_or(Ok(self.changes.get()), Err)
     }
 
     /// Asks the supervisor to end everything; [`SupervisorEvent::AllGone`] follows.
@@ -409,6 +459,8 @@ struct Supervisor {
     is_detached: bool,
     /// The files of output and endings, if they are kept.
     files: Option<JobFiles>,
+    /// The watch that keeps what the command changes.
+    watch: Option<Supervised>,
 }
 
 impl Supervisor {
@@ -437,11 +489,19 @@ impl Supervisor {
             Err(errno) => return self.refuse(errno),
         };
         let started = program.start();
-        let control = self.control.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        let output = self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let listener = self.watch.as_mut().map(Supervised::receive);
+        let listening = listener
+            .as_ref()
+            .and_then(|listener| listener.as_ref().ok());
         // The caller's end above all: while we held it, its death would not be seen. And the
         // writing end, or the output would never end.
-        let mut keep = [control, output, signals.as_raw_fd()];
+        let keep = [
+            self.control.as_ref(),
+            self.output.as_ref(),
+            Some(&signals),
+            listening,
+        ];
+        let mut keep: Vec<_> = keep.into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
         keep.sort_unstable();
         raw::close_others(&keep);
         match started {
@@ -451,10 +511,32 @@ impl Supervisor {
         // No directory is kept in use by watching.
         let _ = rustix::process::chdir("/");
         self.report(message::STARTED, [self.session(), 0]);
+        if let Some(listener) = listener {
+            self.watch_changes(listener);
+        }
         loop {
             if let Some(status) = self.wait(&signals) {
                 return status;
             }
+        }
+    }
+
+    /// Begins to keep what the command changes, or says why that is not possible.
+    fn watch_changes(&mut self, listener: Result<OwnedFd, Errno>) {
+        let watch = self.watch.as_ref();
+        let begun = listener.and_then(|listener| watch.map_or(Ok(()), |w| w.begin(listener)));
+        if let Err(errno) = begun {
+            self.watch = None;
+            self.report(message::UNWATCHED, [errno.raw_os_error(), 0]);
+        }
+    }
+
+    /// Records what the command has changed so far.
+    fn record_changes(&self) {
+        if let Some(watch) = &self.watch {
+            let ChangeCounts { changed, lost } = watch.record();
+            let counts = [changed, lost].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+            self.report(message::CHANGES, counts);
         }
     }
 
@@ -502,9 +584,13 @@ impl Supervisor {
             && tree::orphans(self.session()).is_empty();
         match (before, self.status) {
             (None, Some(status)) => {
+                self.record_changes();
                 self.report(message::ENDED, [status.into_raw(), i32::from(all_gone)]);
             }
-            _ if all_gone => self.report(message::ALL_GONE, [0, 0]),
+            _ if all_gone => {
+                self.record_changes();
+                self.report(message::ALL_GONE, [0, 0]);
+            }
             _ => {}
         }
         all_gone.then(|| self.leave())
@@ -534,6 +620,7 @@ impl Supervisor {
     fn end_all(&mut self, grace: Duration) -> i32 {
         let session = self.session();
         let left = tree::end_children(session, grace, |pid, status| self.note(pid, status));
+        self.record_changes();
         let left = i32::try_from(left.len()).unwrap_or(i32::MAX);
         self.report(message::ALL_GONE, [left, 0]);
         self.leave()
@@ -638,6 +725,8 @@ mod tests {
             pending_event: Cell::new(None),
             stopped: Cell::new(0),
             is_reaped: Cell::new(true),
+            changes: Cell::default(),
+            unwatched: Cell::new(None),
         };
         (watched, theirs)
     }

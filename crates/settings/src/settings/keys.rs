@@ -2,6 +2,7 @@
 
 use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
+use super::undo::UndoCommands;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,7 @@ keys! {
     UNDO_AGE = "tools.undo.maxAgeDays", Rule::Own;
     UNDO_SIZE = "tools.undo.maxMegabytes", Rule::Own;
     UNDO_EXCLUDE = "tools.undo.exclude", Rule::Own;
+    UNDO_COMMANDS = "tools.undo.commands", Rule::Own;
     DIRECTORIES = "context.includeDirectories" since "includeDirectories", Rule::Own;
     FILE_NAME = "context.fileName" since "contextFileName", Rule::PlainNames;
     MODEL = "model.name" since "model", Rule::Trusted;
@@ -222,6 +224,16 @@ impl Reader<'_> {
         self.set(UNDO_SIZE, size, |settings| &mut settings.undo.max_megabytes);
         let exclude = self.restrictions(UNDO_EXCLUDE);
         self.extend(UNDO_EXCLUDE, exclude, |settings| &mut settings.undo.exclude);
+        let Some(value) = self.value(UNDO_COMMANDS) else {
+            return;
+        };
+        let commands = value.as_str().and_then(UndoCommands::from_name);
+        if commands.is_none() {
+            self.wrong(UNDO_COMMANDS.name, "off, on or all", value);
+        }
+        self.set(UNDO_COMMANDS, commands.map(Some), |settings| {
+            &mut settings.undo.commands
+        });
     }
 
     fn read_policy(&mut self, home: Option<&Path>) {

@@ -29,7 +29,7 @@ pub use mcp::{McpServer, McpSettings};
 pub use sandbox::SandboxSettings;
 pub use source::Scope;
 pub use source::system_directory;
-pub use undo::UndoSettings;
+pub use undo::{UndoCommands, UndoSettings};
 
 pub use gemini_tools_core::variables::home;
 

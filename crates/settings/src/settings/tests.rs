@@ -1,7 +1,7 @@
 //! Tests of settings files that are read together.
 
 use super::file::SettingsFile;
-use super::{McpSettings, SandboxSettings, Scope, Settings, UndoSettings, keys};
+use super::{McpSettings, SandboxSettings, Scope, Settings, UndoCommands, UndoSettings, keys};
 use crate::trust::{Distrust, ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::variables::Variable;
@@ -532,20 +532,26 @@ proptest! {
 
 #[test]
 fn what_is_kept_for_undo_is_the_users_word_alone() {
-    let user =
-        r#"{"tools": {"undo": {"maxAgeDays": 3, "maxMegabytes": 1.5, "exclude": ["*.pem"]}}}"#;
-    let project = r#"{"tools": {"undo": {"enabled": false, "maxAgeDays": 0, "exclude": ["*"]}}}"#;
+    let user = r#"{"tools": {"undo": {"maxAgeDays": 3, "maxMegabytes": 1.5, "exclude": ["*.pem"], "commands": "on"}}}"#;
+    let project = r#"{"tools": {"undo": {"enabled": false, "maxAgeDays": 0, "exclude": ["*"], "commands": "off"}}}"#;
     for settings in [load(user, project), load_trusted(user, project)] {
         assert_eq!(
             settings.undo,
             UndoSettings {
                 max_age_days: 3,
                 exclude: vec!["*.pem".to_owned()],
+                commands: Some(UndoCommands::On),
                 ..UndoSettings::default()
             }
         );
         let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
-        for key in ["enabled", "maxAgeDays", "maxMegabytes", "exclude"] {
+        for key in [
+            "enabled",
+            "maxAgeDays",
+            "maxMegabytes",
+            "exclude",
+            "commands",
+        ] {
             let key = format!("tools.undo.{key}");
             assert!(
                 notes.iter().any(|note| note.contains(&key)),
@@ -553,6 +559,16 @@ fn what_is_kept_for_undo_is_the_users_word_alone() {
             );
         }
     }
+}
+
+#[test]
+fn an_extent_of_undo_that_is_unknown_is_named() {
+    let settings = load(r#"{"tools": {"undo": {"commands": "some"}}}"#, "{}");
+    assert_eq!(settings.undo.commands, None);
+    let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+    let is_named =
+        |note: &String| note.contains("tools.undo.commands") && note.contains("off, on or all");
+    assert!(notes.iter().any(is_named), "{notes:?}");
 }
 
 #[test]

@@ -12,6 +12,32 @@ pub struct UndoSettings {
     pub max_megabytes: u32,
     /// `exclude`: globs, as in `.gitignore`, of files that are not kept. All files' lists count.
     pub exclude: Vec<String>,
+    /// `commands`: the commands whose changes are kept, unless `GEMINI_TOOLS_UNDO_COMMANDS` says otherwise.
+    pub commands: Option<UndoCommands>,
+}
+
+/// The extent to which changes by commands are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoCommands {
+    /// Nothing is kept.
+    Off,
+    /// All is kept but what git ignores.
+    On,
+    /// What git ignores is kept, too.
+    All,
+}
+
+impl UndoCommands {
+    /// The names, in their order.
+    pub const NAMES: [&str; 3] = ["off", "on", "all"];
+
+    /// Returns the extent of that name, written exactly so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = Self::NAMES
+            .into_iter()
+            .zip([Self::Off, Self::On, Self::All]);
+        all.find_map(|(other, extent)| (other == name).then_some(extent))
+    }
 }
 
 impl Default for UndoSettings {
@@ -21,6 +47,7 @@ impl Default for UndoSettings {
             max_age_days: 7,
             max_megabytes: 256,
             exclude: Vec::new(),
+            commands: None,
         }
     }
 }

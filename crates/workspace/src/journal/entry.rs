@@ -44,6 +44,21 @@ pub struct FileState {
     /// The SHA-256 of a small content in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The kind, unless it is a regular file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<NodeKind>,
+}
+
+/// A kind of what a path names, other than a regular file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NodeKind {
+    /// A directory.
+    Directory,
+    /// A symbolic link with this target.
+    Link(Vec<u8>),
+    /// A pipe, socket or device.
+    Special,
 }
 
 /// The place of an old content.
@@ -74,6 +89,12 @@ pub struct JournalEntry {
     /// The call's id; of an undo that of its first change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// The id of the command that has made the change among others: that of its first entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The beginning of the command's line, in its first entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
     /// The absolute path, without links; lossy where `raw` has it.
     pub(crate) path: String,
     /// The bytes of a path that is not UTF-8.

@@ -20,7 +20,7 @@ pub struct History {
 /// A choice of entries; all conditions hold together.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Ids of entries or of undos; empty for all.
+    /// Ids of entries, undos or commands; empty for all.
     pub ids: Vec<String>,
     /// Files, or directories with all below them; empty for all.
     pub paths: Vec<PathBuf>,
@@ -95,6 +95,12 @@ impl History {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
+    /// Returns true if one step of an undo takes back both entries: they are of one command.
+    pub fn is_one_step(&self, one: usize, other: usize) -> bool {
+        let command = |index: usize| self.entries[index].command.as_ref();
+        one == other || command(one).is_some() && command(one) == command(other)
+    }
+
     /// Returns the indices of the entries that a filter chooses, newest first.
     pub fn chosen(&self, filter: &Filter) -> Vec<usize> {
         let is_chosen = |index: &usize| {
@@ -103,7 +109,9 @@ impl History {
             let is_below_any = |dirs: &[PathBuf]| dirs.iter().any(|dir| path.starts_with(dir));
             let is_of_undo =
                 |id: &String| entry.tool == super::UNDO && entry.call.as_ref() == Some(id);
-            let is_named = |id: &String| entry.id == *id || is_of_undo(id);
+            let is_named = |id: &String| {
+                entry.id == *id || is_of_undo(id) || entry.command.as_ref() == Some(id)
+            };
             let is_gone = entry.tool == super::UNDO || self.undone_by.contains_key(index);
             let session = filter.session.as_ref();
             (filter.ids.is_empty() || filter.ids.iter().any(is_named))

@@ -61,7 +61,7 @@ impl PendingChange {
         let (journal, origin, at) = (&*self.journal, &self.origin, now());
         let id = origin.id.clone().unwrap_or_else(new_id);
         let (dir, log, is_new_hour) = journal.open_hour(at / place::HOUR_MILLIS)?;
-        let exclusion = journal.exclusion(self);
+        let exclusion = journal.exclusion(self.is_gemini_ignored, &self.rel);
         let state = |file: &File, stat: &Stat| match exclusion {
             // A digest of a short secret would give it away.
             Some(_) => stamped(stat),
@@ -79,7 +79,7 @@ impl PendingChange {
                 journal.keep(old, from, &dir, &id)
             }
         };
-        let caller = journal.caller.get_or_init(journal.find_caller);
+        let caller = journal.caller();
         let path = self.real_path(target);
         Ok(Backup {
             journal: Arc::clone(&self.journal),
@@ -92,6 +92,8 @@ impl PendingChange {
                 session: caller.session.clone(),
                 tool: origin.tool.clone(),
                 call: origin.call.clone(),
+                command: None,
+                line: None,
                 path: path.to_string_lossy().into_owned(),
                 raw: raw_path(&path),
                 memory: origin.is_users_file,
@@ -110,7 +112,7 @@ impl PendingChange {
 }
 
 /// Returns the bytes of a path that is not UTF-8.
-fn raw_path(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn raw_path(path: &Path) -> Option<Vec<u8>> {
     let bytes = path.as_os_str().as_bytes();
     path.to_str().is_none().then(|| bytes.to_vec())
 }
@@ -128,18 +130,19 @@ pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
 }
 
 /// Returns the state of a file without its digest.
-fn stamped(stat: &Stat) -> FileState {
+pub(super) fn stamped(stat: &Stat) -> FileState {
     FileState {
         stamp: ContentStamp::from(stat),
         mode: crate::files::mode(stat),
         sha256: None,
+        kind: None,
     }
 }
 
 impl Journal {
     /// Returns why the user wants nothing kept of this file, if so.
-    fn exclusion(&self, change: &PendingChange) -> Option<&'static str> {
-        if change.is_gemini_ignored {
+    pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
+        if is_gemini_ignored {
             return Some(".geminiignore names it");
         }
         let matches = |path: &Path| {
@@ -148,7 +151,7 @@ impl Journal {
             self.exclude.matches(path, name_at)
         };
         // A directory that is named stands for all below it.
-        let mut ancestors = change.rel.ancestors();
+        let mut ancestors = rel.ancestors();
         let is_excluded = !self.exclude.is_empty()
             && ancestors.any(|path| !path.as_os_str().is_empty() && matches(path));
         is_excluded.then_some("tools.undo.exclude names it")
@@ -160,7 +163,7 @@ impl Journal {
     /// # Errors
     ///
     /// Returns why nothing can be kept, as the end of a sentence.
-    fn open_hour(&self, hour: u64) -> Result<(OwnedFd, File, bool), String> {
+    pub(super) fn open_hour(&self, hour: u64) -> Result<(OwnedFd, File, bool), String> {
         let path = place::journal(&self.home);
         let fail = |e: Errno| match e {
             Errno::PERM => format!("{} is not yours alone (mode 700)", show_path(&path)),
@@ -178,7 +181,7 @@ impl Journal {
     }
 
     /// Returns true if a file is a large part of all that may be kept.
-    fn is_large(&self, size: u64) -> bool {
+    pub(super) fn is_large(&self, size: u64) -> bool {
         size > self.limits.max_bytes / LARGE_PART
     }
 
@@ -204,7 +207,7 @@ impl Journal {
 /// # Errors
 ///
 /// Returns why not, as the end of a sentence.
-fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> Result<(), &'static str> {
+pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> Result<(), &'static str> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o600));
     let mut file = File::from(file.map_err(|_| "the journal could not be written")?);

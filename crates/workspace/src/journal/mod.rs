@@ -11,6 +11,7 @@
 //!
 //! - [`Journal`]: what a workspace writes to, and its limits;
 //! - [`History`]: the entries, and which of them still stand;
+//! - [`CommandChanges`]: what a command changes, kept before it does;
 //! - [`Undo`]: taking changes back;
 //! - [`prune()`]: keeping age and size within the limits;
 //! - the directories of all of that (`place`).
@@ -53,15 +54,19 @@
 //! ```
 
 mod backup;
+mod command;
 mod entry;
 mod history;
 mod keeper;
+mod node;
 mod place;
 mod prune;
+mod scope;
 mod undo;
 
 pub use backup::ChangeOrigin;
 pub(crate) use backup::{Backup, PendingChange};
+pub use command::{Access, ChangeCounts, CommandChanges};
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
 pub use prune::prune;
@@ -130,6 +135,11 @@ impl Journal {
             find_caller,
             caller: OnceLock::new(),
         }
+    }
+
+    /// Returns the program and the session that have changes made.
+    fn caller(&self) -> &Caller {
+        self.caller.get_or_init(self.find_caller)
     }
 
     /// Returns the limits of the journal.

@@ -4,6 +4,9 @@
 //! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
 //! size and time. So only the last content is written, once. A file that was changed since is left alone.
 
+mod special;
+mod step;
+
 use super::backup::ChangeOrigin;
 use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::history::History;
@@ -92,6 +95,12 @@ impl Undo<'_> {
             }
             entries.push(*index);
         }
+        if chosen
+            .iter()
+            .any(|index| run.entry(*index).command.is_some())
+        {
+            run.sort(&mut order, &by_path);
+        }
         let mut is_first = true;
         let mut outcomes = Vec::new();
         for path in order {
@@ -143,6 +152,20 @@ impl Run<'_> {
         &self.history.entries[index]
     }
 
+    /// Sorts paths so that what a command has made is removed before its directory, and what it has
+    /// removed is made after its directory.
+    fn sort(&self, paths: &mut [PathBuf], by_path: &HashMap<PathBuf, Vec<usize>>) {
+        let was_there = |path: &PathBuf| {
+            let oldest = by_path[path].last();
+            oldest.is_some_and(|index| self.entry(*index).before.is_some())
+        };
+        paths.sort_by(|one, other| match (was_there(one), was_there(other)) {
+            (false, false) => other.cmp(one),
+            (true, true) => one.cmp(other),
+            (one, other) => one.cmp(&other),
+        });
+    }
+
     fn file(&self, path: &Path, chosen: &[usize], id: &str) -> FileOutcome {
         let refuse = |e: &ToolError| {
             let reason = format!("can't be written: {}", e.to_string().trim_end_matches('.'));
@@ -190,6 +213,29 @@ impl Run<'_> {
         chosen: &[usize],
         id: &str,
     ) -> Result<FileOutcome, ToolError> {
+        let has_kind = |state: &Option<FileState>| state.as_ref().is_some_and(|s| s.kind.is_some());
+        let is_special = |index: &usize| {
+            has_kind(&self.entry(*index).before) || has_kind(&self.entry(*index).after)
+        };
+        if chosen.iter().any(is_special) {
+            return self.special(located, path, chosen, id);
+        }
+        let has_mode = self.give_mode_back(located, chosen, id)?;
+        let mut outcome = self.attempt_content(located, path, chosen, id)?;
+        if has_mode && outcome.id.is_none() && outcome.refused.is_empty() {
+            outcome.id = Some(id.to_owned());
+            outcome.is_done = false;
+        }
+        Ok(outcome)
+    }
+
+    fn attempt_content(
+        &self,
+        located: &LocatedFile<'_>,
+        path: &Path,
+        chosen: &[usize],
+        id: &str,
+    ) -> Result<FileOutcome, ToolError> {
         let workspace = located.workspace();
         let target = workspace.target(&located.place, &self.undo.cancel)?;
         let current = target.current.as_ref();
@@ -204,6 +250,15 @@ impl Run<'_> {
             return Ok(outcome);
         }
         let mut steps = self.steps(chosen, current_state.as_ref(), &mut outcome.refused);
+        if let Some(oldest) = steps.last().map(|index| self.entry(*index))
+            && oldest.command.is_some()
+            && self.is_same(oldest.before.as_ref(), current_state.as_ref())
+        {
+            // Of a change of the mode alone no content is kept.
+            outcome.undone = steps;
+            outcome.is_done = true;
+            return Ok(outcome);
+        }
         // Old contents between the first and the last are not needed; the last one is.
         while let Some(&index) = steps.last() {
             match self.old_content(index) {
@@ -276,6 +331,9 @@ impl Run<'_> {
             (Some(one), Some(other)) => (one, other),
             _ => return false,
         };
+        if one.kind.is_some() || other.kind.is_some() {
+            return one.kind == other.kind;
+        }
         match (&one.sha256, &other.sha256) {
             (Some(one), Some(other)) => one == other,
             _ => self.original(one.stamp) == self.original(other.stamp),
@@ -350,6 +408,18 @@ impl Run<'_> {
         format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
     }
 
+    /// Returns the origin of the undo of some entries.
+    fn origin(&self, located: &LocatedFile<'_>, undone: &[usize], id: &str) -> ChangeOrigin {
+        let undone = undone.iter().map(|index| self.entry(*index));
+        ChangeOrigin {
+            tool: UNDO.to_owned(),
+            call: Some(self.call.clone()),
+            id: Some(id.to_owned()),
+            undoes: undone.map(|entry| entry.id.clone()).collect(),
+            is_users_file: located.own.is_some(),
+        }
+    }
+
     /// Puts the content that the entry at `oldest` had found in the place of the present one.
     fn write(
         &self,
@@ -372,17 +442,13 @@ impl Run<'_> {
         if outcome.is_done || self.undo.is_explained {
             return Ok(());
         }
+        let origin = self.origin(located, &outcome.undone, id);
         let undone = outcome.undone.iter().map(|index| self.entry(*index));
-        let origin = ChangeOrigin {
-            tool: UNDO.to_owned(),
-            call: Some(self.call.clone()),
-            id: Some(id.to_owned()),
-            undoes: undone.clone().map(|entry| entry.id.clone()).collect(),
-            is_users_file: located.own.is_some(),
-        };
         // A new file gives others than the user no more than usual: that is the user's to give.
         let mode = before.filter(|_| current.is_none());
-        let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
+        let is_commands = self.entry(oldest).command.is_some();
+        let bits = if is_commands { 0o7777 } else { 0o777 };
+        let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & bits));
         let target = target.recorded(located.shared, &located.place, origin);
         outcome.not_kept = if let Some(source) = source {
             target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?

@@ -1,0 +1,184 @@
+//! Keeping what a command changes, before it changes it.
+//!
+//! The kernel stops a command, and all that it starts, at each system call that may change a file
+//! (seccomp's user notification), and asks the command's supervisor. That has the journal keep what
+//! is there, and lets the call go on unchanged. So programs of any kind are seen, and nothing about
+//! them is different but the time.
+//!
+//! - `calls`: the system calls, and the filter that stops at them;
+//! - `listener`: what the kernel says and is answered;
+//! - `paths`: the files that a call of another process means.
+//!
+//! Not seen are changes by `io_uring`, by programs that are not 64-bit, and by other processes that a
+//! command asks for them. If the supervisor is killed, the calls that it would have been asked about
+//! fail (`ENOSYS`): nothing waits for ever.
+
+mod calls;
+mod listener;
+mod paths;
+
+use crate::raw;
+use gemini_tools_workspace::journal::{Access, ChangeCounts, CommandChanges};
+use listener::{Listener, Notice};
+use paths::Locator;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use seccompiler::BpfProgram;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The flags of `renameat2` for two files that take each other's place.
+const RENAME_EXCHANGE: u64 = 2;
+
+/// A request to keep what a command changes.
+#[derive(Debug)]
+pub struct ChangeWatch {
+    filter: BpfProgram,
+    /// True if set-user-ID programs such as `sudo` may stop working, where the kernel wants that.
+    may_forbid_sudo: bool,
+    /// Taken by the supervisor.
+    changes: RefCell<Option<CommandChanges>>,
+}
+
+impl ChangeWatch {
+    /// Prepares a watch; `None` for a processor whose system calls are not known.
+    ///
+    /// Without root's rights the kernel allows it only to a program that has given up to gain rights. With
+    /// `may_forbid_sudo` the command gives that up, and `sudo` does not work in it.
+    pub fn new(changes: CommandChanges, may_forbid_sudo: bool) -> Option<Self> {
+        Some(Self {
+            filter: calls::filter()?,
+            may_forbid_sudo,
+            changes: RefCell::new(Some(changes)),
+        })
+    }
+}
+
+/// The supervisor's part of a watch.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    /// The socket from which the listener comes.
+    socket: Option<OwnedFd>,
+    changes: Arc<Mutex<CommandChanges>>,
+}
+
+/// The command's part of a watch.
+#[derive(Clone, Copy)]
+pub(crate) struct Watched<'a> {
+    watch: &'a ChangeWatch,
+    socket: rustix::fd::BorrowedFd<'a>,
+}
+
+impl Supervised {
+    /// Prepares the watch of a command. Returns the socket for [`Watched::new`] with it; `None` if the watch
+    /// was taken already.
+    pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
+        let Some(changes) = watch.changes.take() else {
+            return Ok(None);
+        };
+        let (socket, theirs) = raw::socket_pair()?;
+        let changes = Arc::new(Mutex::new(changes));
+        let socket = Some(socket);
+        Ok(Some((Self { socket, changes }, theirs)))
+    }
+
+    /// Receives the listener of the command that was started.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error for which the command is not watched.
+    pub(crate) fn receive(&mut self) -> Result<OwnedFd, Errno> {
+        listener::receive(&self.socket.take().ok_or(Errno::BADF)?)
+    }
+
+    /// Begins to watch.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error if there can be no thread. The command's calls fail then.
+    pub(crate) fn begin(&self, listener: OwnedFd) -> Result<(), Errno> {
+        let changes = Arc::clone(&self.changes);
+        let watch = move || attend(&Listener::new(listener), &changes);
+        let thread = std::thread::Builder::new().spawn(watch);
+        thread
+            .map(drop)
+            .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
+    }
+
+    /// Records what the command has changed since the last time.
+    pub(crate) fn record(&self) -> ChangeCounts {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.record()
+    }
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(watch: &'a ChangeWatch, socket: &'a OwnedFd) -> Self {
+        let socket = socket.as_fd();
+        Self { watch, socket }
+    }
+
+    /// Has the calling thread watched, for good, and sends the listener to the supervisor, or the error for
+    /// which it is not watched. For a forked child just before it executes a program: only system calls are made.
+    pub(crate) fn install(self, is_sandboxed: bool) {
+        // In a sandbox it is so anyway.
+        if is_sandboxed {
+            let _ = rustix::thread::set_no_new_privs(true);
+        }
+        let mut listener = listener::install(&self.watch.filter);
+        if matches!(listener, Err(Errno::ACCESS)) && self.watch.may_forbid_sudo {
+            let _ = rustix::thread::set_no_new_privs(true);
+            listener = listener::install(&self.watch.filter);
+        }
+        listener::send(self.socket, &listener);
+    }
+}
+
+/// Answers the kernel until nothing is left of the command.
+fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
+    let mut locator = Locator::default();
+    loop {
+        match listener.next() {
+            Ok(notice) => {
+                let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
+                keep(&notice, &mut locator, &mut changes);
+                drop(changes);
+                listener.go_on(&notice);
+            }
+            // A process has ended while it waited.
+            Err(Errno::INTR | Errno::NOENT) if !listener.is_over() => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Keeps what a call is about to change.
+fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
+    let Some(call) = calls::find(notice.call) else {
+        return;
+    };
+    let mut paths = call.targets.iter().map(|target| {
+        let path = locator.locate(notice, *target);
+        (target.access, path)
+    });
+    if call.is_rename {
+        let flags = call.rename_flags.map_or(0, |index| notice.arguments[index]);
+        let (from, to) = (paths.next(), paths.next());
+        match (from, to) {
+            (Some((_, Ok(Some(from)))), Some((_, Ok(Some(to))))) => {
+                changes.rename(&from, &to, flags & RENAME_EXCHANGE != 0);
+            }
+            (Some((_, Err(_))), _) | (_, Some((_, Err(_)))) => changes.miss(),
+            _ => {}
+        }
+        return;
+    }
+    for (access, path) in paths {
+        match path {
+            Ok(Some(path)) => changes.touch(&path, access),
+            // The call will fail, or is about something that has no path.
+            Ok(None) => {}
+            Err(_) => changes.miss(),
+        }
+    }
+}

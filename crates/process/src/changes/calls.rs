@@ -1,0 +1,181 @@
+//! The system calls that change files, and the filter that stops at them.
+
+use super::Access;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+
+/// A system call that may change files.
+pub(super) struct Call {
+    number: i64,
+    /// The argument with the flags of an opening, if only some openings change files.
+    open_flags: Option<u8>,
+    /// True for a call that renames its first path to its second.
+    pub(super) is_rename: bool,
+    /// The argument with the flags of a renaming, if it has any.
+    pub(super) rename_flags: Option<usize>,
+    pub(super) targets: &'static [Target],
+}
+
+/// A path that a call names.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    /// The argument with the directory that a relative path starts from; `None` for the working directory.
+    pub(super) directory: Option<usize>,
+    /// The argument with the path's address; `None` if the directory itself is meant.
+    pub(super) path: Option<usize>,
+    pub(super) access: Access,
+}
+
+const fn target(directory: Option<usize>, path: usize, access: Access) -> Target {
+    Target {
+        directory,
+        path: Some(path),
+        access,
+    }
+}
+
+const fn call(number: i64, targets: &'static [Target]) -> Call {
+    Call {
+        number,
+        open_flags: None,
+        is_rename: false,
+        rename_flags: None,
+        targets,
+    }
+}
+
+const fn rename(number: i64, rename_flags: Option<usize>, targets: &'static [Target]) -> Call {
+    Call {
+        is_rename: true,
+        rename_flags,
+        ..call(number, targets)
+    }
+}
+
+const CONTENT: Access = Access::Content;
+const NAME: Access = Access::Name;
+
+/// A number that every architecture shares and the libc crate does not always have.
+const SYS_FCHMODAT2: i64 = 452;
+
+const CALLS: &[Call] = &[
+    Call {
+        open_flags: Some(2),
+        ..call(libc::SYS_openat, &[target(Some(0), 1, CONTENT)])
+    },
+    // Its flags are in memory, where no filter can look.
+    call(libc::SYS_openat2, &[target(Some(0), 1, CONTENT)]),
+    call(libc::SYS_truncate, &[target(None, 0, CONTENT)]),
+    call(libc::SYS_unlinkat, &[target(Some(0), 1, NAME)]),
+    call(libc::SYS_mkdirat, &[target(Some(0), 1, NAME)]),
+    call(libc::SYS_mknodat, &[target(Some(0), 1, NAME)]),
+    call(libc::SYS_symlinkat, &[target(Some(1), 2, NAME)]),
+    // The old file may be written by its new name.
+    call(
+        libc::SYS_linkat,
+        &[target(Some(0), 1, CONTENT), target(Some(2), 3, NAME)],
+    ),
+    rename(
+        libc::SYS_renameat2,
+        Some(4),
+        &[target(Some(0), 1, NAME), target(Some(2), 3, NAME)],
+    ),
+    call(libc::SYS_fchmodat, &[target(Some(0), 1, Access::Mode)]),
+    call(SYS_FCHMODAT2, &[target(Some(0), 1, Access::Mode)]),
+    call(
+        libc::SYS_fchmod,
+        &[Target {
+            directory: Some(0),
+            path: None,
+            access: Access::Mode,
+        }],
+    ),
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    rename(
+        libc::SYS_renameat,
+        None,
+        &[target(Some(0), 1, NAME), target(Some(2), 3, NAME)],
+    ),
+    #[cfg(target_arch = "x86_64")]
+    Call {
+        open_flags: Some(1),
+        ..call(libc::SYS_open, &[target(None, 0, CONTENT)])
+    },
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_creat, &[target(None, 0, CONTENT)]),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_unlink, &[target(None, 0, NAME)]),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_rmdir, &[target(None, 0, NAME)]),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_mkdir, &[target(None, 0, NAME)]),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_mknod, &[target(None, 0, NAME)]),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_symlink, &[target(None, 1, NAME)]),
+    #[cfg(target_arch = "x86_64")]
+    call(
+        libc::SYS_link,
+        &[target(None, 0, CONTENT), target(None, 1, NAME)],
+    ),
+    #[cfg(target_arch = "x86_64")]
+    rename(
+        libc::SYS_rename,
+        None,
+        &[target(None, 0, NAME), target(None, 1, NAME)],
+    ),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_chmod, &[target(None, 0, Access::Mode)]),
+];
+
+/// Returns the call of a number, if it may change files.
+pub(super) fn find(number: i64) -> Option<&'static Call> {
+    CALLS.iter().find(|call| call.number == number)
+}
+
+/// Makes the filter that has the kernel ask before these calls; `None` for a processor that seccompiler
+/// does not know.
+pub(super) fn filter() -> Option<BpfProgram> {
+    // Stands for the action that seccompiler does not have.
+    const ASK: SeccompAction = SeccompAction::Trace(1);
+    const FLAGS: [(i32, i32); 4] = [
+        (libc::O_ACCMODE, libc::O_WRONLY),
+        (libc::O_ACCMODE, libc::O_RDWR),
+        (libc::O_CREAT, libc::O_CREAT),
+        (libc::O_TRUNC, libc::O_TRUNC),
+    ];
+    let bits = |flags: i32| u64::from(flags.unsigned_abs());
+    let mut rules = BTreeMap::new();
+    for call in CALLS {
+        let rule = |index: u8, (mask, value): (i32, i32)| {
+            let op = SeccompCmpOp::MaskedEq(bits(mask));
+            let length = SeccompCmpArgLen::Dword;
+            let condition = SeccompCondition::new(index, length, op, bits(value)).ok()?;
+            SeccompRule::new(vec![condition]).ok()
+        };
+        let of_call = call.open_flags.iter();
+        let of_call: Option<Vec<_>> = of_call
+            .flat_map(|index| FLAGS.map(|flags| rule(*index, flags)))
+            .collect();
+        rules.insert(call.number, of_call?);
+    }
+    let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, ASK, arch).ok()?;
+    let mut program = BpfProgram::try_from(filter).ok()?;
+    let asks = u32::from(ASK);
+    for instruction in &mut program {
+        *instruction = sock_filter {
+            k: match instruction.k {
+                k if k == asks => libc::SECCOMP_RET_USER_NOTIF,
+                // Programs for another architecture go on unseen.
+                libc::SECCOMP_RET_KILL_PROCESS => libc::SECCOMP_RET_ALLOW,
+                k => k,
+            },
+            ..*instruction
+        };
+    }
+    Some(program)
+}

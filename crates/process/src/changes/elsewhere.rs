@@ -1,0 +1,52 @@
+//! Elsewhere than on Linux a command's changes are not kept.
+
+use gemini_tools_workspace::journal::{ChangeCounts, CommandChanges};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+/// A request to keep what a command changes, of which there is none here.
+#[derive(Debug)]
+pub enum ChangeWatch {}
+
+/// The supervisor's part of a watch.
+#[derive(Debug)]
+pub(crate) enum Supervised {}
+
+/// The command's part of a watch.
+#[derive(Clone, Copy)]
+pub(crate) struct Watched<'a>(&'a ChangeWatch);
+
+impl ChangeWatch {
+    /// Returns `None`: this system has nothing for it.
+    pub fn new(_changes: CommandChanges, _may_forbid_sudo: bool) -> Option<Self> {
+        None
+    }
+}
+
+impl Supervised {
+    pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
+        match *watch {}
+    }
+
+    pub(crate) fn receive(&mut self) -> Result<OwnedFd, Errno> {
+        match *self {}
+    }
+
+    pub(crate) fn begin(&self, _listener: OwnedFd) -> Result<(), Errno> {
+        match *self {}
+    }
+
+    pub(crate) fn record(&self) -> ChangeCounts {
+        match *self {}
+    }
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(watch: &'a ChangeWatch, _socket: &'a OwnedFd) -> Self {
+        Self(watch)
+    }
+
+    pub(crate) fn install(self, _is_sandboxed: bool) {
+        match *self.0 {}
+    }
+}

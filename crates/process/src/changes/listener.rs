@@ -1,0 +1,215 @@
+//! The kernel's questions about a command's system calls, and the answers.
+
+#![expect(unsafe_code, reason = "no crate wraps seccomp's user notification")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::{Errno, IoSlice, IoSliceMut};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use seccompiler::sock_filter;
+use std::mem::{MaybeUninit, zeroed};
+
+/// Has the kernel wake the process that goes on without a detour (Linux 6.6).
+const SYNC_WAKE_UP: libc::c_ulong = 1;
+
+/// The size of the pages that memory is mapped in at least, in bytes.
+const PAGE_BYTES: usize = 4096;
+
+/// A system call that waits for an answer.
+#[derive(Debug)]
+pub(super) struct Notice {
+    id: u64,
+    /// The thread that makes the call.
+    pub(super) thread: u32,
+    pub(super) call: i64,
+    pub(super) arguments: [u64; 6],
+}
+
+/// The place where the kernel asks.
+pub(super) struct Listener(OwnedFd);
+
+fn last() -> Errno {
+    let error = std::io::Error::last_os_error();
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// Has the calling thread ask before the calls of a filter. Makes one system call.
+///
+/// # Errors
+///
+/// Returns `ACCES` where the thread may still gain rights, `INVAL` for a kernel before 5.19, `BUSY` if another
+/// process listens already.
+pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
+    let program = libc::sock_fprog {
+        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
+        // A signal does not end the wait, so that the call is not repeated for ever.
+        | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    // SAFETY: `program` points to `len` instructions of the kernel's layout which outlive the call; the kernel
+    // only reads them.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            flags,
+            &raw const program,
+        )
+    };
+    match i32::try_from(fd) {
+        // SAFETY: the descriptor is new.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(last()),
+    }
+}
+
+/// Sends a listener to the supervisor, or the error in its place.
+pub(super) fn send(socket: BorrowedFd<'_>, listener: &Result<OwnedFd, Errno>) {
+    let error = listener.as_ref().err().map_or(0, |e| e.raw_os_error());
+    let bytes = error.to_ne_bytes();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds = listener.as_ref().ok().map(|fd| [fd.as_fd()]);
+    if let Some(fds) = &fds {
+        ancillary.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let _ = sendmsg(
+        socket,
+        &[IoSlice::new(&bytes)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    );
+}
+
+/// Receives what [`send`] has sent.
+///
+/// # Errors
+///
+/// Returns the error that was sent, or `AGAIN` if nothing was.
+pub(super) fn receive(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let mut bytes = [0_u8; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut bytes)],
+        &mut ancillary,
+        flags,
+    )?;
+    let listener = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    listener.ok_or_else(|| match i32::from_ne_bytes(bytes) {
+        0 => Errno::BADF,
+        error => Errno::from_raw_os_error(error),
+    })
+}
+
+impl Listener {
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        // SAFETY: takes an integer. An older kernel refuses it, and is slower.
+        unsafe {
+            libc::ioctl(
+                fd.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+                SYNC_WAKE_UP,
+            )
+        };
+        Self(fd)
+    }
+
+    /// Waits for the next question.
+    ///
+    /// # Errors
+    ///
+    /// Returns `NOENT` if the process that asked has ended, or, from Linux 6.11 on, no process is left that could ask.
+    pub(super) fn next(&self) -> Result<Notice, Errno> {
+        // SAFETY: zeros are a value of it, and what the kernel wants. The kernel writes no more than this struct.
+        let (status, notice) = unsafe {
+            let mut notice: libc::seccomp_notif = zeroed();
+            let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
+            let status = libc::ioctl(self.0.as_raw_fd(), request, &raw mut notice);
+            (status, notice)
+        };
+        if status != 0 {
+            return Err(last());
+        }
+        Ok(Notice {
+            id: notice.id,
+            thread: notice.pid,
+            call: i64::from(notice.data.nr),
+            arguments: notice.data.args,
+        })
+    }
+
+    /// Returns true if no process is left that could ask.
+    pub(super) fn is_over(&self) -> bool {
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        let _ = poll(&mut ready, Some(&Timespec::default()));
+        ready[0].revents().contains(PollFlags::HUP)
+    }
+
+    /// Lets the call go on as it is.
+    pub(super) fn go_on(&self, notice: &Notice) {
+        let answer = libc::seccomp_notif_resp {
+            id: notice.id,
+            val: 0,
+            error: 0,
+            flags: u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1),
+        };
+        // SAFETY: the kernel only reads the struct. It fails for a process that is gone.
+        unsafe {
+            libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_SEND,
+                &raw const answer,
+            )
+        };
+    }
+}
+
+impl Notice {
+    /// Returns an argument that is a descriptor: the kernel looks at its lower half only.
+    pub(super) fn descriptor(&self, index: usize) -> i32 {
+        let lower = self.arguments[index] & u64::from(u32::MAX);
+        u32::try_from(lower).unwrap_or(u32::MAX).cast_signed()
+    }
+
+    /// Reads a string of the process that makes the call, without its NUL.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error, `NAMETOOLONG` for a string that no path can be.
+    pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
+        let mut text = vec![0_u8; PAGE_BYTES];
+        let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;
+        // The next page need not be there.
+        let first = PAGE_BYTES - start % PAGE_BYTES;
+        let remote = [
+            (start, first),
+            (start.wrapping_add(first), PAGE_BYTES - first),
+        ];
+        let remote = remote.map(|(at, iov_len)| libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(at),
+            iov_len,
+        });
+        let local = libc::iovec {
+            iov_base: text.as_mut_ptr().cast(),
+            iov_len: text.len(),
+        };
+        let thread = i32::try_from(self.thread).map_err(|_| Errno::SRCH)?;
+        // SAFETY: the kernel writes to `text` only, no more than its length.
+        let read =
+            unsafe { libc::process_vm_readv(thread, &raw const local, 1, remote.as_ptr(), 2, 0) };
+        let read = usize::try_from(read).map_err(|_| last())?;
+        let end = text[..read].iter().position(|byte| *byte == 0);
+        text.truncate(end.ok_or(Errno::NAMETOOLONG)?);
+        Ok(text)
+    }
+}

@@ -1,0 +1,249 @@
+//! The changes that a command makes, kept before it makes them.
+//!
+//! The watcher of a command names each path before the command touches it. The first time, what is
+//! there is kept: a file that is about to lose its name by a second name in the journal, another by
+//! a copy. When the command ends, each path is compared with what was there, and the journal's log
+//! gets an entry for each that differs.
+
+mod record;
+
+use super::entry::{FileState, NodeKind};
+use super::keeper::{self, new_id, now};
+use super::scope::{ChangeScope, Coverage};
+use super::{Journal, node, place};
+use crate::{OpenFile, Workspace};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, open, unlinkat};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The most paths of a command that are kept.
+const MAX_PATHS: usize = 50_000;
+
+/// A way in which a command is about to touch a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The content may be written, also by another name.
+    Content,
+    /// The mode is changed.
+    Mode,
+    /// The name is made, removed, or given to another file.
+    Name,
+}
+
+/// The numbers of changes of a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChangeCounts {
+    /// The paths that it has changed.
+    pub changed: u32,
+    /// Those of them that can't be given back.
+    pub lost: u32,
+}
+
+/// The place of an old content while the command runs.
+#[derive(Debug)]
+enum Kept {
+    /// There is no content to keep, or it is not touched yet.
+    Nothing,
+    /// The journal has another name of the file.
+    Linked,
+    /// The journal has a copy.
+    Copied,
+    /// The content is not kept, for this reason.
+    Lost(String, bool),
+}
+
+/// What a path named before the command.
+#[derive(Debug)]
+struct Before {
+    id: String,
+    state: Option<FileState>,
+    kept: Kept,
+}
+
+/// The directory of the journal for the old files.
+#[derive(Debug)]
+struct Hour {
+    dir: OwnedFd,
+    log: File,
+    is_new: bool,
+}
+
+/// The changes of a command that runs.
+#[derive(Debug)]
+pub struct CommandChanges {
+    journal: Arc<Journal>,
+    scope: ChangeScope,
+    tool: String,
+    line: String,
+    before: BTreeMap<PathBuf, Before>,
+    hour: Option<Hour>,
+    kept_bytes: u64,
+    missed: u32,
+    /// The id of the command: that of its first entry.
+    command: Option<String>,
+}
+
+impl CommandChanges {
+    /// Makes an empty collection for a command of the tool `tool`; `None` if the workspace has no journal. Files
+    /// that git ignores are kept with `takes_ignored` only.
+    pub fn new(workspace: &Workspace, tool: &str, line: &str, takes_ignored: bool) -> Option<Self> {
+        let journal = Arc::clone(workspace.journal.get()?);
+        // By its parent, which another process does not have.
+        journal.caller();
+        Some(Self {
+            scope: ChangeScope::new(workspace, &journal.home, takes_ignored),
+            journal,
+            tool: tool.to_owned(),
+            line: line.to_owned(),
+            before: BTreeMap::new(),
+            hour: None,
+            kept_bytes: 0,
+            missed: 0,
+            command: None,
+        })
+    }
+
+    /// Counts a change of which nothing more is known.
+    pub fn miss(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+    }
+
+    /// Keeps what an absolute path without links names, before a command touches it.
+    pub fn touch(&mut self, path: &Path, access: Access) {
+        if self.before.contains_key(path) {
+            return self.touch_again(path, access);
+        }
+        let Ok(found) = node::look(CWD, path) else {
+            return;
+        };
+        let is_dir = found.as_ref().is_some_and(|(state, _)| is_directory(state));
+        let Coverage::Inside {
+            rel,
+            is_gemini_ignored,
+        } = self.scope.coverage(path, is_dir)
+        else {
+            return;
+        };
+        if self.before.len() >= MAX_PATHS {
+            return self.miss();
+        }
+        let mut before = Before {
+            id: new_id(),
+            state: None,
+            kept: Kept::Nothing,
+        };
+        if let Some((state, stat)) = found {
+            let is_file = state.kind.is_none();
+            if let Some(reason) = self.journal.exclusion(is_gemini_ignored, &rel) {
+                before.kept = Kept::Lost(reason.to_owned(), false);
+            } else if is_file && access != Access::Mode {
+                before.kept = self.keep(path, stat, access, &before.id);
+            } else if state.kind == Some(NodeKind::Special) {
+                before.kept = Kept::Lost("it was no regular file".to_owned(), true);
+            }
+            before.state = Some(state);
+        }
+        self.before.insert(path.to_owned(), before);
+    }
+
+    /// Keeps the content of a file of which only the mode or another name was kept.
+    fn touch_again(&mut self, path: &Path, access: Access) {
+        let Some(mut before) = self.before.remove(path) else {
+            return;
+        };
+        let is_needed = match before.kept {
+            Kept::Nothing => access != Access::Mode,
+            Kept::Linked => access == Access::Content,
+            Kept::Copied | Kept::Lost(..) => false,
+        };
+        if is_needed
+            && let Some(state) = before.state.as_ref().filter(|state| state.kind.is_none())
+            && let Ok(Some((now, stat))) = node::look(CWD, path)
+            && now.stamp == state.stamp
+        {
+            self.discard(&before);
+            before.kept = self.keep(path, stat, access, &before.id);
+        }
+        self.before.insert(path.to_owned(), before);
+    }
+
+    /// Keeps what `from` and `to` name, before the one is renamed to the other, or with `exchanges` each to
+    /// the other: of directories all that is below.
+    pub fn rename(&mut self, from: &Path, to: &Path, exchanges: bool) {
+        self.move_tree(from, to);
+        if exchanges {
+            self.move_tree(to, from);
+        }
+        self.touch(to, Access::Name);
+    }
+
+    fn move_tree(&mut self, from: &Path, to: &Path) {
+        // The content lives on elsewhere, where it may be written.
+        self.touch(from, Access::Content);
+        self.touch(to, Access::Name);
+        let is_dir = node::look(CWD, from)
+            .is_ok_and(|found| found.is_some_and(|(state, _)| is_directory(&state)));
+        let is_kept = is_dir && matches!(self.scope.coverage(from, true), Coverage::Inside { .. });
+        if !is_kept || self.before.len() >= MAX_PATHS {
+            return;
+        }
+        for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+            self.move_tree(&entry.path(), &to.join(entry.file_name()));
+        }
+    }
+
+    /// Keeps the content of a file.
+    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> Kept {
+        let lost = |reason: &str| Kept::Lost(reason.to_owned(), true);
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if self.kept_bytes + size > self.journal.limits.max_bytes {
+            return lost("the command has changed more than is kept");
+        }
+        if self.hour.is_none() {
+            match self.journal.open_hour(now() / place::HOUR_MILLIS) {
+                Ok((dir, log, is_new)) => self.hour = Some(Hour { dir, log, is_new }),
+                Err(reason) => return Kept::Lost(reason, true),
+            }
+        }
+        let Some(Hour { dir, .. }) = &self.hour else {
+            return lost("the journal could not be written");
+        };
+        // With another name, the content would be changed by any program that knows that.
+        if access == Access::Name
+            && i128::from(stat.st_nlink) == 1
+            && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()
+        {
+            self.kept_bytes += size;
+            return Kept::Linked;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = open(path, flags, Mode::empty()) else {
+            return lost("it could not be read");
+        };
+        let file = OpenFile {
+            file: file.into(),
+            stat,
+        };
+        match keeper::copy(&file, dir, id) {
+            Ok(()) => {
+                self.kept_bytes += size;
+                Kept::Copied
+            }
+            Err(reason) => lost(reason),
+        }
+    }
+
+    /// Removes what is kept of a path.
+    fn discard(&self, before: &Before) {
+        if let (Kept::Linked | Kept::Copied, Some(hour)) = (&before.kept, &self.hour) {
+            let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());
+        }
+    }
+}
+
+fn is_directory(state: &FileState) -> bool {
+    state.kind == Some(NodeKind::Directory)
+}

@@ -1,0 +1,53 @@
+//! Files, directories and links as a command finds and leaves them.
+
+use super::entry::{FileState, NodeKind};
+use super::keeper::stamped;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// Returns the state of what a path in a directory names, links not followed; `None` where there is nothing.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub(super) fn look(dir: impl AsFd, path: &Path) -> Result<Option<(FileState, Stat)>, Errno> {
+    let stat = match statat(&dir, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        stat => stat?,
+    };
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => None,
+        FileType::Directory => Some(NodeKind::Directory),
+        FileType::Symlink => {
+            let target = readlinkat(&dir, path, Vec::new())?;
+            Some(NodeKind::Link(target.into_bytes()))
+        }
+        _ => Some(NodeKind::Special),
+    };
+    let state = FileState {
+        kind,
+        ..stamped(&stat)
+    };
+    Ok(Some((state, stat)))
+}
+
+/// Sets the mode of what a name in a directory names, which is not a link.
+///
+/// # Errors
+///
+/// Returns the operating system's error, `LOOP` for a link.
+pub(super) fn set_mode(dir: &OwnedFd, name: &Path, mode: u32) -> Result<(), Errno> {
+    let flags = crate::files::PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let node = openat(dir, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&node)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP);
+    }
+    // It need not be readable, and can't be exchanged.
+    let path = format!("/proc/self/fd/{}", node.as_raw_fd());
+    let mode = RawMode::try_from(mode).map_err(|_| Errno::INVAL)?;
+    rustix::fs::chmod(path, Mode::from_raw_mode(mode))
+}

@@ -1,0 +1,358 @@
+//! What commands change is kept, listed, and taken back to the byte.
+
+mod table;
+
+use std::fs;
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::answer::Answer;
+use crate::harness::tree::{Change, Tree};
+use crate::harness::{Call, Workspace, executable, processes_below, search_path, trials};
+
+/// Long enough for anything here.
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
+
+fn command<'a>(ws: &'a Workspace, line: &str) -> Call<'a> {
+    let call = ws.tool("run_shell_command").unwatched();
+    let call = call.arguments(&json!({ "command": line }));
+    call.env("GEMINI_TOOLS_UNDO_COMMANDS", "on")
+}
+
+fn run(ws: &Workspace, line: &str) -> String {
+    command(ws, line).run().output()
+}
+
+fn undo(ws: &Workspace, args: &[&str]) -> Answer {
+    let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
+    ws.call_tool(&args).unwatched().run()
+}
+
+/// The entries as JSON, newest first.
+fn history(ws: &Workspace) -> Vec<Value> {
+    let answer = ws.call_tool(&["--history", "--json"]).unwatched().run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let lines = answer.text().lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+/// The differences to a tree, but for what no undo gives back.
+fn differences(ws: &Workspace, before: &Tree) -> Vec<Change> {
+    let mut changes = before.changes(&Tree::of(ws.root()));
+    let is_exempt = |change: &Change| {
+        change.is_at_or_below("home")
+            || change.is_at_or_below("ws/.git/objects")
+            || change.is_at_or_below("ws/node_modules")
+    };
+    changes.retain(|change| !is_exempt(change));
+    changes
+}
+
+#[test]
+fn commands_of_all_kinds_are_undone_to_the_byte() {
+    let is_installed = |program: &str| {
+        let mut dirs = std::env::split_paths(search_path());
+        dirs.any(|dir| dir.join(program).exists())
+    };
+    let mut count = 0;
+    for (program, line) in table::COMMANDS {
+        if !is_installed(program) {
+            let _ = writeln!(std::io::stderr(), "{program} is missing: {line}");
+            continue;
+        }
+        let ws = table::project();
+        let before = Tree::of(ws.root());
+        let said = command(&ws, line).run();
+        assert!(!said.text().contains("Undo:"), "{line}: {}", said.shown());
+        assert!(!history(&ws).is_empty(), "{line}: {}", said.shown());
+        let undone = undo(&ws, &[]);
+        let left = differences(&ws, &before);
+        assert!(left.is_empty(), "{line}: {left:#?}{}", undone.shown());
+        assert_eq!(undone.status(), 0, "{line}: {}", undone.shown());
+        count += 1;
+    }
+    assert!(count >= 50, "only {count} of the programs are installed");
+}
+
+#[test]
+fn an_undo_of_a_command_can_be_taken_back() {
+    let ws = table::project();
+    run(
+        &ws,
+        "rm -r src; chmod 600 a.txt; sed -i s/a/b/ data.json; mkdir new; ln -sf x link",
+    );
+    let after = Tree::of(ws.root());
+    let undone = undo(&ws, &[]);
+    let text = undone.text();
+    let id = text.trim().rsplit(' ').next().expect("an id");
+    let redone = undo(&ws, &[id]);
+    assert_eq!(redone.status(), 0, "{}", redone.shown());
+    let left = differences(&ws, &after);
+    assert!(left.is_empty(), "{left:#?}{}", redone.shown());
+}
+
+#[test]
+fn a_command_is_listed_with_the_files_that_it_has_changed() {
+    let ws = table::project();
+    run(
+        &ws,
+        "echo x > a.txt; rm data.json; touch made; cat main.c; : 3<> main.c; echo x > main.c; git checkout -q main.c",
+    );
+    let entries = history(&ws);
+    let of = |entry: &Value| {
+        let path = entry["path"].as_str().expect("a path").to_owned();
+        (path, entry["change"].as_str().expect("a word").to_owned())
+    };
+    let mut listed: Vec<_> = entries.iter().map(of).collect();
+    listed.retain(|(path, _)| !path.contains("/.git/"));
+    let expected = [
+        ("made", "created"),
+        ("data.json", "removed"),
+        ("a.txt", "changed"),
+    ];
+    let expected = expected.map(|(name, change)| (ws.path(name), change.to_owned()));
+    assert_eq!(listed, expected);
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry["tool"] == "run_shell_command")
+    );
+    let first = entries.last().expect("an entry");
+    assert!(
+        first["line"]
+            .as_str()
+            .expect("a line")
+            .starts_with("echo x")
+    );
+    assert!(entries.iter().all(|entry| entry["command"] == first["id"]));
+    let shown = ws.call_tool(&["--history"]).run();
+    assert!(
+        shown.text().contains("(echo x > a.txt; rm"),
+        "{}",
+        shown.shown()
+    );
+}
+
+#[test]
+fn one_file_of_a_command_can_be_undone_alone() {
+    let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
+    run(&ws, "echo x | tee a.txt > b.txt");
+    let undone = undo(&ws, &["b.txt"]);
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    let text = |name: &str| fs::read_to_string(ws.path(name)).expect("text");
+    assert_eq!((&*text("a.txt"), &*text("b.txt")), ("x\n", "b"));
+}
+
+#[test]
+fn edits_and_commands_are_undone_in_order_and_by_their_ids() {
+    let ws = Workspace::new().file("a.txt", "one").file("b.txt", "b");
+    let edit = |name: &str, old: &str, new: &str| {
+        let arguments = json!({"file_path": ws.path(name), "old_string": old, "new_string": new});
+        let call = ws.tool("replace").arguments(&arguments).unwatched();
+        call.run().output();
+    };
+    edit("a.txt", "one", "two");
+    run(&ws, "sed -i s/two/three/ a.txt");
+    edit("a.txt", "three", "four");
+    run(&ws, "echo five > a.txt");
+    run(&ws, "echo x > b.txt");
+    run(&ws, "echo new > c.txt");
+    // The command before the last does not meet the others.
+    let id = history(&ws)[1]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(undo(&ws, &[&id]).status(), 0);
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert!(!ws.dir().join("c.txt").exists());
+    for expected in ["four", "three", "two", "one"] {
+        let undone = undo(&ws, &[]);
+        assert_eq!(undone.status(), 0, "{}", undone.shown());
+        assert_eq!(
+            fs::read_to_string(ws.path("a.txt")).expect("text"),
+            expected
+        );
+    }
+}
+
+#[test]
+fn what_was_changed_since_is_left_and_named() {
+    let ws = Workspace::new()
+        .file("a.txt", "a")
+        .file("b.txt", "b")
+        .directory("old");
+    run(&ws, "echo x > a.txt; echo x > b.txt; mkdir new; rmdir old");
+    fs::write(ws.path("a.txt"), "mine").expect("written");
+    fs::write(ws.path("new/mine"), "mine").expect("written");
+    fs::write(ws.path("old"), "mine").expect("written");
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 1, "{}", undone.shown());
+    let errors = undone.errors();
+    undone.must_say(
+        &errors,
+        &[
+            "a.txt was changed since",
+            "new has files that",
+            "old was created again",
+        ],
+    );
+    for name in ["a.txt", "new/mine", "old"] {
+        assert_eq!(fs::read_to_string(ws.path(name)).expect("text"), "mine");
+    }
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
+}
+
+#[test]
+fn what_git_ignores_is_kept_only_if_that_is_asked_for() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "target/\n")
+        .file("target/old", "old");
+    let line = "echo x > target/old; touch target/new; mkdir -p sub/target; touch kept";
+    run(&ws, line);
+    let paths = |ws: &Workspace| -> Vec<String> {
+        let entries = history(ws);
+        entries
+            .iter()
+            .map(|entry| entry["path"].to_string())
+            .collect()
+    };
+    assert!(
+        paths(&ws).iter().all(|path| !path.contains("target")),
+        "{:?}",
+        paths(&ws)
+    );
+    let all = command(&ws, "rm -r target").env("GEMINI_TOOLS_UNDO_COMMANDS", "all");
+    all.run().output();
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert_eq!(
+        fs::read_to_string(ws.path("target/old")).expect("text"),
+        "x\n"
+    );
+}
+
+#[test]
+fn a_background_process_is_watched_until_it_ends() {
+    let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
+    run(
+        &ws,
+        "echo x > a.txt; (until [ -e go ]; do sleep 0.01; done; echo x > b.txt; rm go) >/dev/null 2>&1 &",
+    );
+    assert_eq!(history(&ws).len(), 1);
+    fs::write(ws.path("go"), "").expect("written");
+    let until = Instant::now() + WAIT_LIMIT;
+    while history(&ws).len() < 3 {
+        assert!(Instant::now() < until, "{:?}", history(&ws));
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
+}
+
+#[test]
+fn a_command_whose_supervisor_is_killed_ends_and_the_journal_can_be_read() {
+    let line = "while :; do echo x > a.txt; cp a.txt b.txt; rm b.txt; mv a.txt c.txt; done";
+    for trial in 0..10 * trials() {
+        let ws = Workspace::new().file("a.txt", "a");
+        let running = command(&ws, line).start();
+        let until = Instant::now() + WAIT_LIMIT;
+        while !ws.dir().join("c.txt").exists() {
+            assert!(Instant::now() < until, "the command did not begin");
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(u64::from(trial % 7)));
+        let below = processes_below(running.id());
+        let supervisor = below.first().expect("a supervisor").0;
+        let supervisor = Pid::from_raw(i32::try_from(supervisor).expect("an id"));
+        let _ = kill_process(supervisor.expect("a process"), Signal::KILL);
+        running.finish().error("shell_execute_error", 1);
+        history(&ws);
+        run(&ws, "echo y > a.txt");
+        assert_eq!(undo(&ws, &[]).status(), 0);
+    }
+}
+
+#[test]
+fn what_is_over_the_limits_is_named_in_the_answer_and_by_the_undo() {
+    let settings = r#"{"tools": {"undo": {"maxMegabytes": 1, "commands": "on"}}}"#;
+    let ws = Workspace::new()
+        .file("large", vec![b'x'; 2_000_000])
+        .file("small", "small")
+        .home(".gemini/settings.json", settings);
+    let call = ws.tool("run_shell_command").unwatched();
+    let call = call.arguments(&json!({"command": "echo x > large; echo x > small"}));
+    let said = call.run().output();
+    assert!(
+        said.contains("Undo: 1 of 2 changes can't be undone"),
+        "{said}"
+    );
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 1, "{}", undone.shown());
+    let errors = undone.errors();
+    undone.must_say(&errors, &["large was not kept"]);
+    assert_eq!(fs::read_to_string(ws.path("small")).expect("text"), "small");
+}
+
+#[test]
+fn programs_that_gain_rights_work_in_commands_that_name_them() {
+    let ws = Workspace::new().file("a.txt", "a").unprivileged();
+    let line = "grep NoNewPrivs /proc/self/status; echo x > a.txt";
+    let said = run(&ws, line);
+    assert!(said.contains("NoNewPrivs:\t1"), "{said}");
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    let said = run(&ws, &format!("{line}; sudo -n true"));
+    assert!(said.contains("NoNewPrivs:\t0"), "{said}");
+    assert!(
+        said.contains("Undo: what the command changes can't be undone: sudo"),
+        "{said}"
+    );
+    let off = command(&ws, line).env("GEMINI_TOOLS_UNDO_COMMANDS", "off");
+    let said = off.run().output();
+    assert!(
+        said.contains("NoNewPrivs:\t0") && !said.contains("Undo:"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "x\n");
+}
+
+#[test]
+fn commands_in_the_sandbox_and_calls_within_commands_are_undone() {
+    let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
+    let confined =
+        command(&ws, "echo x > a.txt; rm b.txt").env("GEMINI_TOOLS_SANDBOX", "workspace-write");
+    let said = confined.run().output();
+    assert!(!said.contains("Undo:"), "{said}");
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    let call_tool = executable("call_tool");
+    let said = run(
+        &ws,
+        &format!("{} run_shell_command 'rm a.txt b.txt'", call_tool.display()),
+    );
+    assert!(
+        said.contains("another program watches it already"),
+        "{said}"
+    );
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    for name in ["a", "b"] {
+        assert_eq!(
+            fs::read_to_string(ws.path(&format!("{name}.txt"))).expect("text"),
+            name
+        );
+    }
+}
+
+#[test]
+fn an_extent_that_is_unknown_is_an_error() {
+    let ws = Workspace::new();
+    let call = command(&ws, "true").env("GEMINI_TOOLS_UNDO_COMMANDS", "some");
+    let error = call.run().error("invalid_tool_params", 2);
+    assert!(
+        error.contains("GEMINI_TOOLS_UNDO_COMMANDS is \"some\""),
+        "{error}"
+    );
+}
