@@ -33,7 +33,7 @@ fn read_as(server: &mut Server, model: &str, id: &str) -> String {
 /// Follows the note of a cut answer, and asserts that the call that it names reads on at once.
 #[track_caller]
 fn follow(server: &mut Server, answer: &str) {
-    let (before, rest) = answer.split_once("[").expect("a note");
+    let (before, rest) = answer.split_once('[').expect("a note");
     let (note, after) = rest.split_once("]\n").expect("its end");
     let (_, rest) = note.split_once("The whole answer is in ").expect("a file");
     let (file, offset) = rest.split_once("; read_file with offset ").expect("a way");

@@ -11,9 +11,8 @@ use crate::harness::{Answer, Workspace, executable, set_mode};
 const PROJECT: &str = ".mcp.json";
 const CODEX: &str = ".codex/config.toml";
 const QWEN: &str = ".qwen/settings.json";
-const GEMINI: &str = ".gemini/settings.json";
 
-fn doctor(ws: &Workspace, args: &[&str], variables: &[(&str, &str)]) -> Answer {
+pub(crate) fn doctor(ws: &Workspace, args: &[&str], variables: &[(&str, &str)]) -> Answer {
     let call = installed(ws, &["doctor", "--json"]).flags(args);
     let mut call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     for (name, value) in variables {
@@ -22,7 +21,7 @@ fn doctor(ws: &Workspace, args: &[&str], variables: &[(&str, &str)]) -> Answer {
     call.run()
 }
 
-fn findings(answer: &Answer) -> Vec<Value> {
+pub(crate) fn findings(answer: &Answer) -> Vec<Value> {
     answer.json()["findings"]
         .as_array()
         .expect("a list")
@@ -31,7 +30,7 @@ fn findings(answer: &Answer) -> Vec<Value> {
 
 /// Asserts that a finding of this code has all of the pieces, and that it says why and what to do.
 #[track_caller]
-fn finds(answer: &Answer, code: &str, pieces: &[&str]) {
+pub(crate) fn finds(answer: &Answer, code: &str, pieces: &[&str]) {
     let all = findings(answer);
     let of_code = all.iter().filter(|one| one["code"] == code);
     let has_all = |one: &&Value| {
@@ -440,30 +439,6 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
             &["permissions.deny", "mcp__gemini-tools"],
         ),
         (
-            qwen(
-                entry(),
-                json!({"permissions": {"allow": ["mcp__gemini-tools__glob", "mcp__gemini-tools__replace"]}}),
-            ),
-            "host-plan-mode",
-            &["mcp__gemini-tools__replace", "plan mode too"],
-        ),
-        (
-            qwen(
-                entry(),
-                json!({"tools": {"executionSandbox": {"filesystem": "workspace-write"}}}),
-            ),
-            "host-sandbox",
-            &["tools.executionSandbox", "qwen ends"],
-        ),
-        (
-            qwen(
-                json!({"command": "serve_tools", "timeout": 2000}),
-                json!({}),
-            ),
-            "host-timeout",
-            &["timeout is 2000", "Take it out"],
-        ),
-        (
             qwen(entry(), json!({"mcp": {"excluded": ["gemini-tools"]}})),
             "host-server-off",
             &["mcp.excluded"],
@@ -531,111 +506,37 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
 }
 
 #[test]
-fn broken_entries_of_gemini_cli_are_told_with_cause_and_remedy() {
-    let with = |mut entry: Value, more: Value| {
-        let mut settings = more;
-        if entry["command"].is_null() {
-            entry["command"] = "serve_tools".into();
-        }
-        settings["mcpServers"]["gemini-tools"] = entry;
-        settings.to_string()
-    };
+fn settings_of_qwen_code_that_change_its_modes_are_told() {
+    let entry = || json!({"command": "serve_tools"});
     for (text, code, pieces) in [
         (
-            with(json!({"command": "/gone/serve_tools"}), json!({})),
-            "program-missing",
-            &["/gone/serve_tools", "Correct the path"][..],
-        ),
-        (
-            with(json!({"command": "get_tools"}), json!({})),
-            "commands-swapped",
-            &["The command is get_tools"],
-        ),
-        (
-            with(json!({"args": ["--root", "/usr"]}), json!({})),
-            "host-root",
-            &["--root /usr", "Take --root out"],
-        ),
-        (
-            with(json!({"args": ["--no-such-option"]}), json!({})),
-            "host-server-fails",
-            &["--no-such-option"],
-        ),
-        (
-            with(json!({"excludeTools": ["glob"]}), json!({})),
-            "host-tools-left-out",
-            &["excludeTools"],
-        ),
-        (
-            with(json!({"includeTools": ["glob"]}), json!({})),
-            "host-tools-left-out",
-            &["includeTools"],
-        ),
-        (
-            with(json!({"timeout": 1}), json!({})),
-            "host-timeout",
-            &["timeout is 1", "Take it out"],
-        ),
-        (
-            with(json!({}), json!({"mcp": {"excluded": ["gemini-tools"]}})),
-            "host-server-off",
-            &["mcp.excluded"],
-        ),
-        (
-            with(json!({}), json!({"mcp": {"allowed": ["other"]}})),
-            "host-server-off",
-            &["mcp.allowed"],
-        ),
-        (
-            with(
-                json!({}),
-                json!({"tools": {"discoveryCommand": "get_tools", "callCommand": "call_tool"}}),
+            qwen(
+                entry(),
+                json!({"permissions": {"allow": ["mcp__gemini-tools__glob", "mcp__gemini-tools__replace"]}}),
             ),
-            "host-twice",
-            &["get_tools", "Take one of the two out"],
+            "host-plan-mode",
+            &["mcp__gemini-tools__replace", "plan mode too"],
         ),
-        #[cfg(not(target_os = "macos"))]
         (
-            with(json!({}), json!({"tools": {"sandbox": "docker"}})),
+            qwen(
+                entry(),
+                json!({"tools": {"executionSandbox": {"filesystem": "workspace-write"}}}),
+            ),
             "host-sandbox",
-            &[
-                "tools.sandbox is \\\"docker\\\"",
-                "Put serve_tools into the image",
-            ],
+            &["tools.executionSandbox", "qwen ends"],
+        ),
+        (
+            qwen(
+                json!({"command": "serve_tools", "timeout": 2000}),
+                json!({}),
+            ),
+            "host-timeout",
+            &["timeout is 2000", "Take it out"],
         ),
     ] {
-        let ws = Workspace::new().file(GEMINI, text);
-        finds(&doctor(&ws, &["--host", "gemini"], &[]), code, pieces);
-        finds(&doctor(&ws, &[], &[]), code, pieces);
+        let ws = Workspace::new().home(QWEN, text);
+        finds(&doctor(&ws, &["--host", "qwen"], &[]), code, pieces);
     }
-    let ws = Workspace::new().file(GEMINI, with(json!({}), json!({})));
-    let sound = doctor(&ws, &["--host", "gemini"], &[]);
-    assert_eq!(findings(&sound), Vec::<Value>::new());
-    let facts = sound.json()["facts"].to_string();
-    for fact in ["list_directory works", "plan mode: ", "sandbox: "] {
-        assert!(facts.contains(fact), "{fact}: {facts}");
-    }
-    let answer = doctor(&ws, &["--host", "gemini"], &[("GEMINI_API_KEY", "k")]);
-    finds(
-        &answer,
-        "not-handed-on",
-        &["GEMINI_API_KEY", r#"\"$GEMINI_API_KEY\""#],
-    );
-    let key = json!({"env": {"GEMINI_API_KEY": "$GEMINI_API_KEY"}});
-    let named = Workspace::new().file(GEMINI, with(key, json!({})));
-    let answer = doctor(&named, &["--host", "gemini"], &[("GEMINI_API_KEY", "k")]);
-    assert_eq!(findings(&answer), Vec::<Value>::new());
-    let answer = installed(&ws, &["doctor", "--json", "--host", "gemini"]).run();
-    finds(&answer, "gemini-untrusted", &["does not trust the folder"]);
-    let ws = ws.home(
-        ".gemini/mcp-server-enablement.json",
-        r#"{"gemini-tools": {"enabled": false}}"#,
-    );
-    finds(
-        &doctor(&ws, &["--host", "gemini"], &[]),
-        "host-server-off",
-        &["gemini mcp disable"],
-    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod doctor;
 mod formats;
 mod get_tools;
 mod host_faults;
+mod host_gemini;
 mod hosts;
 mod init;
 mod launchers;
