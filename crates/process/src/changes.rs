@@ -56,7 +56,7 @@ impl ChangeWatch {
 
 /// The supervisor's part of a watch.
 #[derive(Debug)]
-pub(crate) struct Supervised {
+pub(crate) struct SupervisorWatch {
     /// The socket from which the listener comes.
     socket: Option<OwnedFd>,
     changes: Arc<Mutex<CommandChanges>>,
@@ -64,13 +64,13 @@ pub(crate) struct Supervised {
 
 /// The command's part of a watch.
 #[derive(Clone, Copy)]
-pub(crate) struct Watched<'a> {
+pub(crate) struct CommandWatch<'a> {
     watch: &'a ChangeWatch,
     socket: rustix::fd::BorrowedFd<'a>,
 }
 
-impl Supervised {
-    /// Prepares the watch of a command. Returns the socket for [`Watched::new`] with it; `None` if the watch
+impl SupervisorWatch {
+    /// Prepares the watch of a command. Returns the socket for [`CommandWatch::new`] with it; `None` if the watch
     /// was taken already.
     pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
         let Some(changes) = watch.changes.take() else {
@@ -112,7 +112,7 @@ impl Supervised {
     }
 }
 
-impl<'a> Watched<'a> {
+impl<'a> CommandWatch<'a> {
     pub(crate) fn new(watch: &'a ChangeWatch, socket: &'a OwnedFd) -> Self {
         let socket = socket.as_fd();
         Self { watch, socket }

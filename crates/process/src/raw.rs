@@ -22,7 +22,7 @@ pub(crate) use system::{
     socket_pair, watch_process, widen,
 };
 
-use crate::changes::Watched;
+use crate::changes::CommandWatch;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{MESSAGE_BYTES, Start, chosen};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -93,7 +93,7 @@ pub(crate) struct PreparedProgram<'a> {
     output: RawFd,
     errors: RawFd,
     sandbox: Option<&'a Sandbox>,
-    watched: Option<Watched<'a>>,
+    watched: Option<CommandWatch<'a>>,
     /// The socket of [`socket_pair`] on which the child names itself before it becomes the program.
     announce_to: RawFd,
 }
@@ -109,7 +109,7 @@ impl<'a> PreparedProgram<'a> {
         output: &OwnedFd,
         errors: &OwnedFd,
         announce_to: &OwnedFd,
-        watched: Option<Watched<'a>>,
+        watched: Option<CommandWatch<'a>>,
     ) -> io::Result<Self> {
         let list = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|s| s.as_ptr());

@@ -16,12 +16,12 @@ pub(super) struct Call {
     pub(super) is_rename: bool,
     /// The argument with the flags of a renaming, if it has any.
     pub(super) rename_flags: Option<usize>,
-    pub(super) targets: &'static [Target],
+    pub(super) targets: &'static [CallPath],
 }
 
 /// A path that a call names.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct CallPath {
     /// The argument with the directory that a relative path starts from; `None` for the working directory.
     pub(super) directory: Option<usize>,
     /// The argument with the path's address; `None` if the directory itself is meant.
@@ -29,15 +29,15 @@ pub(super) struct Target {
     pub(super) access: Access,
 }
 
-const fn target(directory: Option<usize>, path: usize, access: Access) -> Target {
-    Target {
+const fn target(directory: Option<usize>, path: usize, access: Access) -> CallPath {
+    CallPath {
         directory,
         path: Some(path),
         access,
     }
 }
 
-const fn call(number: i64, targets: &'static [Target]) -> Call {
+const fn call(number: i64, targets: &'static [CallPath]) -> Call {
     Call {
         number,
         open_flags: None,
@@ -47,7 +47,7 @@ const fn call(number: i64, targets: &'static [Target]) -> Call {
     }
 }
 
-const fn rename(number: i64, rename_flags: Option<usize>, targets: &'static [Target]) -> Call {
+const fn rename(number: i64, rename_flags: Option<usize>, targets: &'static [CallPath]) -> Call {
     Call {
         is_rename: true,
         rename_flags,
@@ -87,7 +87,7 @@ const CALLS: &[Call] = &[
     call(SYS_FCHMODAT2, &[target(Some(0), 1, Access::Mode)]),
     call(
         libc::SYS_fchmod,
-        &[Target {
+        &[CallPath {
             directory: Some(0),
             path: None,
             access: Access::Mode,

@@ -10,11 +10,11 @@ pub enum ChangeWatch {}
 
 /// The supervisor's part of a watch.
 #[derive(Debug)]
-pub(crate) enum Supervised {}
+pub(crate) enum SupervisorWatch {}
 
 /// The command's part of a watch.
 #[derive(Clone, Copy)]
-pub(crate) struct Watched<'a>(&'a ChangeWatch);
+pub(crate) struct CommandWatch<'a>(&'a ChangeWatch);
 
 impl ChangeWatch {
     /// Returns `None`: this system has nothing for it.
@@ -23,7 +23,7 @@ impl ChangeWatch {
     }
 }
 
-impl Supervised {
+impl SupervisorWatch {
     pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
         match *watch {}
     }
@@ -41,7 +41,7 @@ impl Supervised {
     }
 }
 
-impl<'a> Watched<'a> {
+impl<'a> CommandWatch<'a> {
     pub(crate) fn new(watch: &'a ChangeWatch, _socket: &'a OwnedFd) -> Self {
         Self(watch)
     }

@@ -1,7 +1,7 @@
 //! The files that a system call of another process means.
 
 use super::Access;
-use super::calls::Target;
+use super::calls::CallPath;
 use super::listener::Notice;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
@@ -32,7 +32,7 @@ impl Locator {
     pub(super) fn locate(
         &mut self,
         notice: &Notice,
-        target: Target,
+        target: CallPath,
     ) -> Result<Option<PathBuf>, Errno> {
         let text = match target.path {
             Some(index) => notice.string(notice.arguments[index])?,

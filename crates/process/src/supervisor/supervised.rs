@@ -35,7 +35,7 @@
 //! (`tree`), and what is kept of a command that stays ([`JobFiles`]).
 
 use super::{GRACE, Start, SupervisorEvent};
-use crate::changes::{Supervised, Watched};
+use crate::changes::{CommandWatch, SupervisorWatch};
 use crate::jobs::JobFiles;
 use crate::raw::{self, PreparedProgram};
 use crate::tree;
@@ -166,7 +166,7 @@ impl SupervisedProgram {
         };
         let (control, theirs) = raw::socket_pair()?;
         let (watch, watch_socket) = match start.changes {
-            Some(changes) => Supervised::new(changes)?.unzip(),
+            Some(changes) => SupervisorWatch::new(changes)?.unzip(),
             None => (None, None),
         };
         let watched = start.changes.zip(watch_socket.as_ref());
@@ -175,7 +175,7 @@ impl SupervisedProgram {
             &writer,
             error_writer.as_ref().unwrap_or(&writer),
             &theirs,
-            watched.map(|(changes, socket)| Watched::new(changes, socket)),
+            watched.map(|(changes, socket)| CommandWatch::new(changes, socket)),
         )?;
         let mut supervisor = Supervisor {
             control: Some(theirs),
@@ -460,7 +460,7 @@ struct Supervisor {
     /// The files of output and endings, if they are kept.
     files: Option<JobFiles>,
     /// The watch that keeps what the command changes.
-    watch: Option<Supervised>,
+    watch: Option<SupervisorWatch>,
 }
 
 impl Supervisor {
@@ -489,7 +489,7 @@ impl Supervisor {
             Err(errno) => return self.refuse(errno),
         };
         let started = program.start();
-        let listener = self.watch.as_mut().map(Supervised::receive);
+        let listener = self.watch.as_mut().map(SupervisorWatch::receive);
         let listening = listener
             .as_ref()
             .and_then(|listener| listener.as_ref().ok());

@@ -44,7 +44,7 @@ pub struct ChangeCounts {
 
 /// The place of an old content while the command runs.
 #[derive(Debug)]
-enum Kept {
+enum BackupKind {
     /// There is no content to keep, or it is not touched yet.
     Nothing,
     /// The journal has another name of the file.
@@ -55,12 +55,12 @@ enum Kept {
     Lost(String, bool),
 }
 
-/// What a path named before the command.
+/// The state of a path before the command.
 #[derive(Debug)]
-struct Before {
+struct OriginalState {
     id: String,
     state: Option<FileState>,
-    kept: Kept,
+    kept: BackupKind,
 }
 
 /// The directory of the journal for the old files.
@@ -78,7 +78,7 @@ pub struct CommandChanges {
     scope: ChangeScope,
     tool: String,
     line: String,
-    before: BTreeMap<PathBuf, Before>,
+    before: BTreeMap<PathBuf, OriginalState>,
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
@@ -130,19 +130,19 @@ impl CommandChanges {
         if self.before.len() >= MAX_PATHS {
             return self.miss();
         }
-        let mut before = Before {
+        let mut before = OriginalState {
             id: new_id(),
             state: None,
-            kept: Kept::Nothing,
+            kept: BackupKind::Nothing,
         };
         if let Some((state, stat)) = found {
             let is_file = state.kind.is_none();
             if let Some(reason) = self.journal.exclusion(is_gemini_ignored, &rel) {
-                before.kept = Kept::Lost(reason.to_owned(), false);
+                before.kept = BackupKind::Lost(reason.to_owned(), false);
             } else if is_file && access != Access::Mode {
                 before.kept = self.keep(path, stat, access, &before.id);
             } else if state.kind == Some(NodeKind::Special) {
-                before.kept = Kept::Lost("it was no regular file".to_owned(), true);
+                before.kept = BackupKind::Lost("it was no regular file".to_owned(), true);
             }
             before.state = Some(state);
         }
@@ -155,9 +155,9 @@ impl CommandChanges {
             return;
         };
         let is_needed = match before.kept {
-            Kept::Nothing => access != Access::Mode,
-            Kept::Linked => access == Access::Content,
-            Kept::Copied | Kept::Lost(..) => false,
+            BackupKind::Nothing => access != Access::Mode,
+            BackupKind::Linked => access == Access::Content,
+            BackupKind::Copied | BackupKind::Lost(..) => false,
         };
         if is_needed
             && let Some(state) = before.state.as_ref().filter(|state| state.kind.is_none())
@@ -196,8 +196,8 @@ impl CommandChanges {
     }
 
     /// Keeps the content of a file.
-    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> Kept {
-        let lost = |reason: &str| Kept::Lost(reason.to_owned(), true);
+    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> BackupKind {
+        let lost = |reason: &str| BackupKind::Lost(reason.to_owned(), true);
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if self.kept_bytes + size > self.journal.limits.max_bytes {
             return lost("the command has changed more than is kept");
@@ -205,7 +205,7 @@ impl CommandChanges {
         if self.hour.is_none() {
             match self.journal.open_hour(now() / place::HOUR_MILLIS) {
                 Ok((dir, log, is_new)) => self.hour = Some(Hour { dir, log, is_new }),
-                Err(reason) => return Kept::Lost(reason, true),
+                Err(reason) => return BackupKind::Lost(reason, true),
             }
         }
         let Some(Hour { dir, .. }) = &self.hour else {
@@ -217,7 +217,7 @@ impl CommandChanges {
             && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()
         {
             self.kept_bytes += size;
-            return Kept::Linked;
+            return BackupKind::Linked;
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let Ok(file) = open(path, flags, Mode::empty()) else {
@@ -230,15 +230,15 @@ impl CommandChanges {
         match keeper::copy(&file, dir, id) {
             Ok(()) => {
                 self.kept_bytes += size;
-                Kept::Copied
+                BackupKind::Copied
             }
             Err(reason) => lost(reason),
         }
     }
 
     /// Removes what is kept of a path.
-    fn discard(&self, before: &Before) {
-        if let (Kept::Linked | Kept::Copied, Some(hour)) = (&before.kept, &self.hour) {
+    fn discard(&self, before: &OriginalState) {
+        if let (BackupKind::Linked | BackupKind::Copied, Some(hour)) = (&before.kept, &self.hour) {
             let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());
         }
     }

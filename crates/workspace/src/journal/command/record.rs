@@ -1,6 +1,6 @@
 //! The record of what a command has changed.
 
-use super::{Before, ChangeCounts, CommandChanges, Hour, Kept, is_directory};
+use super::{BackupKind, ChangeCounts, CommandChanges, Hour, OriginalState, is_directory};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, now, raw_path};
 use crate::journal::scope::Coverage;
@@ -28,7 +28,7 @@ impl CommandChanges {
             match after {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
-                    counts.lost += u32::from(matches!(before.kept, Kept::Lost(_, true)));
+                    counts.lost += u32::from(matches!(before.kept, BackupKind::Lost(_, true)));
                     entries.push((path, before, after));
                 }
                 _ => self.discard(&before),
@@ -42,7 +42,12 @@ impl CommandChanges {
     }
 
     /// Returns true if the command has changed what a path names.
-    fn is_changed(&mut self, path: &Path, before: &Before, after: Option<&FileState>) -> bool {
+    fn is_changed(
+        &mut self,
+        path: &Path,
+        before: &OriginalState,
+        after: Option<&FileState>,
+    ) -> bool {
         let is_same = match (&before.state, after) {
             (None, None) => true,
             (Some(before), Some(after)) if before.kind.is_some() => {
@@ -64,14 +69,14 @@ impl CommandChanges {
         !is_same && !is_ignored && !is_object
     }
 
-    fn has_same_content(&self, path: &Path, before: &Before, after: &FileState) -> bool {
+    fn has_same_content(&self, path: &Path, before: &OriginalState, after: &FileState) -> bool {
         let size = after.stamp.size();
         let is_small = size <= MAX_COMPARED_BYTES
             && before
                 .state
                 .as_ref()
                 .is_some_and(|state| state.stamp.size() == size);
-        let (true, Kept::Copied, Some(hour)) = (is_small, &before.kept, &self.hour) else {
+        let (true, BackupKind::Copied, Some(hour)) = (is_small, &before.kept, &self.hour) else {
             return false;
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -83,7 +88,7 @@ impl CommandChanges {
     }
 
     /// Appends entries to the log. Returns true if that was possible.
-    fn append(&mut self, entries: Vec<(PathBuf, Before, Option<FileState>)>) -> bool {
+    fn append(&mut self, entries: Vec<(PathBuf, OriginalState, Option<FileState>)>) -> bool {
         let at = now();
         if self.hour.is_none() {
             let hour = self.journal.open_hour(at / place::HOUR_MILLIS);
@@ -137,12 +142,12 @@ impl CommandChanges {
 
 impl Hour {
     /// Returns the place of an old content for the log.
-    fn old_content(&self, kept: Kept, id: &str) -> OldContent {
+    fn old_content(&self, kept: BackupKind, id: &str) -> OldContent {
         match kept {
-            Kept::Nothing => OldContent::Lost(String::new()),
-            Kept::Lost(reason, _) => OldContent::Lost(reason),
-            Kept::Copied => OldContent::Copied,
-            Kept::Linked => {
+            BackupKind::Nothing => OldContent::Lost(String::new()),
+            BackupKind::Lost(reason, _) => OldContent::Lost(reason),
+            BackupKind::Copied => OldContent::Copied,
+            BackupKind::Linked => {
                 let stat = statat(&self.dir, id, AtFlags::SYMLINK_NOFOLLOW);
                 if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
                     let mode = Mode::from_raw_mode(0o600);
