@@ -586,15 +586,15 @@ SPECS = [
         "shell", "run_shell_command true", "bash -c true", 1.7, 1.5, SMALL_MEMORY, START, (), build_shell, glibc_bar=2.1,
     ),
     Spec(
-        "kept_true", "true, its changes kept for undo", "not kept", 1.1, 1.0, SMALL_MEMORY, START, (),
+        "kept_true", "true, its changes kept for undo", "not kept", 1.4, 1.1, SMALL_MEMORY, START, (),
         partial(build_kept, kind="true"),
     ),
     Spec(
-        "kept_make", "make -j2 of 300 files, kept for undo", "not kept", 1.15, 1.05, (96, 64), SLOW, (),
+        "kept_make", "make -j2 of 300 files, kept for undo", "not kept", 1.2, 1.15, (96, 64), SLOW, (),
         partial(build_kept, kind="make"),
     ),
     Spec(
-        "kept_checkout", "git checkout of 2,000 files, kept for undo", "not kept", 1.3, 1.1, (32, 16), SLOW, (),
+        "kept_checkout", "git checkout of 2,000 files, kept for undo", "not kept", 2.5, 1.3, (32, 16), SLOW, (),
         partial(build_kept, kind="checkout"),
     ),
     Spec("flood", "a command that prints 1 GiB", "into cat", 1.3, 1.1, (64, 16), HUGE, (), build_flood),
