@@ -11,27 +11,24 @@ const liveGroups = new Set();
 
 /**
  * Runs a program to its end. Never rejects: what went wrong stands in the result, also what was left of
- * its process group a moment after it had ended. `input` is a text, or pairs of a question and its answer, which is given
- * once the question has been printed.
+ * its process group a moment after it had ended.
  */
 export function run(program, args, { cwd, env, input = '', limitMs }) {
   return new Promise((resolve) => {
     const started = performance.now();
     const child = spawn(program, args, { cwd, env, detached: true, stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
     const result = { status: null, signal: null, stdout: '', stderr: '', timedOut: false, leftBehind: [], durationMs: 0 };
-    const questions = Array.isArray(input) ? [...input] : [];
     if (child.pid) liveGroups.add(child.pid);
 
     for (const stream of ['stdout', 'stderr']) {
       child[stream].setEncoding('utf8');
       child[stream].on('data', (text) => {
         if (result[stream].length < OUTPUT_CHARS) result[stream] += text;
-        while (questions.length > 0 && result[stream].includes(questions[0][0])) child.stdin.write(questions.shift()[1]);
       });
     }
     if (child.stdin) {
       child.stdin.on('error', () => {}); // the child may end without reading; its status says enough
-      if (!Array.isArray(input)) child.stdin.end(input);
+      child.stdin.end(input);
     }
 
     const limit = setTimeout(() => {

@@ -24,9 +24,6 @@ decision = "allow"
 priority = 100
 `;
 
-/** The answers of a user who is asked for the extension's settings. */
-const SETTINGS = [['Gemini API key', 'the-key-of-the-user\n'], ['Sandbox for commands', 'read-only\n']];
-
 export async function checkExtension({ report, base, checkout, find, table }) {
   const archive = find(new RegExp(`^linux\\.${process.arch}\\.gemini-tools\\.tar\\.gz$`));
   const { host, play } = await player(report, base);
@@ -34,18 +31,18 @@ export async function checkExtension({ report, base, checkout, find, table }) {
   const room = makeRoom(base, 'extension downloads', { tools: ['tar', 'gzip', 'rm'] });
   fs.copyFileSync(archive, path.join(room.downloads, path.basename(archive)));
   // It asks for consent where what it would start has another path than before.
-  const gemini = (place, args, input = 'y\n') =>
-    run(process.execPath, [host.entry, ...args], { input, cwd: place.workspace, env: environment(place, API_KEY.variables('http://127.0.0.1:9')), limitMs: LIMIT_MS });
+  const gemini = (place, args) =>
+    run(process.execPath, [host.entry, ...args], { input: 'y\n', cwd: place.workspace, env: environment(place, API_KEY.variables('http://127.0.0.1:9')), limitMs: LIMIT_MS });
   const says = async (place, pattern, ...args) => {
     const said = await gemini(place, args);
     const text = said.stdout + said.stderr;
     assert.equal(said.status, 0, `gemini ${args.join(' ')} ${ending(said)}: ${text}`);
     assert.match(text, pattern);
   };
-  // The command of the README, with the host that is tried in the place of the one on the PATH, and without its questions.
+  // The command of the README, with the host that is tried in the place of the one on the PATH, and without its question.
   const command = [...table].find(([title]) => title.startsWith('Gemini CLI'))[1];
   const unpacked = unpackedByThePage(checkout, command);
-  const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${host.entry}' "$@" --consent --skip-settings\n`;
+  const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${host.entry}' "$@" --consent\n`;
   fs.writeFileSync(path.join(room.bin, 'gemini'), wrapper, { mode: 0o755 });
   // What is to be excluded is written between unpacking and installing, as the page says.
   const install = async (place, more = {}, edit = (text) => text) => {
@@ -72,7 +69,7 @@ export async function checkExtension({ report, base, checkout, find, table }) {
     await says(playground, /gemini-tools \[Enabled\]/, 'skills', 'list');
   });
 
-  const session = async (name, { script, more = {}, asked = false, args = [], edit }) =>
+  const session = async (name, { script, more = {}, args = [], edit }) =>
     play({
       name,
       files: { 'short.txt': 'one line\n' },
@@ -82,14 +79,12 @@ export async function checkExtension({ report, base, checkout, find, table }) {
       prepare: async (place) => {
         fs.mkdirSync(path.join(place.home, '.gemini', 'policies'), { recursive: true });
         fs.writeFileSync(path.join(place.home, '.gemini', 'policies', 'gemini-tools.toml'), POLICY);
-        if (!asked) return install(place, more, edit);
-        await ok(room, `rm -rf gemini-tools && ${unpacked}`, { cwd: room.downloads });
-        await gemini(place, ['extensions', 'install', path.join(room.downloads, 'gemini-tools'), '--consent'], SETTINGS);
+        await install(place, more, edit);
       },
     });
 
   const script = reads(`${PREFIX}read_file`);
-  const answerIn = ({ playground: { workspace }, recorded }, of = script) => JSON.stringify(answersTo(of(workspace), recorded).get('short') ?? null);
+  const answerIn = ({ playground: { workspace }, recorded }) => JSON.stringify(answersTo(script(workspace), recorded).get('short') ?? null);
   const plain = await session('the extension', { script });
   await report.claim('the_model_calls_a_tool_of_the_extension', () => {
     assert.equal(plain.session.status, 0, `the host ${ending(plain.session)}`);
@@ -115,13 +110,6 @@ export async function checkExtension({ report, base, checkout, find, table }) {
     assert.match(answerIn(excluded), /one line/);
   });
 
-  const calls = (name, args) => () => ({ closing: 'Done.', turns: [[{ id: 'short', tool: PREFIX + name, args }]] });
-  const environ = calls('run_shell_command', { command: 'echo "key=$GEMINI_API_KEY"; touch new.txt' });
-  const configured = await session('the extension with settings', { script: environ, asked: true, args: ['--yolo'] });
-  await report.claim('it_asks_for_settings_and_its_server_gets_them', () => {
-    assert.match(answerIn(configured, environ), /Output: key=the-key-of-the-user\b[^]*'new\.txt': Permission denied/);
-    assert.ok(!fs.existsSync(path.join(configured.playground.workspace, 'new.txt')));
-  });
   const changing = /toolName = (\[.*\])/.exec(fs.readFileSync(path.join(checkout, 'packaging/extension/policies/plan-mode.toml'), 'utf8'));
   const hidden = async (name, args, edit) => {
     const { recorded } = await session(name, { script, args, edit });

@@ -350,18 +350,13 @@ fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables
 }
 
 #[test]
-fn the_extension_has_settings_a_skill_and_a_policy_about_all_that_changes_something() {
+fn the_extension_has_a_skill_and_a_policy_about_all_that_changes_something_and_asks_nothing() {
     let made = shared(&SMALL[0], small_ones);
     let archive = ending(&made.1, ".gemini-tools.tar.gz");
     let inside = |name: &str| output(Command::new("tar").arg("-xOzf").arg(archive).arg(name));
     let manifest: Value = serde_json::from_str(&inside("gemini-extension.json")).expect("JSON");
-    let settings = manifest["settings"].as_array().expect("settings");
-    let variables: Vec<_> = settings
-        .iter()
-        .map(|one| (one["envVar"].as_str().expect("a name"), &one["sensitive"]))
-        .collect();
-    let (key, sandbox) = ("GEMINI_API_KEY", "GEMINI_TOOLS_SANDBOX");
-    assert_eq!(variables, [(key, &json!(true)), (sandbox, &Value::Null)]);
+    // The host asks for each at installation, and waits for ever where no one can answer.
+    assert_eq!(manifest["settings"], Value::Null);
     let skill = inside("skills/gemini-tools/SKILL.md");
     assert!(skill.starts_with("---\nname: gemini-tools\n"), "{skill}");
 
@@ -379,9 +374,9 @@ fn the_extension_has_settings_a_skill_and_a_policy_about_all_that_changes_someth
         !["read", "search", "fetch"].contains(&tool["kind"].as_str().expect("a kind"))
     };
     let tools = declared.as_array().expect("tools").iter().filter(changes);
-    let names: Vec<&Value> = tools.map(|tool| &tool["name"]).collect();
-    let named: Vec<&Value> = rule["toolName"].as_array().expect("names").iter().collect();
-    assert_eq!(named, names);
+    let changing: Vec<&Value> = tools.map(|tool| &tool["name"]).collect();
+    let denied: Vec<&Value> = rule["toolName"].as_array().expect("names").iter().collect();
+    assert_eq!(denied, changing);
 }
 
 #[test]

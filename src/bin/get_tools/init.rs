@@ -20,6 +20,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The options of `get_tools init`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct InitTask {
     /// The host; `None` is Gemini CLI.
     pub(crate) host: Option<&'static Host>,
@@ -35,7 +39,7 @@ pub(crate) struct InitTask {
     pub(crate) has_skill: bool,
 }
 
-/// Does it.
+/// Runs `get_tools init` and returns its exit status.
 pub(crate) fn run(task: &InitTask) -> u8 {
     match try_run(task) {
         Ok(status) | Err(Stop::Status(status)) => status,
