@@ -235,12 +235,10 @@ fn make(
         let keep = |text: &str| session.tool_env().keep(&call.name, text);
         long_answer::limit(&mut result, limit, &keep);
     }
+    let is_outdated = call.told.is_some_and(|told| !project.is_known_as(told));
     CallEnd {
         response: result.into(),
-        changed: call
-            .told
-            .is_some_and(|told| !project.is_known_as(told))
-            .then_some(project),
+        changed: is_outdated.then_some(project),
     }
 }
 

@@ -1,0 +1,71 @@
+use super::super::tests::Place;
+use super::{RULES, build};
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
+
+fn prompt(place: &Place, value: &str, memory: &str) -> Result<String, String> {
+    build(&place.workspace("", &[]), OsStr::new(value), memory)
+}
+
+#[test]
+fn ours_names_the_root_and_ends_with_the_memory() {
+    let place = Place::new();
+    for off in ["", "0", " FALSE "] {
+        let text = prompt(&place, off, "\n Be brief. \n").expect("ours");
+        assert!(text.starts_with(RULES.trim_end()), "{text}");
+        let root = format!("root directory: {}\n\n---\n\n", place.root.display());
+        assert!(text.ends_with(&(root + "Be brief.")), "{text}");
+    }
+    let text = prompt(&place, "", " \n").expect("ours");
+    assert!(!text.contains("---"), "{text}");
+    assert!(!place.root.join(".gemini").exists());
+}
+
+#[test]
+fn a_file_takes_the_place_of_ours() {
+    let place = Place::new();
+    place.write("project/.gemini/system.md", "Project's.\n");
+    place.write("own.md", "Own.\n");
+    for (read, expected) in [
+        ("1", "Project's.\n"),
+        ("True", "Project's.\n"),
+        (" ~/own.md ", "Own.\n"),
+        ("../own.md", "Own.\n"),
+    ] {
+        assert_eq!(prompt(&place, read, "").as_deref(), Ok(expected), "{read}");
+    }
+    let absolute = place.home.join("own.md");
+    let text = prompt(&place, absolute.to_str().expect("text"), "M");
+    assert_eq!(text.as_deref(), Ok("Own.\n\n\n---\n\nM"));
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_prompt_is_an_error() {
+    let place = Place::new();
+    let error = prompt(&place, "1", "").expect_err("missing");
+    assert!(
+        error.contains("project/.gemini/system.md, which can't be used"),
+        "{error}"
+    );
+    place.write("binary.md", b"\0\x01\0");
+    place.write("large.md", "x".repeat(1024 * 1024 + 1));
+    place.write("outside.md", "x");
+    let gemini = place.root.join(".gemini");
+    std::fs::create_dir(&gemini).expect("made");
+    symlink("../../outside.md", gemini.join("system.md")).expect("made");
+    let made = std::process::Command::new("mkfifo")
+        .arg(place.home.join("fifo"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    for (read, why) in [
+        ("~/none.md", "none.md"),
+        ("~/binary.md", "not text"),
+        ("~/large.md", "more than 1048576 bytes"),
+        ("~/fifo", "named pipe"),
+        ("~/project", "directory"),
+        ("1", "leads out of the workspace"),
+    ] {
+        let error = prompt(&place, read, "").expect_err("no prompt");
+        assert!(error.contains(why), "{read}: {error}");
+    }
+}
