@@ -12,7 +12,7 @@ use crate::harness::{Workspace, executable};
 
 #[test]
 fn examples_print_what_the_readme_says() {
-    assert!(readme().run_examples() > 3, "the README has examples");
+    assert!(readme().run_examples() > 1, "the README has examples");
 }
 
 #[test]
