@@ -1,8 +1,8 @@
 //! Condensing what a command prints, for a model that reads it: a run of lines of one shape becomes
 //! its first line, a count and its last line, and a block that was there before becomes a count.
 //!
-//! No program's output is known here. [`shape`] tells which lines are alike and [`alarm`] which
-//! stay whatever they are like, [`run`] leaves lines out and [`history`] knows those that are
+//! No program's output is known here. `shape` tells which lines are alike and `alarm` which
+//! stay whatever they are like, `run` leaves lines out and `history` knows those that are
 //! shown. Lines are taken as they come, in bounded memory; keeping the whole is the capture's
 //! business.
 
