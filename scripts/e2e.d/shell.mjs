@@ -43,7 +43,7 @@ export function shellScript() {
       [{ id: 'list', tool: 'list_background_processes', args: {} }],
       [{ id: 'stop', tool: 'stop_background_process', args: (responses) => ({ pid: sleeper(responses) }) }],
       [shell('gone', `pgrep -f "sleep 30[0].${OWN}" || echo no sleeper is left`)],
-      [shell('emoji', `for i in $(seq ${EMOJI_LINES}); do echo "${EMOJI_LINE}"; done`)],
+      [shell('emoji', `for i in $(seq ${EMOJI_LINES}); do echo "${EMOJI_LINE}"; done`, { raw: true })],
       [shell('stdin', 'cat; read x; echo end')],
       [shell('stubborn', `trap '' TERM; echo before; (trap '' TERM; setsid sleep 301.${OWN}) & sleep 302.${OWN}; sleep 303.${OWN}`, { timeout: 1 })],
       [shell('stubborn-gone', `pgrep -f "sleep 30[1-3].${OWN}" || echo nothing is left`)],
