@@ -10,38 +10,43 @@ use gemini_tools_core::text::show_path;
 pub fn junit(report: &CheckReport) -> String {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
-    let mut count = report.issues.len() + report.passed.len();
-    let issues = report.issues.iter().map(|issue| case_of(&name, issue));
-    let names = report.passed.iter().map(|name| passed(&escaped(name)));
-    let mut cases: String = issues.chain(names).collect();
+    let found = report.issues.len() + report.passed.len() + usize::from(report.failure.is_some());
+    let is_failure = |issue: &&Diagnostic| issue.severity == Severity::Error;
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+        found.max(1),
+        report.issues.iter().filter(is_failure).count(),
+        u8::from(report.failure.is_some())
+    );
+    // One text that grows: a million matches are many megabytes.
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
+         <testsuite name=\"{name}\" {counts}>\n"
+    );
+    for issue in &report.issues {
+        out.push_str(&case_of(&name, issue));
+    }
+    for case in &report.passed {
+        out.push_str(&passed(&escaped(case)));
+    }
     if let Some(failure) = &report.failure {
-        count += 1;
-        cases.push_str(&format!(
+        out.push_str(&format!(
             "    <testcase classname=\"{name}\" name=\"{name}\">\n      \
              <error message=\"{}\"/>\n    </testcase>\n",
             escaped(failure)
         ));
-    } else if count == 0 {
-        count = 1;
-        cases.push_str(&passed("nothing found"));
     }
-    let is_failure = |issue: &&Diagnostic| issue.severity == Severity::Error;
-    let counts = format!(
-        "tests=\"{count}\" failures=\"{}\" errors=\"{}\"",
-        report.issues.iter().filter(is_failure).count(),
-        u8::from(report.failure.is_some())
-    );
-    let remarks = match report.remarks.as_slice() {
-        [] => String::new(),
-        remarks => format!(
+    if found == 0 {
+        out.push_str(&passed("nothing found"));
+    }
+    if !report.remarks.is_empty() {
+        out.push_str(&format!(
             "    <system-out>{}</system-out>\n",
-            escaped(&remarks.join("\n"))
-        ),
-    };
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
-         <testsuite name=\"{name}\" {counts}>\n{cases}{remarks}  </testsuite>\n</testsuites>\n"
-    )
+            escaped(&report.remarks.join("\n"))
+        ));
+    }
+    out.push_str("  </testsuite>\n</testsuites>\n");
+    out
 }
 
 /// Returns the case of an issue, whose class is its file, or the suite.
