@@ -205,20 +205,19 @@ impl Answer<'_> {
         text
     }
 
+    /// Returns the text without labels that say nothing, if the result has one.
+    fn short_text(&self) -> Option<&str> {
+        self.outcome.as_ref().ok()?.short_text.as_deref()
+    }
+
     /// Returns the text for a host that passes on what a command prints: the `output` or `error` of
     /// the JSON, and the diff of an edit, within `limit`. Media, which a text has no place for, are
     /// named with their type and size.
     pub fn to_host(&self, limit: Option<usize>, keep: KeepText<'_>) -> String {
-        let mut text = match (self.failure(), &self.outcome) {
-            (
-                _,
-                Ok(ToolResult {
-                    short_text: Some(text),
-                    ..
-                }),
-            ) => text.clone(),
-            (Some((message, _)), _) => message,
-            (None, Ok(result)) => match &result.text_for_people {
+        let mut text = match (self.short_text(), self.failure(), &self.outcome) {
+            (Some(text), ..) => text.to_owned(),
+            (None, Some((message, _)), _) => message,
+            (None, None, Ok(result)) => match &result.text_for_people {
                 Some(text) => text.clone(),
                 None if self.is_diff() => lines_of(result),
                 None => match &result.llm_content {
@@ -226,7 +225,7 @@ impl Answer<'_> {
                     content => host_text(&parts_of(content)),
                 },
             },
-            (None, Err(e)) => e.to_string(),
+            (None, None, Err(e)) => e.to_string(),
         };
         // Of others what the model gets has been limited.
         if let Some(limit) = limit.filter(|_| self.is_diff()) {
@@ -406,16 +405,11 @@ impl Answer<'_> {
             }),
             ..Part::default()
         };
-        let short = self
-            .outcome
-            .as_ref()
-            .ok()
-            .and_then(|result| result.short_text.as_ref());
-        if let Some((message, _)) = self.failure() {
-            return vec![answer(json!({ "error": short.unwrap_or(&message) }))];
-        }
-        if let Some(text) = short {
-            return vec![answer(json!({ "output": text }))];
+        match (self.short_text(), self.failure()) {
+            (Some(text), Some(_)) => return vec![answer(json!({ "error": text }))],
+            (None, Some((message, _))) => return vec![answer(json!({ "error": message }))],
+            (Some(text), None) => return vec![answer(json!({ "output": text }))],
+            (None, None) => {}
         }
         let Ok(result) = &self.outcome else {
             return Vec::new();

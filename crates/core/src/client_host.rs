@@ -84,91 +84,95 @@ const fn bytes(size: usize) -> AnswerLimit {
 /// of its own.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
-static HOSTS: [ClientHost; 5] = [
-    ClientHost {
-        client: "gemini-cli-mcp-client",
-        variable: None,
-        directory: ".gemini",
-        memory_file: "GEMINI.md",
-        saved_answers: Some(SavedAnswers::NamedProject),
-        shows_structured: false,
-        obeys_hints: false,
-        limits: &[],
-    },
-    ClientHost {
-        client: "claude-code",
-        variable: Some("CLAUDE_CONFIG_DIR"),
-        directory: ".claude",
-        memory_file: "CLAUDE.md",
-        saved_answers: Some(SavedAnswers::Session),
-        shows_structured: true,
-        obeys_hints: true,
-        // 25,000 tokens, of three bytes in dense text.
-        limits: &[("", bytes(75_000))],
-    },
-    ClientHost {
-        client: "codex",
-        variable: Some("CODEX_HOME"),
-        directory: ".codex",
-        memory_file: "AGENTS.md",
-        saved_answers: None,
-        shows_structured: true,
-        obeys_hints: false,
-        limits: &[
-            ("gpt-5.5", CODEX_LARGE),
-            ("gpt-5.6", CODEX_LARGE),
-            ("gpt-6", CODEX_LARGE),
-            ("gpt-daybreak", CODEX_LARGE),
-            ("", bytes(11_900)),
-        ],
-    },
-    ClientHost {
-        client: "qwen-cli-mcp-client",
-        variable: Some("QWEN_HOME"),
-        directory: ".qwen",
-        memory_file: "QWEN.md",
-        saved_answers: Some(SavedAnswers::HashedProject),
-        shows_structured: true,
-        obeys_hints: false,
-        limits: &[(
-            "",
-            AnswerLimit {
-                size: 25_000,
-                unit: SizeUnit::Utf16,
-            },
-        )],
-    },
-    ClientHost {
-        client: "opencode",
-        variable: None,
-        directory: ".config/opencode",
-        memory_file: "",
-        saved_answers: None,
-        shows_structured: true,
-        obeys_hints: false,
-        limits: &[],
-    },
-];
+static GEMINI_CLI: ClientHost = ClientHost {
+    client: "gemini-cli-mcp-client",
+    variable: None,
+    directory: ".gemini",
+    memory_file: "GEMINI.md",
+    saved_answers: Some(SavedAnswers::NamedProject),
+    shows_structured: false,
+    obeys_hints: false,
+    limits: &[],
+};
+
+static CLAUDE_CODE: ClientHost = ClientHost {
+    client: "claude-code",
+    variable: Some("CLAUDE_CONFIG_DIR"),
+    directory: ".claude",
+    memory_file: "CLAUDE.md",
+    saved_answers: Some(SavedAnswers::Session),
+    shows_structured: true,
+    obeys_hints: true,
+    // 25,000 tokens, of three bytes in dense text.
+    limits: &[("", bytes(75_000))],
+};
+
+static CODEX: ClientHost = ClientHost {
+    client: "codex",
+    variable: Some("CODEX_HOME"),
+    directory: ".codex",
+    memory_file: "AGENTS.md",
+    saved_answers: None,
+    shows_structured: true,
+    obeys_hints: false,
+    limits: &[
+        ("gpt-5.5", CODEX_LARGE),
+        ("gpt-5.6", CODEX_LARGE),
+        ("gpt-6", CODEX_LARGE),
+        ("gpt-daybreak", CODEX_LARGE),
+        ("", bytes(11_900)),
+    ],
+};
+
+static QWEN_CODE: ClientHost = ClientHost {
+    client: "qwen-cli-mcp-client",
+    variable: Some("QWEN_HOME"),
+    directory: ".qwen",
+    memory_file: "QWEN.md",
+    saved_answers: Some(SavedAnswers::HashedProject),
+    shows_structured: true,
+    obeys_hints: false,
+    limits: &[(
+        "",
+        AnswerLimit {
+            size: 25_000,
+            unit: SizeUnit::Utf16,
+        },
+    )],
+};
+
+static OPENCODE: ClientHost = ClientHost {
+    client: "opencode",
+    variable: None,
+    directory: ".config/opencode",
+    memory_file: "",
+    saved_answers: None,
+    shows_structured: true,
+    obeys_hints: false,
+    limits: &[],
+};
+
+static HOSTS: [&ClientHost; 5] = [&GEMINI_CLI, &CLAUDE_CODE, &CODEX, &QWEN_CODE, &OPENCODE];
 
 impl ClientHost {
     /// Returns the host that is an MCP client of this name.
     pub fn find(client: &str) -> Option<&'static Self> {
-        HOSTS.iter().find(|host| client.starts_with(host.client))
+        Self::all().find(|host| client.starts_with(host.client))
     }
 
     /// Returns Gemini CLI, in whose file a fact is kept where the host's own is not known.
     pub fn gemini_cli() -> &'static Self {
-        &HOSTS[0]
+        &GEMINI_CLI
     }
 
     /// Returns qwen-code.
     pub fn qwen_code() -> &'static Self {
-        &HOSTS[3]
+        &QWEN_CODE
     }
 
     /// Returns all hosts.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        HOSTS.iter()
+        HOSTS.into_iter()
     }
 
     /// Returns true for Gemini CLI, whose settings may name another memory file.
