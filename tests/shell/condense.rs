@@ -151,3 +151,18 @@ fn an_mcp_client_gets_it_condensed() {
     assert!(text.contains("… 197 lines like this (3-199)\n"), "{text}");
     assert_eq!(kept(text).lines().count(), 404);
 }
+
+#[test]
+fn a_flood_is_not_condensed_and_says_what_is_missing() {
+    let ws = Workspace::new();
+    let flood = |mib: u32| {
+        call(&ws, &format!("yes 'the same line' | head -c {mib}M"))
+            .run()
+            .output()
+    };
+    let short = flood(3);
+    assert!(short.contains(" lines are left out. The whole"), "{short}");
+    let long = flood(5);
+    assert!(!long.contains("[Condensed: "), "{long}");
+    assert!(long.contains("[Truncated: "), "{long}");
+}

@@ -564,8 +564,7 @@ fn a_flood_is_bounded_in_memory_and_ends_by_the_limit() {
     let started = Instant::now();
     let running = with(
         &ws,
-        // Below what is kept of an output, however fast the machine is: beyond, nothing is condensed.
-        &json!({"command": "yes 'all work and no play' | head -c 100000000; sleep 60", "timeout": 2}),
+        &json!({"command": "yes 'all work and no play'", "timeout": 2}),
     )
     .start();
     let status = format!("/proc/{}/status", running.id());
@@ -580,7 +579,7 @@ fn a_flood_is_bounded_in_memory_and_ends_by_the_limit() {
     let message = running.finish().error("timeout", 124);
     assert!((1..64 * 1024).contains(&peak), "{peak} KiB");
     assert!(
-        message.contains("lines again, as from line 1\n")
+        message.contains("[Truncated: ")
             && message.contains("Error: The command was ended after 2 s"),
         "{message}"
     );

@@ -20,8 +20,9 @@
 //! the ends of lines where that does not cost much, and a marker says how many characters and lines
 //! are missing.
 //!
-//! For a model, `condensed` gets what [`super::condense`] makes of `plain`. It takes the place of
-//! `plain` in the answer if that is worth it and the file holds the whole.
+//! For a model, `condensed` gets what [`super::condense`] makes of `plain`, up to
+//! `MAX_CONDENSED_BYTES` of output. It takes the place of `plain` in the answer if that is worth it
+//! and the file holds the whole.
 //!
 //! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however much comes and however it is
 //! cut into pieces. The size of the file is bounded by [`super::log::Log`]. Reading the pipe, and
@@ -44,6 +45,10 @@ const SNIFF_BYTES: usize = 8 * 1024;
 
 /// Maximum output kept in memory before a file is made, in bytes.
 const IN_MEMORY_BYTES: usize = 256 * 1024;
+
+/// Maximum output that is condensed, in bytes: it takes as much time as any log of daily work, and
+/// not of a flood.
+const MAX_CONDENSED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Maximum characters of live output at once.
 const LIVE_CHARS: usize = 8_000;
@@ -199,6 +204,9 @@ impl OutputSink for Capture<'_> {
             .min(bytes.len());
         self.sniffed.extend_from_slice(&bytes[..room]);
         self.whole.push(bytes);
+        if self.whole.bytes > MAX_CONDENSED_BYTES {
+            self.shown.condensed = None;
+        }
         self.decoder.push(bytes, |text| self.shown.push(text));
     }
 
