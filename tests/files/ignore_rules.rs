@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::harness::Workspace;
+use crate::harness::{Workspace, trials};
 
 /// Components of patterns that have something to say about [`NAMES`].
 const PIECES: [&[u8]; 66] = [
@@ -204,6 +204,7 @@ fn by_glob(ws: &Workspace) -> BTreeSet<String> {
 #[test]
 fn what_is_found_is_what_git_would_add() {
     let mut runner = TestRunner::new(Config {
+        cases: 100 * trials(),
         failure_persistence: None,
         ..Config::default()
     });

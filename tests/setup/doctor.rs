@@ -435,7 +435,6 @@ fn faults_of_discovery_are_found() {
             "    sys.stderr.write('x' * 11_000_000)\n",
             "discovery-too-large",
         ),
-        ("    sys.stdin.read()\n", "discovery-hangs"),
         (
             "    sys.stdout.buffer.write(b'[\"\\xe9\"]'); sys.exit()\n",
             "discovery-encoding",
@@ -444,6 +443,15 @@ fn faults_of_discovery_are_found() {
             "    print('[' + str(time.time()) + ']'); sys.exit()\n",
             "discovery-changes",
         ),
+    ] {
+        finds(&discovering(lines), &[], id);
+    }
+}
+
+#[test]
+fn a_discovery_that_takes_its_time_or_leaves_something_behind_is_found() {
+    for (lines, id) in [
+        ("    sys.stdin.read()\n", "discovery-hangs"),
         ("    time.sleep(1.2)\n", "discovery-slow"),
         (
             "    subprocess.Popen(['sleep', '77'])\n",

@@ -219,7 +219,7 @@ fn the_key_is_never_shown() {
         status(200, "text/plain", KEY),
     ] {
         let server = WebServer::always(answer);
-        let call = search(&ws, &server.url("")).env("GEMINI_TOOLS_TIMEOUT", "8");
+        let call = search(&ws, &server.url("")).env("GEMINI_TOOLS_TIMEOUT", "3");
         let answer = call.run();
         is_kept(&answer);
         answer.must_say(&answer.error("web_search_failed", 1), &["***"]);
@@ -237,7 +237,7 @@ fn the_key_is_never_shown() {
         "file:///x",
         "http://canary-key@127.0.0.1:1",
     ] {
-        let call = search(&ws, base).env("GEMINI_TOOLS_TIMEOUT", "8");
+        let call = search(&ws, base).env("GEMINI_TOOLS_TIMEOUT", "3");
         let answer = call.run();
         is_kept(&answer);
         answer.error("web_search_failed", 1);

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// Number of lines that are tried by default.
-const LINES: usize = 80_000;
+const LINES: usize = 40_000;
 
 /// A random line that runs longer is ended.
 const WAIT_LIMIT: Duration = Duration::from_secs(5);
