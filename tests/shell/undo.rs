@@ -299,6 +299,32 @@ fn what_is_over_the_limits_is_named_in_the_answer_and_by_the_undo() {
 }
 
 #[test]
+fn what_own_tools_change_is_undone_and_named_where_it_can_not_be() {
+    let settings = r#"{"tools": {"undo": {"maxMegabytes": 1, "commands": "on"}}}"#;
+    let tidy = "description = \"Tidies up.\"\ncommand = [\"sh\", \"-c\", \"echo tidied; echo x > small; rm -r d\"]\n";
+    let spoil = tidy.replace("rm -r d", "echo x > large");
+    let ws = Workspace::new()
+        .file("large", vec![b'x'; 2_000_000])
+        .file("small", "small")
+        .file("d/a.txt", "a")
+        .home(".gemini/settings.json", settings)
+        .home(".gemini/tools/tidy.toml", tidy)
+        .home(".gemini/tools/spoil.toml", spoil);
+    let before = Tree::of(ws.root());
+    let call = |name: &str| ws.tool(name).unwatched().run().output();
+    assert_eq!(call("tidy"), "tidied");
+    assert!(!ws.dir().join("d").exists());
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    let left = differences(&ws, &before);
+    assert!(left.is_empty(), "{left:#?}");
+    assert_eq!(
+        call("spoil"),
+        "tidied\nUndo: 1 of 2 changes can't be undone; call_tool --history says why"
+    );
+}
+
+#[test]
 fn programs_that_gain_rights_work_in_commands_that_name_them() {
     let ws = Workspace::new().file("a.txt", "a").unprivileged();
     let line = "grep NoNewPrivs /proc/self/status; echo x > a.txt";

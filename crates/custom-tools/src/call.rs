@@ -371,8 +371,12 @@ impl ToolInvocation for Call {
             tool_env: &self.tool_env,
         };
         let show = |text| cx.update_output(OutputUpdate::Text(text));
-        let end = program.run(&mut streams, cx, &show)?;
-        self.report(streams, end)
+        let (end, undo) = program.run(&mut streams, cx, &show)?;
+        let mut result = self.report(streams, end)?;
+        if let Some(undo) = undo {
+            result.llm_content.push_line(&undo);
+        }
+        Ok(result)
     }
 }
 

@@ -196,7 +196,7 @@ fn declarations(
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
     let cx = Context::default();
-    let (printed, end) =
+    let (printed, end, _) =
         run(file, &pair.discovery, &[], b"", &running, tool_env, &cx).map_err(|e| e.to_string())?;
     let name = "The discovery command";
     let stderr = match printed.errors.text() {
@@ -254,7 +254,7 @@ fn run(
     running: &super::manifest::RunSettings,
     tool_env: &ToolEnv,
     cx: &Context,
-) -> Result<(Streams<'static>, CommandOutcome), ToolError> {
+) -> Result<(Streams<'static>, CommandOutcome, Option<String>), ToolError> {
     let mut words = words_of(command, file, tool_env);
     words.extend(more.iter().map(OsString::from));
     let root = tool_env.workspace.root();
@@ -276,8 +276,8 @@ fn run(
         tool_env,
     };
     let mut streams = Streams::whole();
-    let end = program.run(&mut streams, cx, &|_| {})?;
-    Ok((streams, end))
+    let (end, undo) = program.run(&mut streams, cx, &|_| {})?;
+    Ok((streams, end, undo))
 }
 
 struct Call {
@@ -357,7 +357,7 @@ impl ToolInvocation for Call {
             &self.tool_env,
             cx,
         );
-        let (streams, end) = match ended {
+        let (streams, end, undo) = match ended {
             Ok(ended) => ended,
             Err(e) if e.kind == ErrorKind::ExecutionFailed => {
                 return Ok(broken(program_output::not_started(&e.to_string())));
@@ -386,7 +386,7 @@ impl ToolInvocation for Call {
             stderr,
             ending,
         });
-        Ok(match verdict {
+        let mut result = match verdict {
             ParsedOutput::Text(text) if text.is_empty() => {
                 let stderr = streams.errors.text();
                 ToolResult::text(stderr.as_str()).with_display(stderr)
@@ -394,7 +394,11 @@ impl ToolInvocation for Call {
             ParsedOutput::Answer(answer) => unwrapped(*answer),
             ParsedOutput::Text(text) => ToolResult::text(text.as_str()).with_display(text),
             ParsedOutput::Failure(text) => broken(text),
-        })
+        };
+        if let Some(undo) = undo {
+            result.llm_content.push_line(&undo);
+        }
+        Ok(result)
     }
 }
 

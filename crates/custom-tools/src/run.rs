@@ -3,7 +3,7 @@
 
 use super::manifest::RunSettings;
 use super::owner_of;
-use gemini_tools_builtin_tools::builtin::{ToolEnv, changes, sandbox};
+use gemini_tools_builtin_tools::builtin::{ToolEnv, changes, sandbox, undo_note};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
@@ -59,13 +59,14 @@ pub(super) fn working_directory(
 }
 
 impl Program<'_> {
-    /// Runs it to its end; what it leaves behind is ended.
+    /// Runs it to its end; what it leaves behind is ended. Returns what of its changes can't be undone
+    /// too, as a line for the model.
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
         cx: &Context,
         show: &dyn Fn(String),
-    ) -> Result<CommandOutcome, ToolError> {
+    ) -> Result<(CommandOutcome, Option<String>), ToolError> {
         let confined = sandbox(self.tool_env, cx, self.running.sandbox)?;
         let place = working_directory(self.running, self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
@@ -110,7 +111,8 @@ impl Program<'_> {
             // The answer need not wait for that.
             watched.end_all(GRACE);
         }
-        Ok(end)
+        let undo = undo_note(&watched).map(|note| format!("Undo: {note}"));
+        Ok((end, undo))
     }
 
     /// Refuses a project's own program if the project has changed since it was trusted: files

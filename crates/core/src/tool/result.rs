@@ -163,6 +163,21 @@ pub enum LlmContent {
 }
 
 impl LlmContent {
+    /// Adds a line of text at the end.
+    pub fn push_line(&mut self, line: &str) {
+        *self = match std::mem::take(self) {
+            Self::Text(text) => Self::Text(format!("{}\n{line}", text.trim_end_matches('\n'))),
+            Self::Part(part) => Self::List(vec![
+                PartOrText::Part(part),
+                PartOrText::Text(line.to_owned()),
+            ]),
+            Self::List(mut list) => {
+                list.push(PartOrText::Text(line.to_owned()));
+                Self::List(list)
+            }
+        };
+    }
+
     /// Returns the texts, to be changed.
     pub(crate) fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
