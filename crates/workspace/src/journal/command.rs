@@ -16,7 +16,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, open, unlinkat};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The most paths of a command that are kept.
@@ -78,7 +79,8 @@ pub struct CommandChanges {
     scope: ChangeScope,
     tool: String,
     line: String,
-    before: BTreeMap<PathBuf, OriginalState>,
+    /// The paths that were touched, as text, which is compared in less time than its components.
+    before: BTreeMap<OsString, OriginalState>,
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
@@ -113,7 +115,7 @@ impl CommandChanges {
 
     /// Keeps what an absolute path without links names, before a command touches it.
     pub fn touch(&mut self, path: &Path, access: Access) {
-        if self.before.contains_key(path) {
+        if self.before.contains_key(path.as_os_str()) {
             return self.touch_again(path, access);
         }
         let Ok(found) = node::look(CWD, path) else {
@@ -146,12 +148,12 @@ impl CommandChanges {
             }
             before.state = Some(state);
         }
-        self.before.insert(path.to_owned(), before);
+        self.before.insert(path.into(), before);
     }
 
     /// Keeps the content of a file of which only the mode or another name was kept.
     fn touch_again(&mut self, path: &Path, access: Access) {
-        let Some(mut before) = self.before.remove(path) else {
+        let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;
         };
         let is_needed = match before.kept {
@@ -167,7 +169,7 @@ impl CommandChanges {
             self.discard(&before);
             before.kept = self.keep(path, stat, access, &before.id);
         }
-        self.before.insert(path.to_owned(), before);
+        self.before.insert(path.into(), before);
     }
 
     /// Keeps what `from` and `to` name, before the one is renamed to the other, or with `exchanges` each to

@@ -20,7 +20,7 @@ struct DirectoryRules {
 #[derive(Debug)]
 pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
-    home: PathBuf,
+    journal: PathBuf,
     /// True if files that git ignores are in it, too.
     takes_ignored: bool,
     /// The workspace, opened when it is first needed: in another process than the tool's.
@@ -44,7 +44,7 @@ impl ChangeScope {
     pub(super) fn new(workspace: &Workspace, home: &Path, takes_ignored: bool) -> Self {
         Self {
             roots: workspace.roots().map(Path::to_owned).collect(),
-            home: home.to_owned(),
+            journal: super::place::journal(home),
             takes_ignored,
             workspace: None,
             users: UsersRules::default(),
@@ -55,7 +55,7 @@ impl ChangeScope {
     /// Finds out whether changes of an absolute path without links are kept.
     pub(super) fn coverage(&mut self, path: &Path, is_dir: bool) -> Coverage {
         let is_covered = self.roots.iter().any(|root| path.starts_with(root))
-            && !path.starts_with(super::place::journal(&self.home));
+            && !path.starts_with(&self.journal);
         if !is_covered || !self.open() {
             return Coverage::Outside;
         }

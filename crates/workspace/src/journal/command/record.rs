@@ -23,6 +23,7 @@ impl CommandChanges {
         };
         let mut entries = Vec::new();
         for (path, before) in std::mem::take(&mut self.before) {
+            let path = PathBuf::from(path);
             let after = node::look(CWD, &path);
             let after = after.map(|found| found.map(|(state, _)| state));
             match after {
