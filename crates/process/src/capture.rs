@@ -46,8 +46,8 @@ const SNIFF_BYTES: usize = 8 * 1024;
 /// Maximum output kept in memory before a file is made, in bytes.
 const IN_MEMORY_BYTES: usize = 256 * 1024;
 
-/// Maximum output that is condensed, in bytes: it takes as much time as any log of daily work, and
-/// not of a flood.
+/// Maximum output that is condensed, in bytes: the logs of daily work are shorter, and a flood would
+/// take ten times as long.
 const MAX_CONDENSED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Maximum characters of live output at once.
