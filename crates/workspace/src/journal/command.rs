@@ -15,8 +15,8 @@ use crate::{OpenFile, Workspace};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, open, unlinkat};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
