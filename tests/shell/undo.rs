@@ -309,7 +309,19 @@ fn what_own_tools_change_is_undone_and_named_where_it_can_not_be() {
         .file("d/a.txt", "a")
         .home(".gemini/settings.json", settings)
         .home(".gemini/tools/tidy.toml", tidy)
-        .home(".gemini/tools/spoil.toml", spoil);
+        .home(".gemini/tools/spoil.toml", spoil)
+        .file(
+            "tools.json",
+            r#"[{"name": "by_a_pair", "description": "Spoils."}]"#,
+        )
+        .file(
+            "spoil.sh",
+            "cat > /dev/null; echo tidied; echo x > small; echo x > large",
+        )
+        .home(
+            ".gemini/tools/pair.toml",
+            "discovery_command = \"cat tools.json\"\ncall_command = \"sh spoil.sh\"\n",
+        );
     let before = Tree::of(ws.root());
     let call = |name: &str| ws.tool(name).unwatched().run().output();
     assert_eq!(call("tidy"), "tidied");
@@ -318,10 +330,15 @@ fn what_own_tools_change_is_undone_and_named_where_it_can_not_be() {
     assert_eq!(undone.status(), 0, "{}", undone.shown());
     let left = differences(&ws, &before);
     assert!(left.is_empty(), "{left:#?}");
-    assert_eq!(
-        call("spoil"),
-        "tidied\nUndo: 1 of 2 changes can't be undone; call_tool --history says why"
-    );
+    for name in ["spoil", "by_a_pair"] {
+        fs::write(ws.path("large"), vec![b'x'; 2_000_000]).expect("written");
+        fs::write(ws.path("small"), "small").expect("written");
+        assert_eq!(
+            call(name),
+            "tidied\nUndo: 1 of 2 changes can't be undone; call_tool --history says why",
+            "{name}"
+        );
+    }
 }
 
 #[test]
