@@ -185,8 +185,7 @@ fn where_files_cannot_be_nameless_a_kill_leaves_at_most_a_temporary_file() {
     answer.output();
     assert_eq!(names(&ws.dir()), ["a.txt"]);
     let (mut killed, mut done) = (0, 0);
-    // Python starts each, which takes longer than the call.
-    for step in 0..kills() / 2 {
+    for step in 0..kills() {
         let now = fs::read_to_string(ws.path("a.txt")).expect("the file");
         assert!(now == old || now == new, "neither after {step} kills");
         let (from, to) = if now == old {
@@ -195,7 +194,7 @@ fn where_files_cannot_be_nameless_a_kill_leaves_at_most_a_temporary_file() {
             ("NEW", "OLD")
         };
         let running = call(from, to).start();
-        thread::sleep(moment(whole, step * 2));
+        thread::sleep(moment(whole, step));
         running.kill();
         sweep(&ws.dir(), "a.txt", &[&old, &new]);
         let after = fs::read_to_string(ws.path("a.txt")).expect("the file");

@@ -59,8 +59,8 @@ pub(super) fn working_directory(
 }
 
 impl Program<'_> {
-    /// Runs it to its end; what it leaves behind is ended. Returns what of its changes can't be undone
-    /// too, as a line for the model.
+    /// Runs it to its end; what it leaves behind is ended. Returns a line for the model, too, if some
+    /// of its changes can't be undone.
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
