@@ -1,7 +1,7 @@
 //! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
 
 use super::call::{CallOutcome, CallRequest};
-use super::external_commands;
+use super::external_commands::{CALL_TIME, ExternalCommand, not_ended};
 use super::pair::broken;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
@@ -18,7 +18,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -32,8 +31,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// `call_tool`, started at the first call, and again where it has ended.
 #[derive(Debug)]
 pub(super) struct BatchClient {
-    program: PathBuf,
-    environment: Vec<(String, String)>,
+    call_tool: ExternalCommand,
     client: LineClient<BatchLine>,
 }
 
@@ -71,12 +69,9 @@ struct ResultLine {
 }
 
 impl BatchClient {
-    pub(super) fn new(program: PathBuf, environment: Vec<(String, String)>) -> Self {
-        Self {
-            program,
-            environment,
-            client: LineClient::default(),
-        }
+    pub(super) fn new(call_tool: ExternalCommand) -> Self {
+        let client = LineClient::default();
+        Self { call_tool, client }
     }
 
     /// Runs a call; `judged` has the annotations by which the call was judged, if it was judged by
@@ -171,10 +166,10 @@ impl BatchClient {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&self.call_tool.path);
         command
             .args(["--batch", "--stream", "--output", "result"])
-            .envs(self.environment.iter().map(|(k, v)| (k, v)))
+            .envs(self.call_tool.environment.iter().map(|(k, v)| (k, v)))
             // A signal of the terminal is ours to pass on.
             .process_group(0);
         command
@@ -188,17 +183,12 @@ impl BatchClient {
     ) -> Result<Explanation, Box<CallOutcome>> {
         let broken = |message: String| Box::new(broken(request, message));
         let arguments = [name.to_owned(), "--explain".to_owned()];
-        let ended = external_commands::run(
-            self.program.as_os_str(),
-            &arguments,
-            &self.environment,
-            &Value::Object(request.args.clone()).to_string(),
-            external_commands::CALL_TIME,
-            cancel,
-        )
-        .map_err(|e| broken(format!("{} can't be started: {e}.", self.program.display())))?;
+        let input = Value::Object(request.args.clone()).to_string();
+        let ended = self.call_tool.run(&arguments, &input, CALL_TIME, cancel);
+        let path = self.call_tool.path.display();
+        let ended = ended.map_err(|e| broken(format!("{path} can't be started: {e}.")))?;
         if let Err(why) = ended.ending {
-            return Err(Box::new(external_commands::not_ended(request, why, cancel)));
+            return Err(Box::new(not_ended(request, why, cancel)));
         }
         if ended.is_cut {
             return Err(broken(format!(

@@ -34,25 +34,29 @@ pub enum CallState {
     Scheduled,
     /// The call runs.
     Executing,
-    /// The call is done.
-    Success(CallOutcome),
-    /// The call has failed, or may not run.
-    Error(CallOutcome),
-    /// The user has declined, or the call was ended.
-    Cancelled(CallOutcome),
+    /// The call is over.
+    Done(CallOutcome),
 }
 
-impl CallState {
-    /// Returns the name that other hosts give the state.
-    pub fn name(&self) -> &'static str {
+/// The end of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallEnd {
+    /// The call is done.
+    Success,
+    /// The call has failed, or may not run.
+    Error,
+    /// The user has declined, or the call was ended.
+    Cancelled,
+}
+
+impl CallEnd {
+    /// Returns the name that other hosts give the end.
+    pub fn name(self) -> &'static str {
         match self {
-            CallState::Validating => "validating",
-            CallState::AwaitingApproval => "awaiting_approval",
-            CallState::Scheduled => "scheduled",
-            CallState::Executing => "executing",
-            CallState::Success(_) => "success",
-            CallState::Error(_) => "error",
-            CallState::Cancelled(_) => "cancelled",
+            CallEnd::Success => "success",
+            CallEnd::Error => "error",
+            CallEnd::Cancelled => "cancelled",
         }
     }
 }
@@ -84,6 +88,15 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
+    /// Returns the end of the call.
+    pub fn end(&self) -> CallEnd {
+        match &self.error {
+            None => CallEnd::Success,
+            Some(error) if error.kind == Some(ErrorKind::Cancelled) => CallEnd::Cancelled,
+            Some(_) => CallEnd::Error,
+        }
+    }
+
     /// Returns the outcome of a call that was ended.
     pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
         match why {
@@ -200,9 +213,7 @@ impl ToolCall {
     /// Returns its outcome, where it is over.
     pub fn outcome(&self) -> Option<&CallOutcome> {
         match &self.state {
-            CallState::Success(outcome)
-            | CallState::Error(outcome)
-            | CallState::Cancelled(outcome) => Some(outcome),
+            CallState::Done(outcome) => Some(outcome),
             _ => None,
         }
     }

@@ -10,9 +10,8 @@ use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Time that a call may take by default.
@@ -21,79 +20,71 @@ pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 /// The reason why a program was ended whose supervisor is gone.
 pub(super) const UNWATCHED: &str = "the process that watched over it was killed";
 
-/// A call command that may be any program.
+/// A command that may be any program.
 #[derive(Debug)]
-pub(super) struct ExternalCommands {
-    program: PathBuf,
-    environment: Vec<(String, String)>,
+pub(super) struct ExternalCommand {
+    pub(super) path: PathBuf,
+    /// The variables besides those of this process.
+    pub(super) environment: Vec<(String, String)>,
 }
 
-impl ExternalCommands {
-    pub(super) fn new(program: &Path, environment: Vec<(String, String)>) -> Self {
+impl ExternalCommand {
+    pub(super) fn new(path: impl Into<PathBuf>, environment: &[(String, String)]) -> Self {
         Self {
-            program: program.to_owned(),
-            environment,
+            path: path.into(),
+            environment: environment.to_vec(),
         }
     }
 
-    pub(super) fn run(
+    /// Makes a call.
+    pub(super) fn call(
         &self,
         name: &str,
         request: &CallRequest,
         cancel: &Cancellation,
     ) -> CallOutcome {
-        let arguments = [name.to_owned()];
         let input = Value::Object(request.args.clone()).to_string();
-        let program = self.program.as_os_str();
-        match run(
-            program,
-            &arguments,
-            &self.environment,
-            &input,
-            CALL_TIME,
-            cancel,
-        ) {
+        match self.run(&[name.to_owned()], &input, CALL_TIME, cancel) {
             Ok(ended) => outcome(request, &ended, cancel),
             Err(e) => {
                 // The form that the model knows from other failures.
-                let error = format!("Error: spawn {} {e}", self.program.display());
+                let error = format!("Error: spawn {} {e}", self.path.display());
                 broken(request, program_output::not_started(&error))
             }
         }
     }
-}
 
-/// Runs a program as Gemini CLI does, which waits until its pipes are closed and leaves alone what
-/// goes on after that.
-pub(super) fn run(
-    program: &OsStr,
-    arguments: &[String],
-    environment: &[(String, String)],
-    input: &str,
-    limit: Duration,
-    cancel: &Cancellation,
-) -> io::Result<ProgramRun> {
-    let mut variables: BTreeMap<_, _> = std::env::vars_os().collect();
-    for (name, value) in environment {
-        variables.insert(name.into(), value.into());
+    /// Runs the program as Gemini CLI does, which waits until its pipes are closed and leaves alone
+    /// what goes on after that.
+    pub(super) fn run(
+        &self,
+        arguments: &[String],
+        input: &str,
+        limit: Duration,
+        cancel: &Cancellation,
+    ) -> io::Result<ProgramRun> {
+        let mut variables: BTreeMap<_, _> = std::env::vars_os().collect();
+        for (name, value) in &self.environment {
+            variables.insert(name.into(), value.into());
+        }
+        let program = Program {
+            name: self.path.as_os_str(),
+            arguments,
+            environment: &variables,
+            directory: &std::env::current_dir()?,
+        };
+        let left = cancel
+            .deadline()
+            .map(|end| end.saturating_duration_since(Instant::now()));
+        let limit = left.map_or(limit, |left| left.min(limit));
+        let drive = RunOptions {
+            input: Input::Bytes(input.as_bytes()),
+            limit,
+            hold: Duration::MAX,
+            leaves: true,
+        };
+        program.run(drive, cancel)
     }
-    let program = Program {
-        name: program,
-        arguments,
-        environment: &variables,
-        directory: &std::env::current_dir()?,
-    };
-    let left = cancel
-        .deadline()
-        .map(|end| end.saturating_duration_since(Instant::now()));
-    let limit = left.map_or(limit, |left| left.min(limit));
-    let drive = RunOptions {
-        input: Input::Bytes(input.as_bytes()),
-        limit,
-        hold: Duration::MAX,
-        leaves: true,
-    };
-    program.run(drive, cancel)
 }
 
 /// Returns the outcome of a call that was ended.

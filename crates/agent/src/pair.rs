@@ -9,7 +9,7 @@
 
 use super::batch_client::BatchClient;
 use super::call::{CallOutcome, CallRequest};
-use super::external_commands::{self, ExternalCommands, UNWATCHED};
+use super::external_commands::{ExternalCommand, UNWATCHED};
 use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
@@ -24,7 +24,6 @@ use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::ProgramRun;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -128,7 +127,7 @@ pub struct ForeignCommands {
 pub struct Pair {
     tools: Vec<DiscoveredTool>,
     own: Option<BatchClient>,
-    foreign: Option<ExternalCommands>,
+    foreign: Option<ExternalCommand>,
     /// Notes about tools that were left out or fixed.
     pub notes: Vec<String>,
 }
@@ -154,14 +153,13 @@ impl Pair {
             let notes = notes.map(|line| line.strip_prefix("get_tools: ").unwrap_or(line));
             pair.notes.extend(notes.map(str::to_owned));
             let call = own.directory.join("call_tool");
-            pair.own = Some(BatchClient::new(call, environment.to_vec()));
+            pair.own = Some(BatchClient::new(ExternalCommand::new(call, environment)));
         }
         if let Some(foreign) = &commands.foreign {
             let words = foreign.words()?;
             let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, false)?;
-            let call = Path::new(&foreign.call);
-            pair.foreign = Some(ExternalCommands::new(call, environment.to_vec()));
+            pair.foreign = Some(ExternalCommand::new(&foreign.call, environment));
         }
         Ok(pair)
     }
@@ -259,7 +257,8 @@ impl Pair {
         if let Some(own) = &self.own {
             return own.read_files(paths, cancel);
         }
-        BatchClient::new(call_tool.to_owned(), environment.to_vec()).read_files(paths, cancel)
+        let call_tool = ExternalCommand::new(call_tool, environment);
+        BatchClient::new(call_tool).read_files(paths, cancel)
     }
 
     /// Runs a call; `news` gets what it says before its answer. `by_annotations` is whether it was judged by
@@ -279,7 +278,7 @@ impl Pair {
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
                 own.run(&tool.original, judged, request, cancel, news)
             }
-            (_, Some(foreign)) if !tool.is_own => foreign.run(&tool.original, request, cancel),
+            (_, Some(foreign)) if !tool.is_own => foreign.call(&tool.original, request, cancel),
             _ => no_command(request),
         }
     }
@@ -331,16 +330,9 @@ fn run_discovery(
     cancel: &Cancellation,
 ) -> Result<ProgramRun, String> {
     let command = &words[0];
-    let program = OsStr::new(command);
-    let run = external_commands::run(
-        program,
-        &words[1..],
-        environment,
-        "",
-        DISCOVERY_TIME,
-        cancel,
-    )
-    .map_err(|e| format!("The discovery command {command} can't be started: {e}."))?;
+    let run = ExternalCommand::new(command, environment)
+        .run(&words[1..], "", DISCOVERY_TIME, cancel)
+        .map_err(|e| format!("The discovery command {command} can't be started: {e}."))?;
     let how = match run.ending {
         Ok(ProcessEnd::Code(0)) if run.stdout.len() > MAX_DECLARATIONS_BYTES => {
             return Err(format!(

@@ -19,6 +19,9 @@ use gemini_tools_policy::approval::{
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
 
+/// The answer to a call that is not made, as nothing more is to happen.
+const NOT_BEGUN: &str = "The call was cancelled before it began.";
+
 /// A receiver of events.
 pub(super) type Notify<'a> = dyn FnMut(&SessionEvent<'_>) + Send + 'a;
 
@@ -67,7 +70,7 @@ impl Scheduler<'_> {
         for call in &mut calls {
             self.runner.notify(&SessionEvent::Call(call));
             if let Err(outcome) = self.runner.validate(call) {
-                self.runner.advance(call, CallState::Error(*outcome));
+                self.runner.advance(call, CallState::Done(*outcome));
             }
         }
         let mut is_stopped = false;
@@ -86,7 +89,7 @@ impl Scheduler<'_> {
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
         let runner = self.runner;
         if is_stopped {
-            runner.cancelled(call, "The call was cancelled before it began.");
+            runner.refuse(call, ErrorKind::Cancelled, NOT_BEGUN);
             return is_stopped;
         }
         let Some(tool) = self.runner.pair.get(&call.request.name) else {
@@ -123,9 +126,9 @@ impl Scheduler<'_> {
             call.decision = Some(ToolCallDecision::Reject);
         }
         match refusal.message() {
-            Ok(why) if is_cancelled => runner.cancelled(call, &why),
-            Ok(why) => runner.refused(call, &why),
-            Err(outcome) => runner.advance(call, CallState::Error(*outcome)),
+            Ok(why) if is_cancelled => runner.refuse(call, ErrorKind::Cancelled, &why),
+            Ok(why) => runner.refuse(call, ErrorKind::PolicyViolation, &why),
+            Err(outcome) => runner.advance(call, CallState::Done(*outcome)),
         }
         stops
     }
@@ -282,7 +285,7 @@ impl Runner<'_> {
 
     fn execute_one(&self, call: &mut ToolCall) {
         if self.cancel.interruption().is_some() {
-            return self.cancelled(call, "The call was cancelled before it began.");
+            return self.refuse(call, ErrorKind::Cancelled, NOT_BEGUN);
         }
         let Some(tool) = self.pair.get(&call.request.name) else {
             return;
@@ -302,30 +305,18 @@ impl Runner<'_> {
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {
             *stat = shares;
         }
-        let kind = outcome.error.as_ref().map(|e| e.kind);
-        let next = match kind {
-            None => CallState::Success(outcome),
-            Some(Some(ErrorKind::Cancelled)) => CallState::Cancelled(outcome),
-            Some(_) => CallState::Error(outcome),
-        };
-        self.advance(call, next);
+        self.advance(call, CallState::Done(outcome));
     }
 
-    fn refused(&self, call: &mut ToolCall, why: &str) {
-        let outcome = CallOutcome::failure(&call.request, ErrorKind::PolicyViolation, why);
-        self.advance(call, CallState::Error(outcome));
-    }
-
-    fn cancelled(&self, call: &mut ToolCall, why: &str) {
-        let outcome = CallOutcome::failure(&call.request, ErrorKind::Cancelled, why);
-        self.advance(call, CallState::Cancelled(outcome));
+    /// Ends a call that does not run.
+    fn refuse(&self, call: &mut ToolCall, kind: ErrorKind, why: &str) {
+        let outcome = CallOutcome::failure(&call.request, kind, why);
+        self.advance(call, CallState::Done(outcome));
     }
 
     fn advance(&self, call: &mut ToolCall, mut next: CallState) {
         // A call that a person has refused was made with no arguments at all.
-        if let CallState::Success(outcome)
-        | CallState::Error(outcome)
-        | CallState::Cancelled(outcome) = &mut next
+        if let CallState::Done(outcome) = &mut next
             && call.decision == Some(ToolCallDecision::Modify)
             && let Some(proposed) = &call.proposed
             && let Some(note) = changes(proposed, &call.request.args)

@@ -1,6 +1,6 @@
 //! Statistics of a session.
 
-use super::call::{CallRefusal, CallState, ToolCall, ToolCallDecision};
+use super::call::{CallRefusal, ToolCall, ToolCallDecision};
 use gemini_tools_core::tool::{DiffStat, ModelCall, TokenCounts};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -81,8 +81,8 @@ impl Stats {
         let own = self.by_name.entry(call.request.name.clone()).or_default();
         for stats in [&mut self.tools, own] {
             stats.calls += 1;
-            match call.state() {
-                CallState::Success(outcome) => {
+            match call.outcome() {
+                Some(outcome) if outcome.error.is_none() => {
                     stats.successes += 1;
                     stats.failed_commands += u64::from(outcome.command_failure.is_some());
                 }

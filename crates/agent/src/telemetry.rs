@@ -3,7 +3,7 @@
 //! Names of events and fields are those of Gemini CLI's telemetry. Texts of prompts and files are
 //! written only where that is asked for, too.
 
-use super::call::{CallState, ToolCall};
+use super::call::ToolCall;
 use super::clock::{Clock, iso, millis};
 use super::event::{Observer, SessionEvent};
 use gemini_tools_core::tool::ModelCall;
@@ -190,7 +190,7 @@ impl Telemetry {
             "function_name": request.name,
             "function_args": args,
             "duration_ms": millis(call.duration),
-            "success": matches!(call.state(), CallState::Success(_)),
+            "success": outcome.error.is_none(),
             "decision": call.decision,
             "error": error,
             "error_type": outcome.error.as_ref().and_then(|error| error.kind),

@@ -2,12 +2,11 @@
 
 use super::places::ScriptPlaces;
 use super::stable::stable;
-use crate::call::ToolCall;
+use crate::call::{CallEnd, ToolCall};
 use gemini_tools_core::message::Part;
 use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::{excerpt, hex};
-use gemini_tools_core::tool::ErrorKind;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
@@ -27,69 +26,30 @@ const DIFF_TIME: Duration = Duration::from_secs(2);
 #[serde(deny_unknown_fields, default)]
 pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<State>,
+    state: Option<CallEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_type: Option<String>,
     /// The whole answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
-    #[serde(skip_serializing_if = "Texts::is_empty")]
-    contains: Texts,
-    #[serde(skip_serializing_if = "Texts::is_empty")]
-    lacks: Texts,
+    #[serde(deserialize_with = "texts", skip_serializing_if = "Vec::is_empty")]
+    contains: Vec<String>,
+    #[serde(deserialize_with = "texts", skip_serializing_if = "Vec::is_empty")]
+    lacks: Vec<String>,
 }
 
-/// The end of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Success,
-    Error,
-    Cancelled,
-}
-
-impl State {
-    fn name(self) -> &'static str {
-        match self {
-            State::Success => "success",
-            State::Error => "error",
-            State::Cancelled => "cancelled",
-        }
+/// Reads a text, or several.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a text, or a list of texts")]
+    enum Texts {
+        One(String),
+        Some(Vec<String>),
     }
-}
-
-/// A text, or several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a text, or a list of texts")]
-enum Texts {
-    One(String),
-    Some(Vec<String>),
-}
-
-impl Default for Texts {
-    fn default() -> Self {
-        Texts::Some(Vec::new())
-    }
-}
-
-impl Texts {
-    fn is_empty(&self) -> bool {
-        self.each().is_empty()
-    }
-
-    fn each(&self) -> &[String] {
-        match self {
-            Texts::One(text) => std::slice::from_ref(text),
-            Texts::Some(texts) => texts,
-        }
-    }
-
-    fn each_mut(&mut self) -> &mut [String] {
-        match self {
-            Texts::One(text) => std::slice::from_mut(text),
-            Texts::Some(texts) => texts,
-        }
-    }
+    Ok(match Texts::deserialize(deserializer)? {
+        Texts::One(text) => vec![text],
+        Texts::Some(texts) => texts,
+    })
 }
 
 impl Expectation {
@@ -112,8 +72,7 @@ impl Expectation {
 
     /// Changes each text in which a place of a machine may be named by its path.
     pub(super) fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
-        let contains = self.contains.each_mut().iter_mut();
-        for text in contains.chain(self.lacks.each_mut()) {
+        for text in self.contains.iter_mut().chain(&mut self.lacks) {
             *text = change(text);
         }
     }
@@ -159,9 +118,9 @@ impl Expectation {
         {
             let came = answer.error_type.as_deref().unwrap_or("none");
             format!("expected is the error type {wanted}, and it is {came}")
-        } else if let Some(missing) = self.contains.each().iter().find(|t| !text.contains(*t)) {
+        } else if let Some(missing) = self.contains.iter().find(|t| !text.contains(*t)) {
             format!("the answer does not contain {missing:?}")
-        } else if let Some(there) = self.lacks.each().iter().find(|t| text.contains(*t)) {
+        } else if let Some(there) = self.lacks.iter().find(|t| text.contains(*t)) {
             format!("the answer contains {there:?}")
         } else {
             return None;
@@ -174,7 +133,7 @@ impl Expectation {
 
 /// An answer as it is compared.
 struct Answer {
-    state: State,
+    state: CallEnd,
     error_type: Option<String>,
     text: String,
 }
@@ -186,11 +145,7 @@ impl Answer {
         let kind = outcome.error.as_ref().and_then(|error| error.kind);
         let texts: Vec<String> = outcome.parts.iter().map(part_text).collect();
         Some(Self {
-            state: match (&outcome.error, kind) {
-                (None, _) => State::Success,
-                (_, Some(ErrorKind::Cancelled)) => State::Cancelled,
-                _ => State::Error,
-            },
+            state: outcome.end(),
             error_type: kind
                 .and_then(|kind| serde_json::to_value(kind).ok())
                 .and_then(|kind| kind.as_str().map(str::to_owned)),

@@ -2,7 +2,7 @@
 
 use super::escape::fitting;
 use super::{Sink, one_line};
-use crate::call::{CallState, ToolCall, ToolCallDecision};
+use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Observer, SessionError, SessionEvent};
 use crate::stats::Stats;
@@ -81,11 +81,11 @@ impl<W: Write> ProgressOutput<W> {
             return;
         };
         let failure = outcome.command_failure.as_ref();
-        let (mark, colour) = match call.state() {
-            CallState::Success(_) if failure.is_some() => ("✗", YELLOW),
-            CallState::Success(_) => ("✓", GREEN),
-            CallState::Cancelled(_) => ("–", YELLOW),
-            _ => ("✗", RED),
+        let (mark, colour) = match outcome.end() {
+            CallEnd::Success if failure.is_some() => ("✗", YELLOW),
+            CallEnd::Success => ("✓", GREEN),
+            CallEnd::Cancelled => ("–", YELLOW),
+            CallEnd::Error => ("✗", RED),
         };
         let name = one_line(&call.request.name);
         let name = fitting(&name, NAME_COLUMNS);

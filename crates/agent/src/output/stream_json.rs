@@ -44,10 +44,9 @@ impl<W: Write> StreamJsonOutput<W> {
     fn call(&mut self, call: &ToolCall) {
         let request = &call.request;
         if let Some(outcome) = call.outcome() {
-            let is_done = matches!(call.state(), CallState::Success(_));
             let mut fields = json!({
                 "tool_id": request.id,
-                "status": if is_done { "success" } else { "error" },
+                "status": if outcome.error.is_some() { "error" } else { "success" },
                 "output": outcome.text,
             });
             if let Some(error) = &outcome.error {

@@ -51,7 +51,7 @@ pub(crate) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
         [
             CallState::Scheduled,
             CallState::Executing,
-            CallState::Success(outcome),
+            CallState::Done(outcome),
         ],
     )
 }
@@ -59,7 +59,7 @@ pub(crate) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
 /// A call that has failed.
 pub(crate) fn failed(name: &str, args: Value, why: &str) -> ToolCall {
     let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::FileNotFound, why);
-    moved(begun(name, args), [CallState::Error(outcome)])
+    moved(begun(name, args), [CallState::Done(outcome)])
 }
 
 /// A call that a person has rejected.
@@ -68,7 +68,7 @@ pub(crate) fn refused(name: &str, args: Value) -> ToolCall {
     let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
     let mut call = begun(name, args);
     call.decision = Some(ToolCallDecision::Reject);
-    moved(call, [CallState::Cancelled(outcome)])
+    moved(call, [CallState::Done(outcome)])
 }
 
 /// A call's result of this text.

@@ -116,7 +116,7 @@ impl HtmlReport {
             json!({
                 "name": own.cut(&call.request.name, NAME_BYTES),
                 "description": own.cut(&call.summary(), NAME_BYTES),
-                "state": call.state().name(),
+                "state": outcome.end().name(),
                 "decision": call.decision,
                 "duration": span(call.duration),
                 "args": own.cut(&format!("{args:#}"), CALL_BYTES),

@@ -174,7 +174,7 @@ fn hostile_call(hostile: &str) -> ToolCall {
     for state in [
         CallState::Scheduled,
         CallState::Executing,
-        CallState::Error(CallOutcome {
+        CallState::Done(CallOutcome {
             text: hostile.to_owned(),
             diff: Some(format!("+{hostile}\n-{hostile}\n@@{hostile}\n{hostile}")),
             ..CallOutcome::failure(
