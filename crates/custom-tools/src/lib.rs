@@ -302,6 +302,21 @@ impl Custom {
         }
         Declarations { list, names, notes }
     }
+
+    /// Returns the name and the kind of each tool that is known without running a command.
+    pub fn kinds(&self) -> Vec<(String, Kind)> {
+        let mut kinds = Vec::new();
+        let note = |name: &str, kind| {
+            kinds.push((name.to_owned(), kind));
+            false
+        };
+        let nowhere = || {
+            let message = "No command is run to tell kinds.";
+            Err(ToolError::new(ErrorKind::ExecutionFailed, message))
+        };
+        self.declarations(note, false, false, nowhere);
+        kinds
+    }
 }
 
 /// The tools that have a name of their own.

@@ -153,6 +153,16 @@ impl ToolEnv {
 
 #[cfg(feature = "full")]
 impl ToolEnv {
+    /// Makes an environment for the current directory, with these settings.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory can't be opened.
+    pub fn open(settings: &Settings, home: Option<&Path>) -> Result<Self, ToolError> {
+        let workspace = Arc::new(Workspace::open(&[], home)?);
+        Ok(Self::new(workspace).with_settings(Arc::new(settings.clone())))
+    }
+
     /// Returns the same environment with these settings.
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<Settings>) -> Self {

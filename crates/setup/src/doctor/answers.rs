@@ -1,7 +1,7 @@
 //! In which form Gemini CLI gets the answers of our call command.
 
 use super::variables::reaches_calls;
-use super::{DoctorReport, Setup, State, explain};
+use super::{DoctorReport, Setup, State};
 use crate::init::OUTPUT;
 use gemini_tools_core::answer::Form;
 use gemini_tools_core::text::show_path;
@@ -22,7 +22,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Some(form) = Form::from_name(&name) else {
         let what = format!("{OUTPUT} is {name:?}, which is not a form.");
         let why = "call_tool answers each call with an error.";
-        return report.error("output-form", place, explain(what, why, FORMS));
+        return report.error("output-form", place, what, why, FORMS);
     };
     let what = match form {
         Form::Part => "JSON",
@@ -30,7 +30,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
         _ => {
             let what = format!("{OUTPUT} is {name}, which is not a form for a host.");
             let why = "Answers have no limit or no media then, or a failure's message is not where Gemini CLI looks.";
-            return report.warn("output-form", place, explain(what, why, FORMS));
+            return report.warn("output-form", place, what, why, FORMS);
         }
     };
     report.note(

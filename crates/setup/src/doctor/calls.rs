@@ -2,9 +2,10 @@
 
 use super::declarations::DeclaredNames;
 use super::program;
-use super::replay::{Timeouts, run};
-use super::{Commands, DoctorReport, Explanation, Setup, State, Try, explain};
+use super::replay::run;
+use super::{Commands, DoctorReport, Setup, State, Try, fault};
 use gemini_tools_builtin_tools::builtin;
+use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::tool::{ErrorKind, Kind};
 use gemini_tools_policy::{Decision, PolicyCall, mode_from_env};
 use gemini_tools_process::command::StopReason;
@@ -28,8 +29,6 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// A call that the user asked for may do something.
 const TRY_LIMIT: Duration = Duration::from_secs(120);
 
-const LINGER: Duration = Duration::from_secs(1);
-
 /// A start that is felt, with each call.
 const SLOW: Duration = Duration::from_millis(500);
 
@@ -44,19 +43,19 @@ const FLOOD_BYTES: usize = 200_000;
 /// # Errors
 ///
 /// Returns the code of a finding and its explanation if it can't be started.
-fn find_program(call: &str, root: &Path) -> Result<PathBuf, (&'static str, Explanation)> {
-    program::find(call, root).map_err(|fault| {
+fn find_program(call: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
+    program::find(call, root).map_err(|not_started| {
         let words = shlex::split(call).unwrap_or_default();
         let first = words.first().filter(|first| *first != call);
         if first.is_none_or(|first| program::find(first, root).is_err()) {
-            return fault;
+            return not_started;
         }
-        let is_line = explain(
+        fault(
+            "call-arguments",
             "It has arguments, or quotes.",
             "Gemini CLI takes the whole of it for the path of one program (its issue #19783).",
             "Name a script that holds the arguments, or name the pair in .gemini/tools, where they work.",
-        );
-        ("call-arguments", is_line)
+        )
     })
 }
 
@@ -84,17 +83,7 @@ fn start(
     root: &Path,
     limit: Duration,
 ) -> io::Result<ProgramRun> {
-    let timeouts = Timeouts {
-        limit,
-        linger: LINGER,
-    };
-    run(
-        path,
-        &[name.to_owned()],
-        root,
-        Input::Bytes(input),
-        timeouts,
-    )
+    run(path, &[name.to_owned()], root, Input::Bytes(input), limit)
 }
 
 /// Asks the call command for a tool that is not there, and makes the calls that the caller names.
@@ -106,10 +95,10 @@ pub(super) fn check(
     tries: &[Try],
     report: &mut DoctorReport,
 ) {
-    let about = commands.call_text.as_str();
-    let path = match find_program(&commands.call, setup.root) {
+    let about = commands.call.text.as_str();
+    let path = match find_program(&commands.call.expanded(), setup.root) {
         Ok(path) => path,
-        Err((code, explanation)) => return report.error(code, about, explanation),
+        Err(fault) => return report.findings.push(fault.about(about)),
     };
     let input = json!({ "probe": "x".repeat(LARGE_INPUT_BYTES) }).to_string();
     let ask = || start(&path, UNKNOWN_TOOL, input.as_bytes(), setup.root, LIMIT);
@@ -118,8 +107,8 @@ pub(super) fn check(
         Err(e) => {
             let what = format!("It can't be started: {e}.");
             let why = "No call can be made.";
-            let explanation = explain(what, why, "Run it by hand to see why.");
-            return report.error("call-not-started", about, explanation);
+            let help = "Run it by hand to see why.";
+            return report.error("call-not-started", about, what, why, help);
         }
     };
     check_unknown_tool(&seen, about, report);
@@ -218,14 +207,12 @@ fn warn_of_noise(seen: &ProgramRun, about: &str, declared: &[String], report: &m
     report.warn(
         "call-stderr",
         about,
-        explain(
-            format!(
-                "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
-                excerpt(&seen.stderr)
-            ),
-            "If it writes there in every call, each of them is a failure for Gemini CLI.",
-            format!("Make a real call to see whether it does: get_tools doctor --try {name}"),
+        format!(
+            "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
+            excerpt(&seen.stderr)
         ),
+        "If it writes there in every call, each of them is a failure for Gemini CLI.",
+        format!("Make a real call to see whether it does: get_tools doctor --try {name}"),
     );
 }
 
@@ -257,11 +244,9 @@ fn check_any_call(
         report.error(
             "call-fails",
             about,
-            explain(
-                "A call killed the process that watched over it.",
-                "That may be Gemini CLI itself.",
-                "Don't end the parent process.",
-            ),
+            "A call killed the process that watched over it.",
+            "That may be Gemini CLI itself.",
+            "Don't end the parent process.",
         );
         return false;
     }
@@ -269,11 +254,9 @@ fn check_any_call(
         report.error(
             "call-hangs",
             about,
-            explain(
-                format!("A call has not ended after {} s.", limit.as_secs()),
-                "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
-                "Set a time limit in the program itself.",
-            ),
+            format!("A call has not ended after {} s.", limit.as_secs()),
+            "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
+            "Set a time limit in the program itself.",
         );
         return false;
     }
@@ -281,11 +264,9 @@ fn check_any_call(
         report.error(
             "call-background",
             about,
-            explain(
-                "Something that it started still holds its output.",
-                "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
-                "Start it in a session of its own, with its output to a file or /dev/null.",
-            ),
+            "Something that it started still holds its output.",
+            "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
+            "Start it in a session of its own, with its output to a file or /dev/null.",
         );
     }
     true
@@ -305,14 +286,12 @@ fn check_unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport)
         report.warn(
             "unknown-tool-succeeds",
             about,
-            explain(
-                format!(
-                    "A call of a tool that is not there succeeds: {}",
-                    excerpt(&seen.stdout)
-                ),
-                "The model takes that for the answer.",
-                "Exit with a status other than 0 for a name that is not known.",
+            format!(
+                "A call of a tool that is not there succeeds: {}",
+                excerpt(&seen.stdout)
             ),
+            "The model takes that for the answer.",
+            "Exit with a status other than 0 for a name that is not known.",
         );
     }
     if seen.took > SLOW {
@@ -324,11 +303,9 @@ fn report_left_input(about: &str, report: &mut DoctorReport) {
     report.error(
         "call-leaves-input",
         about,
-        explain(
-            "It ends without having read all of standard input.",
-            "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
-            "Read standard input to its end before anything else, also where the call fails.",
-        ),
+        "It ends without having read all of standard input.",
+        "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
+        "Read standard input to its end before anything else, also where the call fails.",
     );
 }
 
@@ -336,14 +313,12 @@ fn warn_of_slow_call(seen: &ProgramRun, about: &str, report: &mut DoctorReport) 
     report.warn(
         "call-slow",
         about,
-        explain(
-            format!(
-                "A call that does next to nothing takes {:.1} s.",
-                seen.took.as_secs_f64()
-            ),
-            "Each call of each tool pays for that.",
-            "Load less at the start, or keep a server running that the command asks.",
+        format!(
+            "A call that does next to nothing takes {:.1} s.",
+            seen.took.as_secs_f64()
         ),
+        "Each call of each tool pays for that.",
+        "Load less at the start, or keep a server running that the command asks.",
     );
 }
 
@@ -361,22 +336,19 @@ fn is_outside(stdout: &[u8]) -> bool {
 fn report_failed_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
     let (stdout, stderr) = (excerpt(&seen.stdout), excerpt(&seen.stderr));
     if is_outside(&seen.stdout) {
-        let explanation = explain(
+        return report.error(
+            "call-root",
+            name,
             format!("The project is not where the tools work: {stdout}"),
             "The model gets the files of another directory, and none of this project.",
             "Take --root out of the script that the call command names, or let it name this project.",
         );
-        return report.error("call-root", name, explanation);
     }
     let how = how_it_ended(seen);
     let what = format!("It fails ({how}): {stdout} {stderr}");
     let help = "Run it by hand with the same arguments on standard input.";
     let what = what.trim().trim_end_matches(':');
-    report.error(
-        "call-fails",
-        name,
-        explain(what, "The model gets an error.", help),
-    );
+    report.error("call-fails", name, what, "The model gets an error.", help);
 }
 
 fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut DoctorReport) {
@@ -388,11 +360,9 @@ fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut 
         Ok(ProcessEnd::Code(0)) if !stderr.is_empty() => report.error(
             "call-stderr",
             name,
-            explain(
-                format!("It succeeds, but writes to standard error: {stderr}"),
-                "One byte there makes a failure of the call for Gemini CLI.",
-                "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
-            ),
+            format!("It succeeds, but writes to standard error: {stderr}"),
+            "One byte there makes a failure of the call for Gemini CLI.",
+            "Write nothing there, or name the pair in .gemini/tools, where only the status counts.",
         ),
         Ok(ProcessEnd::Code(0)) => {}
         _ => report_failed_call(seen, name, report),
@@ -400,30 +370,26 @@ fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut 
     if std::str::from_utf8(&seen.stdout).is_err() {
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
-        report.error("call-encoding", name, explain(what, why, "Print UTF-8."));
+        report.error("call-encoding", name, what, why, "Print UTF-8.");
     } else if seen.splits_characters {
         report.warn(
             "call-split-character",
             name,
-            explain(
-                format!(
-                    "Of its {} bytes a character lies across the edge of a piece.",
-                    seen.stdout.len()
-                ),
-                "Gemini CLI decodes each piece that it reads alone: the character becomes U+FFFD.",
-                "Print long answers in ASCII, in JSON as \\u escapes.",
+            format!(
+                "Of its {} bytes a character lies across the edge of a piece.",
+                seen.stdout.len()
             ),
+            "Gemini CLI decodes each piece that it reads alone: the character becomes U+FFFD.",
+            "Print long answers in ASCII, in JSON as \\u escapes.",
         );
     }
     if seen.stdout.len() > FLOOD_BYTES {
         report.warn(
             "call-floods",
             name,
-            explain(
-                format!("It prints {} bytes.", seen.stdout.len()),
-                "All of it goes to the model and stays in its context.",
-                "Limit what is printed, and say what was left out.",
-            ),
+            format!("It prints {} bytes.", seen.stdout.len()),
+            "All of it goes to the model and stays in its context.",
+            "Limit what is printed, and say what was left out.",
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The output of the discovery command, as Gemini CLI and the API see it.
 
-use super::{DoctorReport, Setup, State, explain};
+use super::{DoctorReport, Setup, State};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::declarations::{self as declaration, Names};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -41,11 +41,9 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
         report.warn(
             "many-tokens",
             "the declarations",
-            explain(
-                format!("They take about {tokens} tokens."),
-                "They are paid for with each request, and with many tools models choose worse.",
-                "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
-            ),
+            format!("They take about {tokens} tokens."),
+            "They are paid for with each request, and with many tools models choose worse.",
+            "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
         );
     }
     let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
@@ -58,11 +56,9 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
             report.warn(
                 "replaces-built-in",
                 *name,
-                explain(
-                    "It has the name of a tool of Gemini CLI's own.",
-                    "Before 0.61 it takes that one's place, without a word.",
-                    "Rename it, unless that is meant.",
-                ),
+                "It has the name of a tool of Gemini CLI's own.",
+                "Before 0.61 it takes that one's place, without a word.",
+                "Rename it, unless that is meant.",
             );
         }
     }
@@ -75,7 +71,9 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
     report.error(
         "foreign-wrapper",
         "the declarations",
-        explain("Some are in the wrapper of another API.", why, PAIR),
+        "Some are in the wrapper of another API.",
+        why,
+        PAIR,
     );
     DeclaredNames::default()
 }
@@ -93,14 +91,12 @@ fn warn_of_left_out(setup: &Setup<'_>, ours: &[String], report: &mut DoctorRepor
     report.warn(
         "tools-left-out",
         "the declarations",
-        explain(
-            format!(
-                "tools.exclude or tools.core leaves out: {}.",
-                left_out.join(", ")
-            ),
-            "The model is not told of these tools.",
-            "Change the list, if you want them: get_tools config names its file.",
+        format!(
+            "tools.exclude or tools.core leaves out: {}.",
+            left_out.join(", ")
         ),
+        "The model is not told of these tools.",
+        "Change the list, if you want them: get_tools config names its file.",
     );
 }
 

@@ -1,8 +1,9 @@
 //! The discovery command, run as Gemini CLI runs it.
 
 use super::program;
-use super::replay::{Timeouts, run};
-use super::{Commands, DoctorReport, Explanation, Setup, explain};
+use super::replay::run;
+use super::{Commands, DoctorReport, Setup, fault};
+use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::{Input, ProgramRun};
@@ -19,9 +20,6 @@ const RETRY_WITHIN: Duration = Duration::from_secs(3);
 /// A start that takes longer is felt.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The time that pipes may be held.
-const LINGER: Duration = Duration::from_secs(1);
-
 /// Gemini CLI refuses more, in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
@@ -33,26 +31,22 @@ pub(super) fn check(
     commands: &Commands,
     report: &mut DoctorReport,
 ) -> Option<Vec<u8>> {
-    let about = commands.discovery_text.as_str();
-    let words = split(&commands.discovery, about, report)?;
+    let about = commands.discovery.text.as_str();
+    let words = split(&commands.discovery.expanded(), about, report)?;
     let path = match program::find(&words[0], setup.root) {
         Ok(path) => path,
-        Err((code, explanation)) => {
-            report.error(code, about, explanation);
+        Err(fault) => {
+            report.findings.push(fault.about(about));
             return None;
         }
     };
-    let timeouts = Timeouts {
-        limit: LIMIT,
-        linger: LINGER,
-    };
-    let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, timeouts);
+    let start = || run(&path, &words[1..], setup.root, Input::KeptOpen, LIMIT);
     let mut seen = match start() {
         Ok(seen) => seen,
         Err(e) => {
             let what = format!("It can't be started: {e}.");
-            let explanation = explain(what, NO_TOOLS, "Run it by hand to see why.");
-            report.error("discovery-not-started", about, explanation);
+            let help = "Run it by hand to see why.";
+            report.error("discovery-not-started", about, what, NO_TOOLS, help);
             return None;
         }
     };
@@ -70,11 +64,9 @@ pub(super) fn check(
         report.warn(
             "discovery-changes",
             about,
-            explain(
-                "Run twice, it prints two different things.",
-                "The declarations change from request to request, so the API can't cache them.",
-                "Print the tools in the same order each time.",
-            ),
+            "Run twice, it prints two different things.",
+            "The declarations change from request to request, so the API can't cache them.",
+            "Print the tools in the same order each time.",
         );
     }
     Some(trimmed(&seen.stdout).to_vec())
@@ -87,22 +79,20 @@ fn split(line: &str, about: &str, report: &mut DoctorReport) -> Option<Vec<Strin
         report.warn(
             "unset-variable",
             about,
-            explain(
-                format!("${name} is not set here, so nothing takes its place."),
-                "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
-                "Set it where Gemini CLI is started, or put the line into a script, and name that.",
-            ),
+            format!("${name} is not set here, so nothing takes its place."),
+            "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
+            "Set it where Gemini CLI is started, or put the line into a script, and name that.",
         );
     }
-    if let Some(explanation) = shell_syntax(&line) {
-        report.error("shell-syntax", about, explanation);
+    if let Some(fault) = shell_syntax(&line) {
+        report.findings.push(fault.about(about));
         return None;
     }
     let words = shlex::split(&line).filter(|words| !words.is_empty());
     if words.is_none() {
         let what = "It can't be split into words: a quote is open, or there are none.";
         let help = "Close the quote; a path with spaces needs quotes.";
-        report.error("discovery-words", about, explain(what, NO_TOOLS, help));
+        report.error("discovery-words", about, what, NO_TOOLS, help);
     }
     words
 }
@@ -130,12 +120,13 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
     (kept, names)
 }
 
-/// Returns the explanation of the first piece that a shell would not take as it is, or that Gemini
+/// Returns a finding about the first piece that a shell would not take as it is, or that Gemini
 /// CLI does not.
-fn shell_syntax(line: &str) -> Option<Explanation> {
+fn shell_syntax(line: &str) -> Option<Diagnostic> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
     if let Some(word) = find_syntax(line) {
-        return Some(explain(
+        return Some(fault(
+            "shell-syntax",
             format!(
                 "{word:?} is not a word for Gemini CLI, but an operator, a pattern or a comment."
             ),
@@ -151,7 +142,8 @@ fn shell_syntax(line: &str) -> Option<Explanation> {
     let mut words = line.split_whitespace();
     let first = words.clone().next().filter(|word| is_assignment(word));
     let shells = first.or_else(|| words.find(|word| word.starts_with('`')))?;
-    Some(explain(
+    Some(fault(
+        "shell-syntax",
         format!("{shells:?} means something to a shell, but no shell is there."),
         "Gemini CLI splits the command into words and hands them over as they are.",
         help,
@@ -226,36 +218,32 @@ fn has_ended_well(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> 
             let what = format!("It has not ended after {} s.{stderr}", LIMIT.as_secs());
             let help = "Let it print and end; it must not wait for input or for the network.";
             let why = "Gemini CLI waits for it at each start, without a limit, and neither writes to its standard input nor closes it.";
-            report.error("discovery-hangs", about, explain(what, why, help));
+            report.error("discovery-hangs", about, what, why, help);
             return false;
         }
     };
     if let Some(failure) = failure {
         let help = "Run it by hand in the project's root and fix what it says.";
         let what = format!("{failure}{stderr}");
-        report.error("discovery-fails", about, explain(what, NO_TOOLS, help));
+        report.error("discovery-fails", about, what, NO_TOOLS, help);
         return false;
     }
     if seen.was_held {
         report.error(
             "discovery-background",
             about,
-            explain(
-                "Something that it started still holds its output.",
-                "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.",
-                "Start it with its output to /dev/null, or not at all.",
-            ),
+            "Something that it started still holds its output.",
+            "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.",
+            "Start it with its output to /dev/null, or not at all.",
         );
     }
     if seen.took > SLOW {
         report.warn(
             "discovery-slow",
             about,
-            explain(
-                format!("It takes {:.1} s.", seen.took.as_secs_f64()),
-                "Each start of Gemini CLI waits for it.",
-                "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.",
-            ),
+            format!("It takes {:.1} s.", seen.took.as_secs_f64()),
+            "Each start of Gemini CLI waits for it.",
+            "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.",
         );
     }
     true
@@ -271,7 +259,7 @@ fn is_readable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> boo
             let what = format!("It writes {stream_bytes} bytes to {stream}.");
             let why = "Gemini CLI ends it at 10 MB of either stream, and does not start.";
             let help = "Declare fewer tools, or say less.";
-            report.error("discovery-too-large", about, explain(what, why, help));
+            report.error("discovery-too-large", about, what, why, help);
             return false;
         }
     }
@@ -279,7 +267,7 @@ fn is_readable(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> boo
         let what = "What it prints is not UTF-8.";
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         let help = "Print UTF-8: PYTHONUTF8=1 for Python, for example.";
-        report.error("discovery-encoding", about, explain(what, why, help));
+        report.error("discovery-encoding", about, what, why, help);
         return false;
     }
     is_array(seen, about, report)
@@ -297,7 +285,9 @@ fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
             report.warn(
                 "no-tools",
                 about,
-                explain(what, "The two commands do nothing then.", help),
+                what,
+                "The two commands do nothing then.",
+                help,
             );
             true
         }
@@ -308,7 +298,7 @@ fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
                 excerpt(&seen.stdout)
             );
             let help = "Print [ … ] around the declarations.";
-            report.error("discovery-no-array", about, explain(what, why, help));
+            report.error("discovery-no-array", about, what, why, help);
             false
         }
         Err(e) => {
@@ -321,7 +311,7 @@ fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
                 "What it prints is not valid JSON: {e}: {}",
                 excerpt(&seen.stdout)
             );
-            report.error("discovery-no-json", about, explain(what, why, help));
+            report.error("discovery-no-json", about, what, why, help);
             false
         }
     }

@@ -1,7 +1,7 @@
 //! The environment: hosts, the kernel's sandbox, the tools of project and user, servers.
 
 use super::setup::UNTRUSTED_IS_NOT_RUN;
-use super::{DoctorReport, Setup, State, explain, trust_remedy};
+use super::{DoctorReport, Setup, State, trust_remedy};
 use gemini_tools_builtin_tools::builtin::{ToolEnv, sandbox};
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
@@ -13,12 +13,10 @@ use gemini_tools_process::command::find_program;
 use gemini_tools_process::network::link::launcher;
 use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 use gemini_tools_settings::settings::UNTRUSTED;
-use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Notes what there is, and reports what of it is at fault.
 pub(super) fn check(setup: &Setup<'_>, asks_servers: bool, report: &mut DoctorReport) {
@@ -88,11 +86,9 @@ fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.warn(
             "host-old",
             "Gemini CLI",
-            explain(
-                "This version is older than 0.8, which was tried.",
-                "Before 0.3 it does not read these settings; it may not call the tools.",
-                "Update it: npm install -g @google/gemini-cli",
-            ),
+            "This version is older than 0.8, which was tried.",
+            "Before 0.3 it does not read these settings; it may not call the tools.",
+            "Update it: npm install -g @google/gemini-cli",
         );
     }
 }
@@ -126,11 +122,9 @@ fn check_siblings(report: &mut DoctorReport) {
             report.error(
                 "incomplete",
                 path.as_path(),
-                explain(
-                    format!("{name} is not beside get_tools."),
-                    "They are made for each other: tools are declared by one and run by the other.",
-                    "Install all of them: scripts/install",
-                ),
+                format!("{name} is not beside get_tools."),
+                "They are made for each other: tools are declared by one and run by the other.",
+                "Install all of them: scripts/install",
             );
         }
     }
@@ -151,11 +145,9 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         Ok(_) => report.note("sandbox", "supported by this kernel", State::Works),
         Err(e) => report.note("sandbox", e.to_string(), State::Missing),
     }
-    let Ok(workspace) = Workspace::open(&[], setup.home) else {
+    let Ok(tool_env) = ToolEnv::open(&setup.settings, setup.home) else {
         return;
     };
-    let settings = Arc::new(setup.settings.clone());
-    let tool_env = ToolEnv::new(Arc::new(workspace)).with_settings(settings);
     if !setup.settings.problems.is_empty() {
         return;
     }
@@ -163,13 +155,11 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.error(
             "sandbox",
             "tools.commandSandbox",
-            explain(
-                e.message,
-                "run_shell_command runs nothing without the sandbox that is asked for.",
-                e.hint.unwrap_or_else(|| {
-                    "Set tools.commandSandbox to \"off\", or use a newer kernel.".to_owned()
-                }),
-            ),
+            e.message,
+            "run_shell_command runs nothing without the sandbox that is asked for.",
+            e.hint.unwrap_or_else(|| {
+                "Set tools.commandSandbox to \"off\", or use a newer kernel.".to_owned()
+            }),
         );
     }
 }
@@ -189,11 +179,7 @@ fn check_own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut
         Err(e) => {
             let why = "The tools of files, of pairs and of MCP servers could not be checked.";
             let help = "Correct that, then: get_tools lint";
-            report.error(
-                "not-checked",
-                ".gemini/tools",
-                explain(e.to_string(), why, help),
-            );
+            report.error("not-checked", ".gemini/tools", e.to_string(), why, help);
             return;
         }
     };
@@ -258,11 +244,9 @@ fn check_servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a
             report.error(
                 "server-missing",
                 format!("mcpServers.{name}"),
-                explain(
-                    format!("There is no program {command:?}."),
-                    "The server can't be started, so its tools are not there.",
-                    "Install it, or correct the command.",
-                ),
+                format!("There is no program {command:?}."),
+                "The server can't be started, so its tools are not there.",
+                "Install it, or correct the command.",
             );
         }
     }

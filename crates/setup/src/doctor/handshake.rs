@@ -2,8 +2,11 @@
 //! that has no effect.
 
 use super::calls::HARMLESS;
+use super::fault;
+use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_process::piped::{PipedProgram, Program};
+use gemini_tools_process::terminal::excerpt;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,33 +39,22 @@ pub(super) struct ServerAnswers {
     pub(super) took: Duration,
 }
 
-/// The reason why a server can't be used.
-#[derive(Debug)]
-pub(super) enum HandshakeError {
-    /// A program that can't be started.
-    NotStarted(std::io::Error),
-    /// An end, or a closed output, before the answer.
-    Ended {
-        /// The last of its standard error.
-        stderr: Vec<u8>,
-        /// A line that is no message.
-        noise: Option<String>,
-    },
-    /// No answer to the request.
-    Silent(&'static str),
-    /// A line that is too long, in the place of the answer to the request.
-    TooLong(&'static str),
-    /// A refusal of the request.
-    Refused(&'static str, String),
+/// Makes the finding about a server that can't be used.
+fn unusable(what: String, help: &'static str) -> Diagnostic {
+    let why = "The host goes on without the tools.";
+    fault("host-server-fails", what, why, help)
 }
 
 /// Starts a server, and talks to it. Then all that it started is ended.
 ///
 /// # Errors
 ///
-/// Returns the reason why it can't be used.
-pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, HandshakeError> {
-    let mut running = program.start().map_err(HandshakeError::NotStarted)?;
+/// Returns a finding if it can't be used.
+pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagnostic> {
+    let mut running = program.start().map_err(|e| {
+        let what = format!("The server can't be started: {e}.");
+        unusable(what, "Run the command by hand to see why.")
+    })?;
     let mut talk = Talk {
         input: running.input.take().map(File::from),
         lines: lines_of(running.output.take()),
@@ -133,16 +125,16 @@ struct Talk {
 }
 
 impl Talk {
-    fn run(&mut self) -> Result<(), HandshakeError> {
+    fn run(&mut self) -> Result<(), Diagnostic> {
         let began = Instant::now();
         let client = json!({ "name": "gemini-tools-doctor", "version": "1" });
         let greeting = json!({
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client,
         });
-        self.ask("initialize", &greeting)?;
+        self.demand("initialize", &greeting)?;
         self.answers.took = began.elapsed();
         self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        let list = self.ask("tools/list", &json!({}))?;
+        let list = self.demand("tools/list", &json!({}))?;
         let tools = list["tools"].as_array().into_iter().flatten();
         let names = tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned));
         self.answers.tools = names.collect();
@@ -152,14 +144,13 @@ impl Talk {
         };
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
         let call = json!({ "name": name, "arguments": arguments });
-        let error = match self.ask("tools/call", &call) {
+        let error = match self.ask("tools/call", &call)? {
             Ok(result) if result["isError"] == true => {
                 let text = result["content"][0]["text"].as_str();
                 Some(text.unwrap_or_default().to_owned())
             }
             Ok(_) => None,
-            Err(HandshakeError::Refused(_, message)) => Some(message),
-            Err(other) => return Err(other),
+            Err(message) => Some(message),
         };
         self.answers.call = Some((name, error));
         Ok(())
@@ -173,8 +164,17 @@ impl Talk {
         }
     }
 
-    /// Makes a request, and waits for its result.
-    fn ask(&mut self, method: &'static str, params: &Value) -> Result<Value, HandshakeError> {
+    /// Makes a request without which there are no tools, and waits for its result.
+    fn demand(&mut self, method: &str, params: &Value) -> Result<Value, Diagnostic> {
+        self.ask(method, params)?.map_err(|message| {
+            let what = format!("The server refuses {method}: {message}");
+            let help = "Name serve_tools of this version: get_tools init does.";
+            unusable(what, help)
+        })
+    }
+
+    /// Makes a request, and waits for its result, or the message by which the server refuses it.
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Result<Value, String>, Diagnostic> {
         self.next_id += 1;
         let id = self.next_id;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -183,15 +183,20 @@ impl Talk {
             let left = until.saturating_duration_since(Instant::now());
             let line = match self.lines.recv_timeout(left) {
                 Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => return Err(HandshakeError::Silent(method)),
-                Err(RecvTimeoutError::Disconnected) => {
-                    let stderr = self.stderr.recv_timeout(GRACE).unwrap_or_default();
-                    let noise = self.answers.noise.take();
-                    return Err(HandshakeError::Ended { stderr, noise });
+                Err(RecvTimeoutError::Timeout) => {
+                    let what = format!("The server does not answer {method}.");
+                    let help = "Name serve_tools itself; a wrapper must hand on standard input and output.";
+                    return Err(unusable(what, help));
                 }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             };
             if line.len() > MAX_WITH_MEDIA_BYTES {
-                return Err(HandshakeError::TooLong(method));
+                let what = format!(
+                    "The server answers {method} with a line of more than {} MiB.",
+                    MAX_WITH_MEDIA_BYTES >> 20
+                );
+                let help = "Name serve_tools itself, whose lines are shorter.";
+                return Err(unusable(what, help));
             }
             let Ok(mut message) = json::read::<Value>(&line) else {
                 let text = String::from_utf8_lossy(&line).trim().to_owned();
@@ -203,9 +208,19 @@ impl Talk {
                 continue;
             }
             if let Some(error) = message["error"]["message"].as_str() {
-                return Err(HandshakeError::Refused(method, error.to_owned()));
+                return Ok(Err(error.to_owned()));
             }
-            return Ok(message["result"].take());
+            return Ok(Ok(message["result"].take()));
         }
+    }
+
+    /// Makes the finding about a server that ends, or closes its output, before it answers.
+    fn ended(&self) -> Diagnostic {
+        let stderr = self.stderr.recv_timeout(GRACE).unwrap_or_default();
+        let noise = self.answers.noise.as_deref().unwrap_or_default();
+        let said = [stderr.as_slice(), noise.as_bytes()].map(excerpt).join(" ");
+        let what = format!("The server ends before it answers. {}", said.trim());
+        let help = "Run the command by hand and correct what it says; its arguments are those of serve_tools.";
+        unusable(what, help)
     }
 }

@@ -2,13 +2,12 @@
 //! host does.
 
 use super::environment::InstalledHost;
-use super::handshake::{HandshakeError, ServerAnswers, shake_hands};
+use super::handshake::{ServerAnswers, shake_hands};
 use super::host_setup::HostSetup;
 use super::setup::UNTRUSTED_IS_NOT_RUN;
-use super::{DoctorReport, Setup, State, explain, program, trust_remedy};
+use super::{DoctorReport, Setup, State, program, trust_remedy};
 use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED};
 use crate::init::SetupScope;
-use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING};
 use gemini_tools_custom_tools::own_program::{is_own_server, own_name};
@@ -161,15 +160,15 @@ impl HostFiles {
                 show_path(&other.path)
             );
             let why = "Only the one here counts, or the model gets the tools twice.";
-            let explanation = explain(what, why, "Take one of the two out.");
-            report.warn("host-twice", &*counting.path, explanation);
+            let help = "Take one of the two out.";
+            report.warn("host-twice", &*counting.path, what, why, help);
         }
         let Some((_, entry)) = of_host.entry else {
             if report.findings.len() == before {
                 let what = format!("The settings of {} don't name serve_tools.", host.title);
                 let help = format!("get_tools init --host {}", host.name);
-                let explanation = explain(what, "It has none of the tools.", help);
-                report.error("host-not-set-up", host.title, explanation);
+                let why = "It has none of the tools.";
+                report.error("host-not-set-up", host.title, what, why, help);
             }
             return;
         };
@@ -191,8 +190,8 @@ impl HostFiles {
         let Some(command) = entry["command"].as_str().map(filled) else {
             let what = format!("The entry {NAME} has no command.");
             let help = format!("get_tools init --host {} writes one.", host.name);
-            let explanation = explain(what, "The host has nothing to start.", help);
-            return report.error("host-no-command", file, explanation);
+            let why = "The host has nothing to start.";
+            return report.error("host-no-command", file, what, why, help);
         };
         let words = entry["args"].as_array().into_iter().flatten();
         let arguments: Vec<String> = words.filter_map(|word| word.as_str().map(filled)).collect();
@@ -204,13 +203,13 @@ impl HostFiles {
             let why =
                 "It is for Gemini CLI's two commands and does not speak MCP; serve_tools does.";
             let help = format!("get_tools init --host {}", host.name);
-            return report.error("commands-swapped", file, explain(what, why, help));
+            return report.error("commands-swapped", file, what, why, help);
         }
         check_root(&arguments, &directory, of_host, report);
         let environment = environment(host, entry, report);
         let path = match program::find(&command, &directory) {
             Ok(path) => path,
-            Err((code, explanation)) => return report.error(code, file, explanation),
+            Err(fault) => return report.findings.push(fault.about(file)),
         };
         let is_plain = entry["cwd"].is_null()
             && entry["env"]
@@ -220,8 +219,8 @@ impl HostFiles {
         let is_trusted = of_host.scope == SetupScope::User || setup.settings.trust.is_trusted();
         if !is_plain && !is_trusted {
             let what = "The project's entry starts more than serve_tools, and was not tried.";
-            let explanation = explain(what, UNTRUSTED_IS_NOT_RUN, trust_remedy(setup));
-            return report.warn("project-untrusted", file, explanation);
+            let help = trust_remedy(setup);
+            return report.warn("project-untrusted", file, what, UNTRUSTED_IS_NOT_RUN, help);
         }
         let program = Program {
             name: path.as_os_str(),
@@ -231,7 +230,7 @@ impl HostFiles {
         };
         match shake_hands(&program) {
             Ok(answers) => note_answers(host, &answers, file, report),
-            Err(e) => report_silence(&e, file, report),
+            Err(fault) => report.findings.push(fault.about(file)),
         }
     }
 
@@ -241,11 +240,9 @@ impl HostFiles {
                 report.error(
                     "host-unreadable",
                     &*file.path,
-                    explain(
-                        format!("{} can't read it: {fault}.", self.host.title),
-                        "None of its servers is there then, or it does not start.",
-                        "Correct the file at that place.",
-                    ),
+                    format!("{} can't read it: {fault}.", self.host.title),
+                    "None of its servers is there then, or it does not start.",
+                    "Correct the file at that place.",
                 );
             }
         }
@@ -282,11 +279,9 @@ impl HostFiles {
             report.warn(
                 "host-old",
                 host.title,
-                explain(
-                    format!("This version is older than {}, which was tried.", host.seen),
-                    "It may not know a key of the entry, or behave otherwise.",
-                    "Update it.",
-                ),
+                format!("This version is older than {}, which was tried.", host.seen),
+                "It may not know a key of the entry, or behave otherwise.",
+                "Update it.",
             );
         }
     }
@@ -312,11 +307,9 @@ fn check_root(
         report.error(
             "host-root",
             &*setup.file,
-            explain(
-                format!("--root {given} is not this project."),
-                "The tools see the files of that directory, and none of this project.",
-                "Take --root out of args: without it the tools work where the host does.",
-            ),
+            format!("--root {given} is not this project."),
+            "The tools see the files of that directory, and none of this project.",
+            "Take --root out of args: without it the tools work where the host does.",
         );
     }
 }
@@ -351,11 +344,10 @@ fn environment(
         } else {
             format!("Add {name} to env_vars of the entry.")
         };
-        let explanation = explain(what, why, help);
         if RESTRICTING.contains(&name) {
-            report.error("not-handed-on", name, explanation);
+            report.error("not-handed-on", name, what, why, help);
         } else {
-            report.warn("not-handed-on", name, explanation);
+            report.warn("not-handed-on", name, what, why, help);
         }
     }
     let given = std::env::vars_os().filter(|(name, _)| passes(&name.to_string_lossy()));
@@ -377,68 +369,26 @@ fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut 
         report.error(
             "call-fails",
             *name,
-            explain(
-                format!("It fails: {error}"),
-                "The model gets an error.",
-                "Correct that; get_tools config shows the settings and rules in force.",
-            ),
+            format!("It fails: {error}"),
+            "The model gets an error.",
+            "Correct that; get_tools config shows the settings and rules in force.",
         );
     }
     if answers.tools.is_empty() {
         let why = "The model has nothing to call.";
         let help = "get_tools --notes says what was left out, and why.";
-        let explanation = explain("The server has no tools.", why, help);
-        report.error("no-tools", file, explanation);
+        report.error("no-tools", file, "The server has no tools.", why, help);
     }
     if let Some(noise) = &answers.noise {
         report.warn(
             "host-noise",
             file,
-            explain(
-                format!(
-                    "The server prints what is no message: {}",
-                    excerpt(noise.as_bytes())
-                ),
-                "Claude Code, Codex and Qwen Code skip such lines; others end the connection.",
-                "Print it to standard error, or not at all.",
+            format!(
+                "The server prints what is no message: {}",
+                excerpt(noise.as_bytes())
             ),
+            "Claude Code, Codex and Qwen Code skip such lines; others end the connection.",
+            "Print it to standard error, or not at all.",
         );
     }
-}
-
-fn report_silence(error: &HandshakeError, file: &Path, report: &mut DoctorReport) {
-    let (what, help) = match error {
-        HandshakeError::NotStarted(e) => (
-            format!("The server can't be started: {e}."),
-            "Run the command by hand to see why.",
-        ),
-        HandshakeError::Ended { stderr, noise } => {
-            let said = [
-                stderr.as_slice(),
-                noise.as_deref().unwrap_or_default().as_bytes(),
-            ];
-            let said = said.map(excerpt).join(" ");
-            (
-                format!("The server ends before it answers. {}", said.trim()),
-                "Run the command by hand and correct what it says; its arguments are those of serve_tools.",
-            )
-        }
-        HandshakeError::Silent(request) => (
-            format!("The server does not answer {request}."),
-            "Name serve_tools itself; a wrapper must hand on standard input and output.",
-        ),
-        HandshakeError::TooLong(request) => (
-            format!(
-                "The server answers {request} with a line of more than {} MiB.",
-                MAX_WITH_MEDIA_BYTES >> 20
-            ),
-            "Name serve_tools itself, whose lines are shorter.",
-        ),
-        HandshakeError::Refused(request, message) => (
-            format!("The server refuses {request}: {message}"),
-            "Name serve_tools of this version: get_tools init does.",
-        ),
-    };
-    let why = "The host goes on without the tools.";
-    report.error("host-server-fails", file, explain(what, why, help));
 }

@@ -1,6 +1,6 @@
 //! The subject of the checks of a host, and the checks that several hosts have in common.
 
-use super::{DoctorReport, explain, host::owner};
+use super::{DoctorReport, host::owner};
 use crate::init::SetupScope;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -41,11 +41,9 @@ impl HostSetup<'_> {
             report.warn(
                 "host-tools-left-out",
                 &*self.file,
-                explain(
-                    format!("{key} is {}.", entry[key]),
-                    "The model is not told of the other tools, or of these.",
-                    "Take the list out, if you want all tools.",
-                ),
+                format!("{key} is {}.", entry[key]),
+                "The model is not told of the other tools, or of these.",
+                "Take the list out, if you want all tools.",
             );
         }
     }
@@ -77,11 +75,9 @@ impl HostSetup<'_> {
         report.warn(
             "host-timeout",
             &*self.file,
-            explain(
-                format!("{key} is {limit}: less than a minute."),
-                "The host gives up calls that take longer, such as builds and tests.",
-                "Take it out; the host's own limit is longer.",
-            ),
+            format!("{key} is {limit}: less than a minute."),
+            "The host gives up calls that take longer, such as builds and tests.",
+            "Take it out; the host's own limit is longer.",
         );
     }
 
@@ -106,11 +102,9 @@ impl HostSetup<'_> {
         report.warn(
             "host-sandbox",
             &*self.file,
-            explain(
-                format!("{cause}: the host runs in a container."),
-                "It starts the server there, where serve_tools is not, unless the image has it.",
-                "Put serve_tools into the image, or use the sandbox of these tools (docs/sandbox.md).",
-            ),
+            format!("{cause}: the host runs in a container."),
+            "It starts the server there, where serve_tools is not, unless the image has it.",
+            "Put serve_tools into the image, or use the sandbox of these tools (docs/sandbox.md).",
         );
     }
 
@@ -127,11 +121,9 @@ impl HostSetup<'_> {
             report.warn(
                 "host-tools-left-out",
                 file,
-                explain(
-                    format!("permissions.deny has {rule}."),
-                    "The host refuses these calls.",
-                    "Take it out, if you want the tool.",
-                ),
+                format!("permissions.deny has {rule}."),
+                "The host refuses these calls.",
+                "Take it out, if you want the tool.",
             );
         }
     }
@@ -141,9 +133,5 @@ impl HostSetup<'_> {
 pub(crate) fn report_off(file: &Path, cause: &str, report: &mut DoctorReport) {
     let what = format!("The server is turned off: {cause}.");
     let why = "The host does not start it.";
-    report.error(
-        "host-server-off",
-        file,
-        explain(what, why, "Correct that there."),
-    );
+    report.error("host-server-off", file, what, why, "Correct that there.");
 }

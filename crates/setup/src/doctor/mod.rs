@@ -33,6 +33,7 @@ use gemini_tools_settings::settings::{Settings, variables_in};
 use host::HostFiles;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use setup::CommandText;
 use std::borrow::Cow;
 use std::ops::RangeBounds;
 use std::path::Path;
@@ -120,27 +121,31 @@ impl DoctorReport {
         });
     }
 
+    /// Reports an error of `about`: what is wrong, why that matters, and what helps.
     pub(crate) fn error(
         &mut self,
-        code: impl Into<Cow<'static, str>>,
+        code: &'static str,
         about: impl Into<Origin>,
-        explanation: Explanation,
+        what: impl Into<String>,
+        why: &'static str,
+        help: impl Into<Cow<'static, str>>,
     ) {
-        let finding = Diagnostic::error(code, "", "", explanation.what);
-        let finding = finding.advise(explanation.why, explanation.help);
-        self.findings.push(finding.about(about));
+        self.findings
+            .push(fault(code, what, why, help).about(about));
     }
 
+    /// Reports a warning, as [`Self::error`] an error.
     pub(crate) fn warn(
         &mut self,
-        code: impl Into<Cow<'static, str>>,
+        code: &'static str,
         about: impl Into<Origin>,
-        explanation: Explanation,
+        what: impl Into<String>,
+        why: &'static str,
+        help: impl Into<Cow<'static, str>>,
     ) {
-        self.error(code, about, explanation);
-        if let Some(finding) = self.findings.last_mut() {
-            finding.severity = Severity::Warning;
-        }
+        let mut finding = fault(code, what, why, help).about(about);
+        finding.severity = Severity::Warning;
+        self.findings.push(finding);
     }
 
     /// Returns true if something can't work.
@@ -149,23 +154,14 @@ impl DoctorReport {
     }
 }
 
-/// The explanation of a finding.
-pub(crate) struct Explanation {
-    what: String,
-    why: &'static str,
-    help: String,
-}
-
-pub(crate) fn explain(
+/// Makes an error: what is wrong, why that matters, and what helps.
+fn fault(
+    code: &'static str,
     what: impl Into<String>,
     why: &'static str,
-    help: impl Into<String>,
-) -> Explanation {
-    Explanation {
-        what: what.into(),
-        why,
-        help: help.into(),
-    }
+    help: impl Into<Cow<'static, str>>,
+) -> Diagnostic {
+    Diagnostic::error(code, "", "", what).advise(why, help)
 }
 
 /// Returns the advice for what an untrusted project brings.
@@ -280,7 +276,7 @@ fn grouped(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
 fn hide_values(commands: &Commands, report: &mut DoctorReport) {
     /// A shorter one is not a secret, and may be anywhere, in bytes.
     const SHORTEST_BYTES: usize = 6;
-    let texts = [&commands.discovery_text, &commands.call_text];
+    let texts = [&commands.discovery.text, &commands.call.text];
     let names = texts.into_iter().flat_map(|text| variables_in(text));
     for name in names {
         let Ok(value) = std::env::var(name) else {
@@ -302,12 +298,8 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
 
 /// The commands that the settings name.
 struct Commands {
-    /// With the values of variables.
-    discovery: String,
-    call: String,
-    /// The command as it is written, for people: what a variable holds may be a secret.
-    discovery_text: String,
-    call_text: String,
+    discovery: CommandText,
+    call: CommandText,
 }
 
 impl Commands {
@@ -333,18 +325,23 @@ impl Commands {
 
     /// Returns which of these executables the discovery command starts, if it is one.
     fn own_discovery(&self, root: &Path) -> Option<&'static str> {
-        let words = shlex::split(&self.discovery)?;
+        let words = shlex::split(&self.discovery.expanded())?;
         own_name(words.first()?, root)
+    }
+
+    /// Returns which of these executables the call command is, if it is one.
+    fn own_call(&self, root: &Path) -> Option<&'static str> {
+        own_name(&self.call.expanded(), root)
     }
 
     /// Returns true if they are these executables.
     fn are_ours(&self, root: &Path) -> bool {
-        self.own_discovery(root).is_some() && own_name(&self.call, root).is_some()
+        self.own_discovery(root).is_some() && self.own_call(root).is_some()
     }
 
     /// Reports our own executables in each other's place, which would wait without end.
     fn are_swapped(&self, root: &Path, report: &mut DoctorReport) -> bool {
-        let what = match (self.own_discovery(root), own_name(&self.call, root)) {
+        let what = match (self.own_discovery(root), self.own_call(root)) {
             (Some("call_tool"), Some("get_tools")) => "The two commands are swapped.",
             (Some("call_tool"), _) => "tools.discoveryCommand names call_tool.",
             (_, Some("get_tools")) => "tools.callCommand names get_tools.",
@@ -352,8 +349,8 @@ impl Commands {
         };
         let why = "get_tools declares the tools and is the discovery command; call_tool runs them.";
         let help = "Exchange the two, or let get_tools init write them.";
-        let about = self.discovery_text.as_str();
-        report.error("commands-swapped", about, explain(what, why, help));
+        let about = self.discovery.text.as_str();
+        report.error("commands-swapped", about, what, why, help);
         true
     }
 }

@@ -8,14 +8,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time that is waited.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Timeouts {
-    /// For the program.
-    pub(super) limit: Duration,
-    /// For its pipes, after its end.
-    pub(super) linger: Duration,
-}
+/// The time that pipes may be held after the end of the program.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Starts a program and watches it until its pipes are closed, as the host does. Then all that
 /// it started is ended.
@@ -28,7 +22,7 @@ pub(super) fn run(
     args: &[String],
     root: &Path,
     input: Input<'_>,
-    timeouts: Timeouts,
+    limit: Duration,
 ) -> io::Result<ProgramRun> {
     let environment: BTreeMap<_, _> = std::env::vars_os().collect();
     let program = Program {
@@ -39,8 +33,8 @@ pub(super) fn run(
     };
     let drive = RunOptions {
         input,
-        limit: timeouts.limit,
-        hold: timeouts.linger,
+        limit,
+        hold: LINGER,
         leaves: false,
     };
     program.run(drive, &Cancellation::default())

@@ -1,17 +1,14 @@
 //! The rules by which Gemini CLI lets a model call the tools.
 
-use super::{AFTER_0_8, DoctorReport, Setup, explain};
+use super::{AFTER_0_8, DoctorReport, Setup};
 use crate::init::MODES_BUT_PLAN;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::Origin;
-use gemini_tools_core::tool::{ErrorKind, Kind, ToolError};
 use gemini_tools_custom_tools::Custom;
 use gemini_tools_policy::{Mode, PolicyFile, Tier};
 use gemini_tools_settings::settings::{Settings, UNTRUSTED};
-use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
-use std::sync::Arc;
 
 const PREFIX: &str = "discovered_tool_";
 
@@ -34,11 +31,7 @@ pub(super) fn unknown_tools(setup: &Setup<'_>, declared: &[String], report: &mut
 
 /// Returns the names of the built-in tools and of the user's and the project's own.
 pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<String> {
-    let tool_env = || {
-        let workspace = Workspace::open(&[], home)?;
-        let tool_env = ToolEnv::new(Arc::new(workspace));
-        Ok(tool_env.with_settings(Arc::new(settings.clone())))
-    };
+    let tool_env = || ToolEnv::open(settings, home);
     let own = Custom::open(home, root, &settings.trust);
     let mut names = own.declarations(|_, _| true, false, false, tool_env).names;
     names.extend(builtin::TOOLS.iter().map(|tool| tool.name.to_owned()));
@@ -74,11 +67,9 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
             report.warn(
                 "rule-without-prefix",
                 name.as_str(),
-                explain(
-                    format!("A rule allows {name:?}, which does not allow the discovered tool."),
-                    "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.",
-                    format!("Name it {PREFIX}{name} in the rule."),
-                ),
+                format!("A rule allows {name:?}, which does not allow the discovered tool."),
+                "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.",
+                format!("Name it {PREFIX}{name} in the rule."),
             );
         }
     }
@@ -86,11 +77,9 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
         report.warn(
             "no-rule",
             "~/.gemini/policies",
-            explain(
-                "No rule allows any of these tools.",
-                HEADLESS,
-                "get_tools init writes one for tools that only read.",
-            ),
+            "No rule allows any of these tools.",
+            HEADLESS,
+            "get_tools init writes one for tools that only read.",
         );
     }
     warn_of_project_rules(setup, report);
@@ -103,11 +92,9 @@ fn warn_of_patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
             report.warn(
                 "rule-pattern",
                 file,
-                explain(
-                    format!("{name:?} is a pattern."),
-                    "For discovered tools Gemini CLI compares whole names: it matches none.",
-                    "Name each tool; get_tools init writes such a rule.",
-                ),
+                format!("{name:?} is a pattern."),
+                "For discovered tools Gemini CLI compares whole names: it matches none.",
+                "Name each tool; get_tools init writes such a rule.",
             );
         }
     }
@@ -124,11 +111,9 @@ fn warn_of_project_rules(setup: &Setup<'_>, report: &mut DoctorReport) {
         report.warn(
             "project-policies",
             projects.as_path(),
-            explain(
-                "The project has its own rules.",
-                "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
-                "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
-            ),
+            "The project has its own rules.",
+            "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
+            "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
         );
     }
 }
@@ -141,17 +126,7 @@ fn allows(rules: &[String], name: &str) -> bool {
 
 /// Returns those of the tools that are known to change something.
 fn find_changing(setup: &Setup<'_>, names: &[String]) -> Vec<String> {
-    let mut kinds: Vec<(String, Kind)> = Vec::new();
-    let nowhere = || {
-        let message = "No command is run to look at rules.";
-        Err(ToolError::new(ErrorKind::ExecutionFailed, message))
-    };
-    let own = Custom::open(setup.home, setup.root, &setup.settings.trust);
-    let note = |name: &str, kind| {
-        kinds.push((name.to_owned(), kind));
-        false
-    };
-    own.declarations(note, false, false, nowhere);
+    let kinds = Custom::open(setup.home, setup.root, &setup.settings.trust).kinds();
     let kind = |name: &str| {
         let own = kinds.iter().find(|(own, _)| own == name);
         let built_in = builtin::find_exactly(name).map(|tool| tool.info.kind);
@@ -176,22 +151,23 @@ fn warn_unasked(
         return;
     }
     let names = names.join(", ");
-    let (code, explanation) = if in_plan_mode {
-        let explanation = explain(
+    if in_plan_mode {
+        report.warn(
+            "rule-plan-mode",
+            about,
             format!("In Plan mode too, no question is asked about {names}."),
             "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
             format!(
                 "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
             ),
         );
-        ("rule-plan-mode", explanation)
     } else {
-        let explanation = explain(
+        report.warn(
+            "rule-all-projects",
+            about,
             format!("In every mode but Plan mode, no question is asked about {names}."),
             "A rule of yours counts in all of your projects, not in this one alone.",
             "If that is not meant: get_tools init --allow read-only",
         );
-        ("rule-all-projects", explanation)
-    };
-    report.warn(code, about, explanation);
+    }
 }

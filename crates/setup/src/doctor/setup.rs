@@ -1,7 +1,7 @@
 //! The two commands in the settings.
 
-use super::{AFTER_0_8, Commands, DoctorReport, Setup, explain, trust_remedy};
-use gemini_tools_core::diagnostic::Diagnostic;
+use super::{AFTER_0_8, Commands, DoctorReport, Setup, fault, trust_remedy};
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
 use gemini_tools_settings::settings::{Scope, expanded, jsonc, strict_jsonc};
 use gemini_tools_settings::trust::{Distrust, Trust, TrustedBy, gemini_cli_trusts};
@@ -47,17 +47,10 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
         return None;
     }
     let (discovery, call) = in_force.both(&files, setup, report)?;
-    report.fact(
-        "discovery",
-        format!("{} ({})", discovery.text, discovery.file),
-    );
-    report.fact("call", format!("{} ({})", call.text, call.file));
-    Some(Commands {
-        discovery: expanded(&discovery.text),
-        call: expanded(&call.text),
-        discovery_text: discovery.text,
-        call_text: call.text,
-    })
+    for (name, command) in [("discovery", &discovery), ("call", &call)] {
+        report.fact(name, format!("{} ({})", command.text, command.file));
+    }
+    Some(Commands { discovery, call })
 }
 
 /// Lists the settings files, in the order in which they count.
@@ -107,11 +100,7 @@ fn report_unreadable(setup: &Setup<'_>, report: &mut DoctorReport) -> bool {
         let why = "Gemini CLI does not start with settings that it can't read (status 52).";
         let help =
             "Correct the file at that place: it must be JSON with nothing but comments added.";
-        report.error(
-            "settings-unreadable",
-            path.as_path(),
-            explain(reason, why, help),
-        );
+        report.error("settings-unreadable", path.as_path(), reason, why, help);
     }
     is_all_read
 }
@@ -128,20 +117,24 @@ fn note_untrusted(
     if is_alone {
         let trust = &setup.settings.trust;
         let what = format!("The commands are the project's, which is {}.", **trust);
-        let explanation = explain(what, UNTRUSTED_IS_NOT_RUN, remedy);
-        return report.error("project-untrusted", projects.file(), explanation);
+        let about = projects.file();
+        return report.error(
+            "project-untrusted",
+            about,
+            what,
+            UNTRUSTED_IS_NOT_RUN,
+            remedy,
+        );
     }
     report.warn(
         "project-left-out",
         projects.file(),
-        explain(
-            format!(
-                "The project names its own commands, but those of {} apply.",
-                in_force.file()
-            ),
-            "What an untrusted project names is left out, here and in Gemini CLI.",
-            format!("Leave it so, or: {remedy}"),
+        format!(
+            "The project names its own commands, but those of {} apply.",
+            in_force.file()
         ),
+        "What an untrusted project names is left out, here and in Gemini CLI.",
+        format!("Leave it so, or: {remedy}"),
     );
 }
 
@@ -188,11 +181,9 @@ pub(super) fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     report.warn(
         "gemini-untrusted",
         setup.root,
-        explain(
-            why_not,
-            "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
-            help,
-        ),
+        why_not,
+        "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
+        help,
     );
 }
 
@@ -207,9 +198,17 @@ struct CommandPair {
 
 /// A command, and the file that names it.
 #[derive(Clone)]
-struct CommandText {
-    text: String,
+pub(super) struct CommandText {
+    /// The command as it is written, for people: what a variable holds may be a secret.
+    pub(super) text: String,
     file: String,
+}
+
+impl CommandText {
+    /// Returns the command with the values of variables.
+    pub(super) fn expanded(&self) -> String {
+        expanded(&self.text)
+    }
 }
 
 impl CommandPair {
@@ -237,11 +236,9 @@ impl CommandPair {
                 other => report.error(
                     "command-type",
                     file,
-                    explain(
-                        format!("tools.{key} is {other}."),
-                        "Gemini CLI takes a text there and nothing else.",
-                        "Write the command as one text.",
-                    ),
+                    format!("tools.{key} is {other}."),
+                    "Gemini CLI takes a text there and nothing else.",
+                    "Write the command as one text.",
                 ),
             }
         }
@@ -262,7 +259,8 @@ impl CommandPair {
         let Some(file) = old.iter().flatten().next().map(|old| old.file.clone()) else {
             return;
         };
-        let explanation = explain(
+        let mut finding = fault(
+            "old-names",
             "It has commands under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
             "Gemini CLI 0.8 and run_agent put them in the place of others; 0.61 ignores them.",
             "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.",
@@ -273,10 +271,11 @@ impl CommandPair {
             let Some(old) = old else { continue };
             differs |= into.get_or_insert(old.clone()).text != old.text;
         }
-        if !is_complete {
-            report.error("old-names", file, explanation);
-        } else if differs {
-            report.warn("old-names", file, explanation);
+        if is_complete {
+            finding.severity = Severity::Warning;
+        }
+        if differs || !is_complete {
+            report.findings.push(finding.about(file));
         }
     }
 
@@ -312,7 +311,7 @@ impl CommandPair {
         };
         let why = "Gemini CLI needs both: one declares the tools, the other runs them.";
         let help = "get_tools init writes both.";
-        report.error(code, about, explain(format!("{what} {files}"), why, help));
+        report.error(code, about, format!("{what} {files}"), why, help);
         None
     }
 }
@@ -329,11 +328,9 @@ fn take_command(
         report.warn(
             "command-overridden",
             file,
-            explain(
-                format!("tools.{key} here takes the place of {:?} in {}.", earlier.text, earlier.file),
-                "The tools of the other command are not there in this project.",
-                "Remove one of them, or call the other by a pair in ~/.gemini/tools (README, \"A tool of your own\").",
-            ),
+            format!("tools.{key} here takes the place of {:?} in {}.", earlier.text, earlier.file),
+            "The tools of the other command are not there in this project.",
+            "Remove one of them, or call the other by a pair in ~/.gemini/tools (README, \"A tool of your own\").",
         );
     }
     *into = Some(CommandText {

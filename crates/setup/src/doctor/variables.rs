@@ -1,6 +1,6 @@
 //! Variables that restrict calls, their source, and those that reach a call.
 
-use super::{DoctorReport, explain};
+use super::DoctorReport;
 use gemini_tools_core::ancestors;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING, Variable, host_name};
@@ -60,11 +60,10 @@ pub(super) fn check(report: &mut DoctorReport) {
             "Set {} instead, or a line in ~/.gemini/.env.",
             host_name(name)
         );
-        let explanation = explain(what, why, help);
         if restricts && !is_read {
-            report.error("not-handed-on", name, explanation);
+            report.error("not-handed-on", name, what, why, help);
         } else {
-            report.warn("not-handed-on", name, explanation);
+            report.warn("not-handed-on", name, what, why, help);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Codex, of `OpenAI`.
 
 use super::{Host, HostFacts};
-use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
+use crate::doctor::{DoctorReport, HostSetup, report_off};
 use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 use gemini_tools_core::variables::RESTRICTING;
@@ -68,11 +68,9 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.error(
             "host-untrusted",
             file,
-            explain(
-                "Codex does not trust this folder, so the project's file does not count.",
-                "The server is not started, without a word.",
-                "Start codex here once and trust the folder, or: get_tools init --host codex.",
-            ),
+            "Codex does not trust this folder, so the project's file does not count.",
+            "The server is not started, without a word.",
+            "Start codex here once and trust the folder, or: get_tools init --host codex.",
         );
     }
     if entry["enabled"] == false {
@@ -84,11 +82,9 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.warn(
             "host-approval",
             file,
-            explain(
-                "default_tools_approval_mode is \"prompt\".",
-                "codex exec refuses every call then, also of tools that read.",
-                "Take it out: tools that read are called without a question then.",
-            ),
+            "default_tools_approval_mode is \"prompt\".",
+            "codex exec refuses every call then, also of tools that read.",
+            "Take it out: tools that read are called without a question then.",
         );
     }
     // Each tool may have its own; this is about all that has none.
@@ -97,11 +93,9 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.warn(
             "host-approval",
             &*setup.user_file,
-            explain(
-                "approval_policy is \"never\".",
-                "Codex refuses calls that change something or send data out, instead of asking.",
-                "Choose \"on-request\", or approve tools in the entry: default_tools_approval_mode = \"approve\".",
-            ),
+            "approval_policy is \"never\".",
+            "Codex refuses calls that change something or send data out, instead of asking.",
+            "Choose \"on-request\", or approve tools in the entry: default_tools_approval_mode = \"approve\".",
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Gemini CLI, where it gets the tools over MCP and not by its two commands.
 
 use super::{Host, HostFacts, is_named};
-use crate::doctor::{DoctorReport, HostSetup, explain, report_off};
+use crate::doctor::{DoctorReport, HostSetup, report_off};
 use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 use serde_json::Value;
@@ -61,11 +61,9 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.warn(
             "host-twice",
             &*setup.file,
-            explain(
-                format!("tools.discoveryCommand is {command:?} beside the entry {name}."),
-                "The model gets the tools twice, under two names.",
-                "Take one of the two out; docs/other-hosts.md compares them.",
-            ),
+            format!("tools.discoveryCommand is {command:?} beside the entry {name}."),
+            "The model gets the tools twice, under two names.",
+            "Take one of the two out; docs/other-hosts.md compares them.",
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Qwen Code, a fork of Gemini CLI with settings of its own.
 
 use super::{Host, HostFacts};
-use crate::doctor::{DoctorReport, HostSetup, explain};
+use crate::doctor::{DoctorReport, HostSetup};
 use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 use gemini_tools_builtin_tools::builtin::TOOLS;
@@ -52,22 +52,18 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.warn(
             "host-tools-late",
             file,
-            explain(
-                format!("{name} has no \"alwaysLoadTools\": true."),
-                "The model sees none of the tools until it searches for them.",
-                "get_tools init --host qwen adds it.",
-            ),
+            format!("{name} has no \"alwaysLoadTools\": true."),
+            "The model sees none of the tools until it searches for them.",
+            "get_tools init --host qwen adds it.",
         );
     }
     if entry["trust"] == true {
         report.warn(
             "host-approval",
             file,
-            explain(
-                format!("{name} has \"trust\": true."),
-                "Nothing is asked about then, and in plan mode the tools edit and run commands too.",
-                "Take it out, and name what needs no question in permissions.allow.",
-            ),
+            format!("{name} has \"trust\": true."),
+            "Nothing is asked about then, and in plan mode the tools edit and run commands too.",
+            "Take it out, and name what needs no question in permissions.allow.",
         );
     }
     setup.check_lists(["includeTools", "excludeTools"], report);
@@ -80,11 +76,9 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         report.error(
             "host-sandbox",
             file,
-            explain(
-                "tools.executionSandbox is set.",
-                "That sandbox takes no MCP servers: qwen ends when it starts.",
-                "Take it out, and use the sandbox of these tools (docs/sandbox.md).",
-            ),
+            "tools.executionSandbox is set.",
+            "That sandbox takes no MCP servers: qwen ends when it starts.",
+            "Take it out, and use the sandbox of these tools (docs/sandbox.md).",
         );
     }
     check_plan(setup, name, report);
@@ -106,11 +100,9 @@ fn check_plan(setup: &HostSetup<'_>, name: &str, report: &mut DoctorReport) {
         report.warn(
             "host-plan-mode",
             &*setup.file,
-            explain(
-                format!("permissions.allow has {rule}."),
-                "These tools edit or run commands in plan mode too.",
-                "Name only tools that read, or don't rely on plan mode.",
-            ),
+            format!("permissions.allow has {rule}."),
+            "These tools edit or run commands in plan mode too.",
+            "Name only tools that read, or don't rely on plan mode.",
         );
     }
 }
@@ -125,11 +117,9 @@ fn check_trust(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     report.error(
         "host-untrusted",
         setup.root,
-        explain(
-            "Qwen Code does not trust this folder.",
-            "It starts no server there.",
-            "Start qwen here once and trust the folder, or with /trust.",
-        ),
+        "Qwen Code does not trust this folder.",
+        "It starts no server there.",
+        "Start qwen here once and trust the folder, or with /trust.",
     );
 }
 
@@ -140,9 +130,9 @@ fn check_pair(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     if std::env::var_os(BLOCKING).is_some_and(|value| value == "1") {
         let why = "It asks about none of their calls, and in its plan mode they change files too.";
         let what = "qwen takes the two commands' tools in the place of its own.";
-        return report.warn("qwen-pair", file, explain(what, why, HELP));
+        return report.warn("qwen-pair", file, what, why, HELP);
     }
     let what = format!("qwen 0.24 does not use these two commands unless {BLOCKING}=1 is set.");
     let why = "It skips the discovery of tools, without a word.";
-    report.error("qwen-pair", file, explain(what, why, HELP));
+    report.error("qwen-pair", file, what, why, HELP);
 }

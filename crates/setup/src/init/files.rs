@@ -2,6 +2,7 @@
 
 use super::Allow;
 use super::set::Set;
+use gemini_tools_core::text::wrapped;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::jsonc;
 use serde_json::Value;
@@ -43,22 +44,13 @@ pub(super) fn policy(tools: &[(String, Kind)], allow: Allow) -> String {
 /// Returns the items of a TOML array, as many on a line as fit.
 fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const WIDTH: usize = 90;
-    let mut text = String::new();
-    let mut used = 0;
-    for name in names {
-        let item = format!("\"discovered_tool_{name}\",");
-        if used > 0 && used + 1 + item.len() <= WIDTH {
-            text.push(' ');
-            used += 1 + item.len();
-        } else {
-            let end = if used > 0 { "\n" } else { "" };
-            text.push_str(&format!("{end}  "));
-            used = 2 + item.len();
-        }
-        text.push_str(&item);
-    }
-    text.push('\n');
-    text
+    const INDENT: &str = "  ";
+    let items: Vec<String> = names
+        .map(|name| format!("\"discovered_tool_{name}\","))
+        .collect();
+    let lines = wrapped(&items.join(" "), WIDTH - INDENT.len());
+    let lines = lines.replace('\n', &format!("\n{INDENT}"));
+    format!("{INDENT}{lines}\n")
 }
 
 /// Quotes a command for a host that splits it into words as a shell does.
