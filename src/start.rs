@@ -2,7 +2,7 @@
 
 use gemini_tools_core::text::wrapped;
 use gemini_tools_core::version;
-use gemini_tools_process::output::width;
+use gemini_tools_process::output::{width, write_status};
 use gemini_tools_process::own;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -56,4 +56,23 @@ pub fn help_width() -> usize {
 pub fn usage_message(program: &str, text: &str) -> String {
     let reason = text.strip_prefix("error: ").unwrap_or(text);
     format!("{program}: {}", reason.trim_end())
+}
+
+/// Prints the error of a command line, and returns `status`, or prints the help that it asks for.
+#[must_use]
+pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
+    if error.use_stderr() {
+        warn(&usage_message(program, &error.to_string()));
+        return status;
+    }
+    write_status(error.print())
+}
+
+/// Returns the exit status of what a signal has ended; `0` is the end of the caller.
+#[must_use]
+pub fn signal_status(signal: i32) -> u8 {
+    match signal {
+        1.. => u8::try_from(128 + signal).unwrap_or(130),
+        _ => 130,
+    }
 }

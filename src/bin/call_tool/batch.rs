@@ -8,14 +8,15 @@ use crate::dialect::{self, CallContext};
 use crate::input::wait_for_stdin;
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::watchdog::{Watchdog, by_signal};
-use crate::{call, call_options, explanation, live, open_session, person, status};
+use crate::watchdog::Watchdog;
+use crate::{call, call_options, explanation, live, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::ReadBuffer;
-use gemini_tools::session::{CallOptions, Session, with_time_limit};
+use gemini_tools::session::{CallOptions, with_time_limit};
+use gemini_tools::start::signal_status;
 use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError, ToolResult};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
@@ -106,11 +107,7 @@ pub(crate) fn run(
     watchdog: Arc<Watchdog>,
 ) -> u8 {
     let batch = Arc::new(Batch {
-        opened: CallContext {
-            options,
-            session: Arc::new(open_session(options)),
-            person: person(options, &cancel.without_time_limit()).map(Arc::new),
-        },
+        opened: CallContext::open(options, cancel),
         cancel: cancel.clone(),
         watchdog,
         queue: Mutex::default(),
@@ -120,7 +117,7 @@ pub(crate) fn run(
     });
     batch.read();
     match cancel.signal() {
-        Some(signal) => by_signal(signal),
+        Some(signal) => signal_status(signal),
         None => u8::from(batch.has_failed.load(Ordering::Relaxed)),
     }
 }
@@ -208,7 +205,7 @@ impl Batch {
         let Some(request) = self.parse(line, number) else {
             return;
         };
-        let only_reads = self.session().is_ok_and(|session| {
+        let only_reads = self.opened.session().is_ok_and(|session| {
             let mut names = request.names().into_iter();
             names.all(|name| session.only_reads(name))
         });
@@ -248,10 +245,6 @@ impl Batch {
                 }
             },
         }
-    }
-
-    fn session(&self) -> Result<&Session, &ToolError> {
-        self.opened.session.as_ref().as_ref()
     }
 
     /// Sees to it that a worker takes what waits.
@@ -372,7 +365,7 @@ impl Batch {
             id: id.as_deref(),
             outcome: self.make(request, &mut cx),
         };
-        if let Ok(session) = self.session() {
+        if let Ok(session) = self.opened.session() {
             session.tool_env().limit(&mut answer);
         }
         if !self.watchdog.claim(number) {
@@ -399,7 +392,7 @@ impl Batch {
     }
 
     fn make(&self, request: BatchCall, cx: &mut Context) -> Result<ToolResult, ToolError> {
-        let session = self.session().map_err(ToolError::again)?;
+        let session = self.opened.session().map_err(ToolError::again)?;
         session.prepare_for_model(cx)?;
         let args = match request.args {
             Value::Null => json!({}),

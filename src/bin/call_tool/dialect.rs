@@ -35,11 +35,7 @@ pub(crate) fn run(
             .with_hint("Leave the name out: --from takes it from the call."));
         }
     }
-    let opened = CallContext {
-        options,
-        session: Arc::new(open_session(options)),
-        person: person(options, &cancel.without_time_limit()).map(Arc::new),
-    };
+    let opened = CallContext::open(options, cancel);
     let (value, status) = answer(&opened, &mut request, cancel);
     print_json(&to_line(&value), status)
 }
@@ -48,8 +44,22 @@ pub(crate) fn run(
 #[derive(Clone)]
 pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,
-    pub(crate) session: Arc<Result<Session, ToolError>>,
+    session: Arc<Result<Session, ToolError>>,
     pub(crate) person: Option<Arc<SharedPrompt>>,
+}
+
+impl CallContext {
+    pub(crate) fn open(options: &'static CallToolOptions, cancel: &Cancellation) -> Self {
+        Self {
+            options,
+            session: Arc::new(open_session(options)),
+            person: person(options, &cancel.without_time_limit()).map(Arc::new),
+        }
+    }
+
+    pub(crate) fn session(&self) -> Result<&Session, &ToolError> {
+        self.session.as_ref().as_ref()
+    }
 }
 
 /// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
@@ -60,7 +70,7 @@ pub(crate) fn answer(
     cancel: &Cancellation,
 ) -> (Value, u8) {
     let only_reads = |call: &DialectCall| {
-        let session = opened.session.as_ref().as_ref();
+        let session = opened.session();
         session.is_ok_and(|session| session.only_reads(&call.name))
     };
     let mut outcomes: Vec<Option<Outcome>> = Vec::new();
@@ -85,7 +95,7 @@ pub(crate) fn answer(
             outcome,
         };
         statuses.push(status(&answer, &cancel));
-        if let Ok(session) = opened.session.as_ref() {
+        if let Ok(session) = opened.session() {
             session.tool_env().limit(&mut answer);
         }
         answers.push(answer);
@@ -110,8 +120,7 @@ fn one(
     let cancel = cx.cancel.clone();
     let outcome = cancel.attend(move || {
         let args = args?;
-        let session = opened.session.as_ref().as_ref();
-        let session = session.map_err(ToolError::again)?;
+        let session = opened.session().map_err(ToolError::again)?;
         session.prepare_for_model(&mut cx)?;
         let how = call_options(opened.options, opened.person.as_deref());
         call(session, &name, args, how, &cx)

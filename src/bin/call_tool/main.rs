@@ -19,11 +19,12 @@ use crate::input::{arguments, read_input};
 use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
 use crate::print::{Medium, is_stderr_terminal, is_stdout_terminal, print, print_last, warn};
-use crate::watchdog::{Watchdog, by_signal, wait_for_the_end};
+use crate::watchdog::{Watchdog, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
 use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
+use gemini_tools::start::signal_status;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
@@ -384,7 +385,7 @@ fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<
 /// The exit status of a call: interruptions by signal give the shell's number.
 fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
-        (130, Some(Interruption::Cancelled(signal))) if signal > 0 => by_signal(signal),
+        (130, Some(Interruption::Cancelled(signal))) => signal_status(signal),
         (status, _) => status,
     }
 }

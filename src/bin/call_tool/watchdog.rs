@@ -8,6 +8,7 @@
 //!
 //! [acting]: gemini_tools::tool::Cancellation::acting
 
+use gemini_tools::start::signal_status;
 use gemini_tools::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,21 +114,12 @@ impl Watchdog {
             match (cancel.signal(), is_idle) {
                 (Some(signal), true) => {
                     if idle_since.get_or_insert_with(Instant::now).elapsed() >= SHUTDOWN_TIMEOUT {
-                        gemini_tools::process::exit(by_signal(signal));
+                        gemini_tools::process::exit(signal_status(signal));
                     }
                 }
                 _ => idle_since = None,
             }
         }
-    }
-}
-
-/// The exit status of what a signal has ended, `0` being the caller's end.
-pub(crate) fn by_signal(signal: i32) -> u8 {
-    if signal > 0 {
-        u8::try_from(128 + signal).unwrap_or(130)
-    } else {
-        130
     }
 }
 

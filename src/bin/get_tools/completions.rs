@@ -4,7 +4,7 @@
 //! current (`UPDATE_COMPLETIONS=1 cargo test --test docs command_lines` writes them anew), so
 //! that no generator is part of an executable.
 
-use crate::print::{print, warn};
+use crate::print::{fail, print};
 
 /// The completions of one command.
 struct Completions {
@@ -42,12 +42,12 @@ pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
         .collect();
     if text.is_empty() {
         let names: Vec<&str> = ALL.iter().map(|one| one.command).collect();
-        warn(&format!(
-            "get_tools: Unknown command {:?}; it must be one of {}.",
+        let reason = format!(
+            "Unknown command {:?}; it must be one of {}.",
             command.unwrap_or_default(),
             names.join(", ")
-        ));
-        return 2;
+        );
+        return fail(2, &reason);
     }
     print(text.as_bytes())
 }

@@ -1,7 +1,10 @@
 //! Asking a person.
 
-use crate::print::warn;
+use crate::print::fail;
+use gemini_tools::start::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
+
+const NOTHING_DONE: &str = "Nothing was done.";
 
 /// Checks that the user can be asked, if `asks`; `Err` is the status to exit with. `otherwise` says
 /// what goes without being asked.
@@ -10,14 +13,12 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     // Gemini CLI and run_agent set this for the commands of a model.
     let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
     if !has_terminal && is_for_model {
-        warn("get_tools: A command of an agent can't agree to this; a person can, on a terminal.");
-        return Err(2);
+        let reason = "A command of an agent can't agree to this; a person can, on a terminal.";
+        return Err(fail(2, reason));
     }
     if asks && !has_terminal {
-        warn(&format!(
-            "get_tools: There is no terminal to ask on; {otherwise}"
-        ));
-        return Err(2);
+        let reason = format!("There is no terminal to ask on; {otherwise}");
+        return Err(fail(2, &reason));
     }
     Ok(())
 }
@@ -44,8 +45,7 @@ pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(),
     {
         return Ok(());
     }
-    warn("get_tools: Nothing was done.");
-    Err(1)
+    Err(fail(1, NOTHING_DONE))
 }
 
 /// Asks a person about each of several changes, which are shown one by one; `Err` is the status to
@@ -75,8 +75,7 @@ pub(crate) fn choose(
                 }
                 Some(Choice::All) => is_all = true,
                 None => {
-                    warn("get_tools: Nothing was done.");
-                    return Err(1);
+                    return Err(fail(1, NOTHING_DONE));
                 }
             }
         }
@@ -85,8 +84,7 @@ pub(crate) fn choose(
     if answers.contains(&true) {
         return Ok(answers);
     }
-    warn("get_tools: Nothing was done.");
-    Err(1)
+    Err(fail(1, NOTHING_DONE))
 }
 
 /// The user's answer to a change.

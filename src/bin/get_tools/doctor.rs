@@ -1,6 +1,7 @@
 //! `get_tools doctor`: whether the set-up works, and what to do where it does not.
 
-use crate::print::{print, warn};
+use crate::command::DoctorOptions;
+use crate::print::{fail, print};
 use crate::style::Style;
 use crate::table::at_width;
 use gemini_tools::diagnostic::{Diagnostic, Severity};
@@ -10,50 +11,33 @@ use gemini_tools::settings::home;
 use gemini_tools::text::visible;
 use serde_json::Value;
 
-/// The options of `get_tools doctor`.
-pub(crate) struct DoctorTask {
-    pub(crate) json: bool,
-    /// Calls to be made, each `NAME` or `NAME=JSON`.
-    pub(crate) tries: Vec<String>,
-    /// True if MCP servers without kept declarations are started.
-    pub(crate) asks_servers: bool,
-    /// The only host that is checked.
-    pub(crate) host: Option<String>,
-}
-
 /// Prints what is wrong. Exits with 1 where there are errors.
-pub(crate) fn run(task: &DoctorTask) -> u8 {
-    let others = task.host.as_deref().filter(|host| *host != "gemini");
-    if let (Some(host), false) = (others, task.tries.is_empty()) {
-        warn(&format!(
-            "get_tools: --try is for the call command of Gemini CLI; leave it out with --host {host}."
-        ));
-        return 2;
+pub(crate) fn run(options: &DoctorOptions) -> u8 {
+    let others = options.host.as_deref().filter(|host| *host != "gemini");
+    if let (Some(host), false) = (others, options.tries.is_empty()) {
+        let reason = format!(
+            "--try is for the call command of Gemini CLI; leave it out with --host {host}."
+        );
+        return fail(2, &reason);
     }
     let mut tries = Vec::new();
-    for text in &task.tries {
+    for text in &options.tries {
         match parse(text) {
             Ok(one) => tries.push(one),
-            Err(reason) => {
-                warn(&format!("get_tools: --try {}: {reason}", visible(text)));
-                return 2;
-            }
+            Err(reason) => return fail(2, &format!("--try {}: {reason}", visible(text))),
         }
     }
     let root = match std::env::current_dir() {
         Ok(root) => root,
-        Err(e) => {
-            warn(&format!("get_tools: The current directory is gone: {e}."));
-            return 1;
-        }
+        Err(e) => return fail(1, &format!("The current directory is gone: {e}.")),
     };
     let extent = Extent {
         tries,
-        asks_servers: task.asks_servers,
-        host: task.host.clone(),
+        asks_servers: options.mcp,
+        host: options.host.clone(),
     };
     let report = check(home().as_deref(), &root, &extent);
-    let text = if task.json {
+    let text = if options.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
         text(&report, Style::for_stdout())

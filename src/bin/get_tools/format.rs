@@ -163,9 +163,13 @@ fn summary(declared: &GeminiDeclaration) -> String {
 /// Returns a line for each tool: its name, its kind, and as much of its summary as there is room for.
 fn overview(list: &[GeminiDeclaration], options: &GetToolsOptions) -> String {
     let columns = [
-        Column::new("TOOL", list.iter().map(|d| d.name.clone()).collect()).looking(Look::Path),
-        Column::new("KIND", list.iter().map(kind_of).collect()),
-        Column::new("WHAT IT DOES", list.iter().map(summary).collect()),
+        Column::new(
+            "TOOL",
+            Some(Look::Path),
+            list.iter().map(|d| d.name.clone()).collect(),
+        ),
+        Column::new("KIND", None, list.iter().map(kind_of).collect()),
+        Column::new("WHAT IT DOES", None, list.iter().map(summary).collect()),
     ];
     let has_colours = options.colours.shows_on(std::io::stdout().is_terminal());
     table(&columns, width(), has_colours)

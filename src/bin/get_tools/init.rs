@@ -1,52 +1,28 @@
 //! `get_tools init`: sets a host up, after a person has seen what is to be changed.
 
+use crate::command::InitOptions;
 use crate::confirm::{choose, confirm};
-use crate::print::{print, warn};
+use crate::print::{fail, print};
 use crate::style::Style;
 use crate::table::at_width;
 use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
 use gemini_tools::hosts::{HOSTS, Host};
-use gemini_tools::init::{
-    self, Allow, FileChange, HostInitOptions, InitOptions, Purpose, SetupPlan, SetupScope,
-};
+use gemini_tools::init::{self, Allow, FileChange, Purpose, SetupPlace, SetupPlan, SetupScope};
 use gemini_tools::process::command::find_program;
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
-use gemini_tools::tool::{ErrorKind, Kind, ToolError};
+use gemini_tools::tool::Kind;
 use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The options of `get_tools init`.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the command line"
-)]
-pub(crate) struct InitTask {
-    /// The host; `None` is Gemini CLI.
-    pub(crate) host: Option<&'static Host>,
-    pub(crate) scope: SetupScope,
-    pub(crate) allow: Allow,
-    pub(crate) asks: bool,
-    pub(crate) undoes: bool,
-    /// True if Gemini CLI's list of trusted folders may be changed.
-    pub(crate) trusts: bool,
-    /// Form of answers for Gemini CLI: text, JSON, or as the user says when asked.
-    pub(crate) host_form: Option<bool>,
-    /// True if the skill is written.
-    pub(crate) has_skill: bool,
-}
-
 /// Runs `get_tools init` and returns its exit status.
-pub(crate) fn run(task: &InitTask) -> u8 {
-    match try_run(task) {
+pub(crate) fn run(options: &InitOptions) -> u8 {
+    match try_run(options) {
         Ok(status) | Err(Stop::Status(status)) => status,
-        Err(Stop::Reason(reason)) => {
-            warn(&format!("get_tools: {}", visible(&reason)));
-            1
-        }
+        Err(Stop::Reason(reason)) => fail(1, &visible(&reason)),
     }
 }
 
@@ -63,7 +39,11 @@ impl<E: std::error::Error> From<E> for Stop {
     }
 }
 
-fn try_run(task: &InitTask) -> Result<u8, Stop> {
+fn try_run(options: &InitOptions) -> Result<u8, Stop> {
+    let host = options.host.as_deref().and_then(Host::find);
+    if let Some(host) = host {
+        refuse_options_of_gemini(options, host)?;
+    }
     let home = home().ok_or_else(|| Stop::Reason("HOME is not set".to_owned()))?;
     let root = std::env::current_dir().map_err(|e| {
         Stop::Reason(format!(
@@ -73,41 +53,66 @@ fn try_run(task: &InitTask) -> Result<u8, Stop> {
     // Whose home is the project, their settings are the project's.
     let scope = match Trust::judge(Some(&home), &root) {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
-        _ => task.scope,
+        _ if options.user => SetupScope::User,
+        _ if options.project => SetupScope::Project,
+        _ => host.map_or(SetupScope::Project, |host| host.scope),
     };
-    if let Some(host) = task.host {
-        let mut plan = planned_for_host(task, host, scope, &home, &root)?;
+    let place = SetupPlace {
+        home: &home,
+        root: &root,
+        scope,
+    };
+    if let Some(host) = host {
+        let mut plan = planned_for_host(options, host, place)?;
         if plan.changes.is_empty() {
-            return nothing_to_do(task, &plan);
+            return nothing_to_do(options, &plan);
         }
-        agree(task, &mut plan).map_err(Stop::Status)?;
+        agree(options, &mut plan).map_err(Stop::Status)?;
         plan.apply()?;
-        return Ok(print(done_for_host(task, host, scope).as_bytes()));
+        return Ok(print(done_for_host(options, host, scope).as_bytes()));
     }
-    let before = ProjectBefore::look(&home, &root, scope)?;
-    let mut plan = planned(task, scope, &home, &root, &before)?;
+    let before = ProjectBefore::look(place)?;
+    let mut plan = planned(options, place, &before)?;
     if plan.changes.is_empty() {
-        return nothing_to_do(task, &plan);
+        return nothing_to_do(options, &plan);
     }
-    if !task.undoes {
+    if !options.undo {
         before.note(&mut plan);
     }
-    agree(task, &mut plan).map_err(Stop::Status)?;
+    agree(options, &mut plan).map_err(Stop::Status)?;
     plan.apply()?;
     before.trust_again(&home, &root)?;
-    Ok(print(done(task, &before, &home, &root).as_bytes()))
+    Ok(print(done(options, &before, &home, &root).as_bytes()))
+}
+
+/// Refuses options that mean something for Gemini CLI only.
+fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), Stop> {
+    for (id, is_set) in [
+        ("allow", options.allow.is_some()),
+        ("trust", options.trust),
+        ("output", options.output.is_some()),
+    ] {
+        if is_set {
+            let reason = format!(
+                "--{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
+                host.title
+            );
+            return Err(Stop::Status(fail(2, &reason)));
+        }
+    }
+    Ok(())
 }
 
 /// Says why there is nothing to change.
-fn nothing_to_do(task: &InitTask, plan: &SetupPlan) -> Result<u8, Stop> {
-    let text = match (task.undoes, plan.knows_nothing()) {
+fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, Stop> {
+    let text = match (options.undo, plan.knows_nothing()) {
         (true, true) => "There is nothing to undo here.\n".to_owned(),
         (true, false) if !plan.notes.is_empty() => notes(plan),
         (true, false) => "Nothing is left of it.\n".to_owned(),
         (false, _) if !plan.notes.is_empty() => notes(plan) + "All else is in place already.\n",
         (false, _) => "All is in place already.\n".to_owned(),
     };
-    if task.undoes {
+    if options.undo {
         plan.apply()?;
     }
     Ok(print(text.as_bytes()))
@@ -115,15 +120,14 @@ fn nothing_to_do(task: &InitTask, plan: &SetupPlan) -> Result<u8, Stop> {
 
 /// Plans the entry of a host that takes the tools over MCP.
 fn planned_for_host(
-    task: &InitTask,
+    options: &InitOptions,
     host: &Host,
-    scope: SetupScope,
-    home: &Path,
-    root: &Path,
+    place: SetupPlace<'_>,
 ) -> Result<SetupPlan, Stop> {
-    if task.undoes {
-        return Ok(init::undo(home, root, scope, Some(host))?);
+    if options.undo {
+        return Ok(init::undo(place, Some(host))?);
     }
+    let SetupPlace { root, scope, .. } = place;
     let name = "serve_tools";
     let found = find_program(OsStr::new(name)).filter(|_| are_on_path(root));
     let server = match (found, scope) {
@@ -139,14 +143,7 @@ fn planned_for_host(
             host.title
         )));
     };
-    let mut plan = init::plan_host(&HostInitOptions {
-        host,
-        home,
-        root,
-        scope,
-        server: text,
-        has_skill: task.has_skill,
-    })?;
+    let mut plan = init::plan_host(place, host, text, options.skill)?;
     if scope == SetupScope::Project && server.is_absolute() && !plan.changes.is_empty() {
         let directory = server.parent().unwrap_or(&server);
         let init = format!("get_tools init --host {}", host.name);
@@ -166,31 +163,32 @@ fn named_directory(path: &Path, init: &str) -> String {
 }
 
 fn planned(
-    task: &InitTask,
-    scope: SetupScope,
-    home: &Path,
-    root: &Path,
+    options: &InitOptions,
+    place: SetupPlace<'_>,
     before: &ProjectBefore,
 ) -> Result<SetupPlan, Stop> {
-    if task.undoes {
-        return Ok(init::undo(home, root, scope, None)?);
+    if options.undo {
+        return Ok(init::undo(place, None)?);
     }
-    let directory = directory(root);
-    let mut plan = init::plan(&InitOptions {
-        home,
-        root,
-        scope,
-        allow: task.allow,
+    let directory = directory(place.root);
+    let asks = !options.yes;
+    let mut plan = init::plan(&init::InitOptions {
+        place,
+        allow: match options.allow.as_deref() {
+            Some("all") => Allow::All,
+            Some("none") => Allow::Nothing,
+            _ => Allow::ReadOnly,
+        },
         directory: directory.as_deref(),
-        tools: &tools(home, root),
-        trusts_folder: (task.trusts || task.asks) && before.may_be_trusted(),
+        tools: &tools(place.home, place.root),
+        trusts_folder: (options.trust || asks) && before.may_be_trusted(),
         // Other projects of the user are concerned too: it is not done unasked.
-        host_form: task.host_form.unwrap_or(task.asks),
-        has_skill: task.has_skill,
+        host_form: options.output.as_ref().map_or(asks, |form| form == "host"),
+        has_skill: options.skill,
     })?;
     let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
     if let Some(directory) = directory
-        && scope == SetupScope::Project
+        && place.scope == SetupScope::Project
         && plan.changes.iter().any(names_commands)
     {
         plan.notes
@@ -200,7 +198,7 @@ fn planned(
 }
 
 /// Shows the changes, and leaves in the plan what the user agrees to.
-fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
+fn agree(options: &InitOptions, plan: &mut SetupPlan) -> Result<(), u8> {
     let style = Style::for_stdout();
     let print = |text: &str| print(text.as_bytes());
     let done = |status| if status == 0 { Ok(()) } else { Err(status) };
@@ -211,7 +209,7 @@ fn agree(task: &InitTask, plan: &mut SetupPlan) -> Result<(), u8> {
         .collect();
     let notes = notes(plan);
     let otherwise = "--yes makes the changes that are shown";
-    if !task.asks {
+    if options.yes {
         done(print(&(shown.concat() + &notes)))?;
         return confirm("", otherwise, false);
     }
@@ -245,7 +243,8 @@ struct ProjectBefore {
 }
 
 impl ProjectBefore {
-    fn look(home: &Path, root: &Path, scope: SetupScope) -> Result<Self, Stop> {
+    fn look(place: SetupPlace<'_>) -> Result<Self, Stop> {
+        let SetupPlace { home, root, scope } = place;
         Ok(Self {
             scope,
             trust: Trust::judge(Some(home), root),
@@ -334,20 +333,8 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     let mut tools: Vec<_> = built_in
         .map(|tool| (tool.name.to_owned(), tool.info.kind))
         .collect();
-    let nowhere = || {
-        let message = "No command is run to set things up.";
-        Err(ToolError::new(ErrorKind::ExecutionFailed, message))
-    };
     let without_project = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
-    Custom::open(Some(home), root, &without_project).declarations(
-        |name, kind| {
-            tools.push((name.to_owned(), kind));
-            false
-        },
-        false,
-        false,
-        nowhere,
-    );
+    tools.extend(Custom::open(Some(home), root, &without_project).kinds());
     tools.sort_by(|a, b| a.0.cmp(&b.0));
     tools
 }
@@ -386,8 +373,8 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-fn done(task: &InitTask, before: &ProjectBefore, home: &Path, root: &Path) -> String {
-    if task.undoes {
+fn done(options: &InitOptions, before: &ProjectBefore, home: &Path, root: &Path) -> String {
+    if options.undo {
         return "Undone.\n".to_owned();
     }
     let option = match before.scope {
@@ -419,8 +406,8 @@ fn done(task: &InitTask, before: &ProjectBefore, home: &Path, root: &Path) -> St
 }
 
 /// Returns what is told after the change of a host's settings.
-fn done_for_host(task: &InitTask, host: &Host, scope: SetupScope) -> String {
-    if task.undoes {
+fn done_for_host(options: &InitOptions, host: &Host, scope: SetupScope) -> String {
+    if options.undo {
         return "Undone.\n".to_owned();
     }
     let Host { name, next, .. } = host;

@@ -1,7 +1,7 @@
 //! `get_tools --licenses`: the licences of what is linked into the executables. The text is beside them and not in them:
 //! it is longer than most calls read.
 
-use crate::print::{print, warn};
+use crate::print::{fail, print};
 use gemini_tools::text::show_path;
 use std::path::PathBuf;
 
@@ -11,17 +11,17 @@ const PLACE: &str = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
 /// Prints them; the exit status is 1 where they are not there.
 pub(crate) fn run() -> u8 {
     let Some(file) = file() else {
-        warn("get_tools: Can't find the licences, because the path of this executable is unknown.");
-        return 1;
+        let reason = "Can't find the licences, because the path of this executable is unknown.";
+        return fail(1, reason);
     };
     match std::fs::read(&file) {
         Ok(text) => print(&text),
         Err(e) => {
-            warn(&format!(
-                "get_tools: Can't read {}: {e}. Packages have this file; in a checkout, scripts/third-party prints it.",
+            let reason = format!(
+                "Can't read {}: {e}. Packages have this file; in a checkout, scripts/third-party prints it.",
                 show_path(&file)
-            ));
-            1
+            );
+            fail(1, &reason)
         }
     }
 }

@@ -2,7 +2,7 @@
 //! or about tools and printed declarations in files.
 
 use crate::command::{LintFormat, LintOptions};
-use crate::print::{print, warn};
+use crate::print::{fail, print};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::check_list;
@@ -36,10 +36,7 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
     };
     let mut lint = match looked {
         Ok(lint) => lint,
-        Err((message, status)) => {
-            warn(&format!("get_tools: {}", visible(&message)));
-            return status;
-        }
+        Err((message, status)) => return fail(status, &visible(&message)),
     };
     for finding in &mut lint.findings {
         if let Some(Origin::File(path)) = &mut finding.place.origin

@@ -2,7 +2,7 @@
 
 use crate::command::GetToolsOptions;
 use crate::format::Format;
-use crate::print::{print, warn};
+use crate::print::{fail, print, warn};
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
 use gemini_tools::mcp::Mcp;
@@ -10,14 +10,12 @@ use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
 use gemini_tools::settings::{Settings, UNTRUSTED, home};
 use gemini_tools::text::{harmless_lines, visible};
-use gemini_tools::tool::{Cancellation, Kind, ToolError};
+use gemini_tools::tool::{Cancellation, Kind};
 use gemini_tools::variables::is_in_qwen;
-use gemini_tools::workspace::Workspace;
 use gemini_tools::workspace::pattern::PatternSet;
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::IsTerminal;
-use std::sync::Arc;
 
 /// Names of tools that qwen-code 0.24 takes for old names of its own, and the names of those: a call
 /// by either runs its own tool, unless ours has the second name too.
@@ -45,16 +43,16 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     );
     if std::io::stderr().is_terminal() {
         for problem in &settings.problems {
-            warn(&format!("get_tools: Ignored {}", visible(&problem.text())));
+            warn(&format!("Ignored {}", visible(&problem.text())));
         }
         for problem in &policy.problems {
-            warn(&format!("get_tools: {}", visible(&problem.text())));
+            warn(&visible(&problem.text()));
         }
         for note in &settings.notes {
-            warn(&format!("get_tools: {}", visible(&note.text())));
+            warn(&visible(&note.text()));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
-            warn("get_tools: To see and trust what the project brings, run get_tools trust.");
+            warn("To see and trust what the project brings, run get_tools trust.");
         }
     }
     let shown = Selection {
@@ -72,7 +70,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
         |name, kind| shown.keeps_ours(name, &[], kind),
         with_kinds,
         options.refresh,
-        || tool_env(&settings),
+        || ToolEnv::open(&settings, home.as_deref()),
     );
     list.extend(custom.list);
     shown.print_notes(&custom.notes);
@@ -117,10 +115,8 @@ fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
     ] {
         if is_set && !is_for {
             let name = options.format.as_deref().unwrap_or("gemini");
-            warn(&format!(
-                "get_tools: --{id} does nothing with --format {name}; leave it out."
-            ));
-            return Err(2);
+            let reason = format!("--{id} does nothing with --format {name}; leave it out.");
+            return Err(fail(2, &reason));
         }
     }
     Ok(format)
@@ -129,10 +125,8 @@ fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
 /// Compiles the globs of an option; `Err` is the status if one is not valid.
 fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>, u8> {
     let set = globs.map(|globs| PatternSet::for_paths(globs, false));
-    set.transpose().map_err(|e| {
-        warn(&format!("get_tools: --{option}: {e}"));
-        2
-    })
+    set.transpose()
+        .map_err(|e| fail(2, &format!("--{option}: {e}")))
 }
 
 /// The tools to print.
@@ -168,7 +162,7 @@ impl Selection<'_> {
                 near => format!("; did you mean {}?", near.join(" or ")),
             };
             warn(&format!(
-                "get_tools: --{option} {}: No tool has this name{hint}",
+                "--{option} {}: No tool has this name{hint}",
                 visible(glob)
             ));
         }
@@ -179,7 +173,7 @@ impl Selection<'_> {
     fn print_notes(&self, notes: &[String]) {
         if self.options.notes || std::io::stderr().is_terminal() {
             for note in notes {
-                warn(&format!("get_tools: {}", harmless_lines(note)));
+                warn(&harmless_lines(note));
             }
         }
     }
@@ -255,10 +249,4 @@ fn add_mcp(
         };
         list.push(format!("{}{kind}{mcp}}}", tool.text));
     }
-}
-
-/// Returns the environment in which the commands of pairs run.
-fn tool_env(settings: &Settings) -> Result<ToolEnv, ToolError> {
-    let workspace = Arc::new(Workspace::open(&[], home().as_deref())?);
-    Ok(ToolEnv::new(workspace).with_settings(Arc::new(settings.clone())))
 }

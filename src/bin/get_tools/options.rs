@@ -1,15 +1,11 @@
 //! The options of `get_tools`, read from its command line, and the task that they ask for.
 
-use crate::command::{GetToolsOptions, InitOptions, Subtask, command};
-use crate::doctor::DoctorTask;
-use crate::init::InitTask;
-use crate::print::warn;
+use crate::command::{GetToolsOptions, Subtask, command};
+use crate::print::fail;
 use crate::{complete, completions, config, doctor, init, licenses, lint, list, show, trust};
 use clap::Parser;
-use gemini_tools::hosts::Host;
-use gemini_tools::init::{Allow, SetupScope};
 use gemini_tools::output::write_status;
-use gemini_tools::start::usage_message;
+use gemini_tools::start::refuse;
 use std::env::args_os;
 
 /// Runs the task of the command line and returns the exit status.
@@ -27,11 +23,7 @@ pub(crate) fn run() -> u8 {
             if let Some(status) = guess(&words) {
                 return status;
             }
-            if e.use_stderr() {
-                warn(&usage_message("get_tools", &e.to_string()));
-                return 2;
-            }
-            return write_status(e.print());
+            return refuse("get_tools", &e, 2);
         }
     };
     match options.task {
@@ -39,16 +31,8 @@ pub(crate) fn run() -> u8 {
         Some(Subtask::Show { name }) => show::run(&name),
         Some(Subtask::Lint(options)) => lint::run(&options),
         Some(Subtask::Trust(options)) => trust::run(&options),
-        Some(Subtask::Init(options)) => match init_task(&options) {
-            Ok(task) => init::run(&task),
-            Err(status) => status,
-        },
-        Some(Subtask::Doctor(options)) => doctor::run(&DoctorTask {
-            json: options.json,
-            asks_servers: options.mcp,
-            host: options.host,
-            tries: options.tries,
-        }),
+        Some(Subtask::Init(options)) => init::run(&options),
+        Some(Subtask::Doctor(options)) => doctor::run(&options),
         Some(Subtask::Completions { shell, command }) => {
             completions::run(&shell, command.as_deref())
         }
@@ -95,49 +79,10 @@ fn guess(words: &[String]) -> Option<u8> {
             Ok(_) => Some(show::run(name)),
             Err(e) => {
                 let hint = e.hint.filter(|hint| hint.starts_with("Did you mean"))?;
-                warn(&format!(
-                    "get_tools: There is no subcommand or tool {name:?}. {hint}"
-                ));
-                Some(2)
+                let reason = format!("There is no subcommand or tool {name:?}. {hint}");
+                Some(fail(2, &reason))
             }
         },
         _ => None,
     }
-}
-
-fn init_task(options: &InitOptions) -> Result<InitTask, u8> {
-    let host = options.host.as_deref().and_then(Host::find);
-    if let Some(host) = host {
-        for (id, is_set) in [
-            ("allow", options.allow.is_some()),
-            ("trust", options.trust),
-            ("output", options.output.is_some()),
-        ] {
-            if is_set {
-                warn(&format!(
-                    "get_tools: --{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
-                    host.title
-                ));
-                return Err(2);
-            }
-        }
-    }
-    Ok(InitTask {
-        host,
-        scope: match (options.user, options.project) {
-            (true, _) => SetupScope::User,
-            (_, true) => SetupScope::Project,
-            _ => host.map_or(SetupScope::Project, |host| host.scope),
-        },
-        allow: match options.allow.as_deref() {
-            Some("all") => Allow::All,
-            Some("none") => Allow::Nothing,
-            _ => Allow::ReadOnly,
-        },
-        asks: !options.yes,
-        undoes: options.undo,
-        trusts: options.trust,
-        host_form: options.output.as_ref().map(|form| form == "host"),
-        has_skill: options.skill,
-    })
 }

@@ -1,6 +1,6 @@
 //! `get_tools show NAME`: help for one tool, as `call_tool NAME --help` prints it.
 
-use crate::print::{print, warn};
+use crate::print::{fail, print};
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::start::help_width;
 use gemini_tools::text::visible;
@@ -10,10 +10,7 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, help};
 pub(crate) fn run(name: &str) -> u8 {
     match tool_help(name) {
         Ok(text) => print(text.as_bytes()),
-        Err(e) => {
-            warn(&format!("get_tools: {}", visible(&e.to_string())));
-            e.kind.exit_status()
-        }
+        Err(e) => fail(e.kind.exit_status(), &visible(&e.to_string())),
     }
 }
 

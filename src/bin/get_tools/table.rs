@@ -11,26 +11,21 @@ pub(crate) struct Column {
     heading: &'static str,
     cells: Vec<String>,
     width: usize,
+    /// The colour of the texts, if there are colours.
     look: Option<Look>,
 }
 
 impl Column {
     /// A column that is as wide as its widest text.
-    pub(crate) fn new(heading: &'static str, cells: Vec<String>) -> Self {
+    pub(crate) fn new(heading: &'static str, look: Option<Look>, cells: Vec<String>) -> Self {
         let widest = cells.iter().map(|cell| cell.width()).max();
         let width = widest.unwrap_or_default().max(heading.len());
         Self {
             heading,
             cells,
             width,
-            look: None,
+            look,
         }
-    }
-
-    /// Gives the column's texts a colour, if there are colours.
-    pub(crate) fn looking(mut self, look: Look) -> Self {
-        self.look = Some(look);
-        self
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::command::TrustOptions;
 use crate::confirm::confirm;
-use crate::print::{print, warn};
+use crate::print::{fail, print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{
@@ -24,8 +24,8 @@ const SHOWN_LINES: usize = 20;
 /// Shows, asks and writes down that the project is trusted, or does what the options ask for.
 pub(crate) fn run(options: &TrustOptions) -> u8 {
     let Some(home) = home() else {
-        warn("get_tools: There is no home directory to keep records in: HOME is not set.");
-        return 1;
+        let reason = "There is no home directory to keep records in: HOME is not set.";
+        return fail(1, reason);
     };
     if let Some(dir) = &options.remove {
         take_back(&home, dir)
@@ -41,10 +41,7 @@ pub(crate) fn run(options: &TrustOptions) -> u8 {
 }
 
 fn record(home: &Path, asks: bool) -> Result<u8, u8> {
-    let fail = |message: &str| {
-        warn(&format!("get_tools: {}", visible(message)));
-        1
-    };
+    let fail = |message: &str| fail(1, &visible(message));
     let refused = |trust: &Trust| {
         let obstacle = trust.obstacle(Some(home));
         fail(&match obstacle {
@@ -223,7 +220,7 @@ fn print_list(home: &Path) -> u8 {
         text.push_str(&format!("{root}\n    {state}; {count} files\n"));
     }
     for problem in &problems {
-        warn(&format!("get_tools: {}", visible(&problem.to_string())));
+        warn(&visible(&problem.to_string()));
     }
     print(text.as_bytes()).max(u8::from(!problems.is_empty()))
 }
@@ -233,17 +230,14 @@ fn take_back(home: &Path, dir: &Path) -> u8 {
     // Where the directory is gone, nothing else takes a slash off its end.
     let root: PathBuf = root.components().collect();
     match remove(home, &root) {
-        Err(e) => {
-            warn(&format!("get_tools: {}", visible(&e.to_string())));
-            1
-        }
+        Err(e) => fail(1, &visible(&e.to_string())),
         Ok(false) => {
             let root = show_path(&root);
-            warn(&format!(
-                "get_tools: There is no record of {}. get_tools trust --list shows them.",
+            let reason = format!(
+                "There is no record of {}. get_tools trust --list shows them.",
                 visible(&root)
-            ));
-            1
+            );
+            fail(1, &reason)
         }
         Ok(true) => {
             let left = Trust::judge(Some(home), &root);

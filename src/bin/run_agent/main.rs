@@ -12,6 +12,7 @@ use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::agent::session::AgentSession;
 use gemini_tools::process::signals::Signals;
+use gemini_tools::start::signal_status;
 use gemini_tools::tool::Cancellation;
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,9 +37,7 @@ fn run() -> u8 {
         Ok(0) => u8::from(show::is_incomplete()),
         Ok(status) => status,
         Err(error) => match (error.kind, signals.cancellation().signal()) {
-            (SessionErrorKind::Cancelled, Some(signal)) if signal > 0 => {
-                u8::try_from(128 + signal).unwrap_or(130)
-            }
+            (SessionErrorKind::Cancelled, Some(signal)) => signal_status(signal),
             (kind, _) => kind.exit_status(),
         },
     }

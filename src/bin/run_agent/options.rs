@@ -2,8 +2,7 @@
 
 pub(crate) use crate::command::{OutputFormat, RunAgentOptions};
 use clap::Parser;
-use gemini_tools::output::write_status;
-use gemini_tools::start::{usage_message, warn};
+use gemini_tools::start::refuse;
 use gemini_tools::tool::ApprovalMode;
 
 /// The exit status of a command line that can't be used, as Gemini CLI has it.
@@ -11,13 +10,7 @@ const BAD_INPUT: u8 = 42;
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<RunAgentOptions, u8> {
-    RunAgentOptions::try_parse().map_err(|e| {
-        if e.use_stderr() {
-            warn(&usage_message("run_agent", &e.to_string()));
-            return BAD_INPUT;
-        }
-        write_status(e.print())
-    })
+    RunAgentOptions::try_parse().map_err(|e| refuse("run_agent", &e, BAD_INPUT))
 }
 
 impl RunAgentOptions {

@@ -3,21 +3,14 @@
 use crate::command::ServeToolsOptions;
 use crate::log;
 use clap::Parser;
-use gemini_tools::output::write_status;
 use gemini_tools::serve::{Http, ServeOptions};
 use gemini_tools::session::PolicyOptions;
-use gemini_tools::start::{usage_message, warn};
+use gemini_tools::start::refuse;
 use gemini_tools::tool::ApprovalMode;
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
-    let options = ServeToolsOptions::try_parse().map_err(|e| {
-        if e.use_stderr() {
-            warn(&usage_message("serve_tools", &e.to_string()));
-            return 2;
-        }
-        write_status(e.print())
-    })?;
+    let options = ServeToolsOptions::try_parse().map_err(|e| refuse("serve_tools", &e, 2))?;
     let http = options
         .http
         .map(|address| Http::new(&address, options.hosts, options.allow_remote));

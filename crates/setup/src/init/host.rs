@@ -3,45 +3,27 @@
 use super::change::InitError;
 use super::record::Edit;
 use super::set::Set;
-use super::{Purpose, SetupPlan, SetupScope, works};
+use super::{Purpose, SetupPlace, SetupPlan, works};
 use crate::hosts::{Host, NAME, is_server};
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::own_program::is_own_server;
 use serde_json::Value;
 use std::path::Path;
 
-/// The options of the set-up of a host.
-#[derive(Debug, Clone, Copy)]
-pub struct HostInitOptions<'a> {
-    /// The host.
-    pub host: &'a Host,
-    /// The user's home directory.
-    pub home: &'a Path,
-    /// The project's directory, an absolute path.
-    pub root: &'a Path,
-    /// The projects in which the host gets the tools.
-    pub scope: SetupScope,
-    /// The path of `serve_tools`, or its name where the host finds it by that.
-    pub server: &'a str,
-    /// True to write the skill.
-    pub has_skill: bool,
-}
-
-/// Plans the entry of `serve_tools` in the host's settings. An entry that works stays, and gets
-/// only the keys that the host needs besides. No call is approved by it.
+/// Plans the entry of `serve_tools` in the host's settings, and with `has_skill` the skill. An entry
+/// that works stays, and gets only the keys that the host needs besides. No call is approved by it.
+/// `server` is the path of `serve_tools`, or its name where the host finds it by that.
 ///
 /// # Errors
 ///
 /// Returns an error for a file that can't be read, or that is not what it should be.
-pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> {
-    let HostInitOptions {
-        host,
-        home,
-        root,
-        scope,
-        server,
-        has_skill,
-    } = *options;
+pub fn plan_host(
+    place: SetupPlace<'_>,
+    host: &Host,
+    server: &str,
+    has_skill: bool,
+) -> Result<SetupPlan, InitError> {
+    let SetupPlace { home, root, scope } = place;
     let path = host.file(home, root, scope);
     if host.replaces_variables() && server.contains('$') {
         let reason = format!(
@@ -50,7 +32,7 @@ pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> 
         );
         return Err(InitError::new(&path, reason));
     }
-    let mut plan = SetupPlan::begin(home, root, scope, Some(host))?;
+    let mut plan = SetupPlan::begin(place, Some(host))?;
     let before = plan.read(&path)?;
     // A text that can't be read is refused where it is edited.
     let document = host.value(before.as_deref().unwrap_or_default());
@@ -70,7 +52,7 @@ pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> 
             "{name} in {shown} was another server: {value}. get_tools init --undo puts it back."
         ));
     }
-    let sets = sets(options, there);
+    let sets = sets(host, root, server, there);
     plan.set(
         Purpose::Server,
         (&path, (host.title, host.syntax)),
@@ -85,10 +67,7 @@ pub fn plan_host(options: &HostInitOptions<'_>) -> Result<SetupPlan, InitError> 
 }
 
 /// Returns the changes of the file: all of the entry, or what one that is there lacks.
-fn sets(options: &HostInitOptions<'_>, there: Option<(&str, &Value)>) -> Vec<Set> {
-    let HostInitOptions {
-        host, root, server, ..
-    } = *options;
+fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
     let keys = host.keys(server).into_iter();
     let Some((name, entry)) = there else {
         let entry = keys.map(|(key, value)| (key.to_owned(), value)).collect();

@@ -17,7 +17,7 @@ mod toml;
 
 pub use active_content::active_content;
 pub(crate) use env_line::OUTPUT;
-pub use host::{HostInitOptions, plan_host};
+pub use host::plan_host;
 
 pub use change::{FileChange, InitError, Purpose};
 
@@ -49,6 +49,17 @@ pub enum SetupScope {
     User,
 }
 
+/// The place of a set-up.
+#[derive(Debug, Clone, Copy)]
+pub struct SetupPlace<'a> {
+    /// The user's home directory.
+    pub home: &'a Path,
+    /// The project's directory, an absolute path.
+    pub root: &'a Path,
+    /// The projects in which it is to count.
+    pub scope: SetupScope,
+}
+
 /// The tools that Gemini CLI may call without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allow {
@@ -63,12 +74,8 @@ pub enum Allow {
 /// The options of a set-up.
 #[derive(Debug, Clone)]
 pub struct InitOptions<'a> {
-    /// The user's home directory.
-    pub home: &'a Path,
-    /// The project's directory, an absolute path.
-    pub root: &'a Path,
-    /// The projects in which the commands are to count.
-    pub scope: SetupScope,
+    /// The place.
+    pub place: SetupPlace<'a>,
     /// The tools that need no consent.
     pub allow: Allow,
     /// The directory of the two executables; `None` where they are found by their names.
@@ -118,10 +125,8 @@ const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
 ///
 /// Returns an error for a file that can't be read, or that is not what it should be.
 pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
-    let InitOptions {
-        home, root, scope, ..
-    } = *options;
-    let mut plan = SetupPlan::begin(home, root, scope, None)?;
+    let SetupPlace { home, root, scope } = options.place;
+    let mut plan = SetupPlan::begin(options.place, None)?;
     let base = match scope {
         SetupScope::Project => root,
         SetupScope::User => home,
@@ -146,13 +151,8 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
 /// # Errors
 ///
 /// Returns an error for a file that can't be read.
-pub fn undo(
-    home: &Path,
-    root: &Path,
-    scope: SetupScope,
-    host: Option<&Host>,
-) -> Result<SetupPlan, InitError> {
-    let mut plan = SetupPlan::begin(home, root, scope, host)?;
+pub fn undo(place: SetupPlace<'_>, host: Option<&Host>) -> Result<SetupPlan, InitError> {
+    let mut plan = SetupPlan::begin(place, host)?;
     plan.is_undo = true;
     for file in plan.record.files.clone() {
         plan.restore(&file)?;
@@ -163,12 +163,8 @@ pub fn undo(
 impl SetupPlan {
     /// Makes a plan without changes, with the record of earlier runs. The host is Gemini CLI where
     /// there is none.
-    fn begin(
-        home: &Path,
-        root: &Path,
-        scope: SetupScope,
-        host: Option<&Host>,
-    ) -> Result<Self, InitError> {
+    fn begin(place: SetupPlace<'_>, host: Option<&Host>) -> Result<Self, InitError> {
+        let SetupPlace { home, root, scope } = place;
         let project_root = (scope == SetupScope::Project).then_some(root);
         let record_path = record::path(home, project_root, host.map(|host| host.name));
         let project = project_root.map(|root| {
@@ -218,30 +214,27 @@ impl SetupPlan {
         options: &InitOptions<'_>,
         settings: &Path,
     ) -> Result<(), InitError> {
+        let root = options.place.root;
         let (discovery, call) = own_commands(options.directory)?;
         let before = self.read(settings)?;
         let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
         let new_discovery = match there.discovery() {
-            Some(line) if works(&first_word(line), options.root, is_this_installation) => {
-                line.to_owned()
-            }
-            Some(line) if is_own_discovery(line, options.root) => {
+            Some(line) if works(&first_word(line), root, is_this_installation) => line.to_owned(),
+            Some(line) if is_own_discovery(line, root) => {
                 let rest = split_program(line).map_or("", |(_, rest)| rest);
                 format!("{}{rest}", quoted(&discovery))
             }
             _ => quoted(&discovery),
         };
         let new_call = match there.call() {
-            Some(path) if works(&expanded(path), options.root, is_this_installation) => {
-                path.to_owned()
-            }
+            Some(path) if works(&expanded(path), root, is_this_installation) => path.to_owned(),
             _ => call,
         };
         let is_ours = |is_call, text: &str| {
             if is_call {
-                is_this_installation(&expanded(text), options.root)
+                is_this_installation(&expanded(text), root)
             } else {
-                is_own_discovery(text, options.root)
+                is_own_discovery(text, root)
             }
         };
         let others = there
@@ -262,11 +255,12 @@ impl SetupPlan {
 
     /// Writes the rules, or takes back those of an earlier run.
     fn set_rules(&mut self, options: &InitOptions<'_>) -> Result<(), InitError> {
-        let file = match options.scope {
+        let SetupPlace { home, root, scope } = options.place;
+        let file = match scope {
             SetupScope::User => "gemini-tools.toml".to_owned(),
-            SetupScope::Project => format!("gemini-tools-{}.toml", record::name(options.root)),
+            SetupScope::Project => format!("gemini-tools-{}.toml", record::name(root)),
         };
-        let path = options.home.join(".gemini/policies").join(file);
+        let path = home.join(".gemini/policies").join(file);
         let rules = policy(options.tools, options.allow);
         let (purpose, after) = match options.allow {
             Allow::Nothing => (Purpose::Undo, None),
