@@ -1,7 +1,7 @@
 //! Decisions without a rule: the effect of the policies that Gemini CLI ships, by the kind of a
 //! tool.
 
-use super::{Decider, Decision, Mode, PolicyCall, Tier, Verdict};
+use super::{Decision, Inquiry, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;
 use std::path::{Component, Path};
 
@@ -34,13 +34,11 @@ const NOT_FOR_PLANS: [&str; 3] = [
 fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Verdict {
     Verdict {
         decision,
-        rule: Decider {
-            rule: rule.to_owned(),
-            file: None,
-            tier: Tier::Default,
-            priority,
-            is_default: true,
-        },
+        rule: rule.to_owned(),
+        file: None,
+        tier: Tier::Default,
+        priority,
+        is_default: true,
         reason,
         understood: None,
     }
@@ -69,12 +67,8 @@ pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
 
 /// Returns the built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
 /// all edits of the session.
-pub(super) fn verdict(
-    call: &PolicyCall<'_>,
-    mode: Mode,
-    interactive: bool,
-    edits_are_agreed: bool,
-) -> Verdict {
+pub(super) fn verdict(asked: Inquiry<'_>, edits_are_agreed: bool) -> Verdict {
+    let Inquiry { call, mode, .. } = asked;
     let name = call.name;
     if mode == Mode::Yolo {
         return allow(998, "built in: in the mode yolo nothing asks");
@@ -103,16 +97,16 @@ pub(super) fn verdict(
         return allow(15, "agreed to for the session: all edits");
     }
     ask(
-        name,
-        interactive,
+        asked,
         10,
         "built in: every other call needs the user's approval",
     )
 }
 
 /// Asks where there is a user to ask, and else denies.
-pub(super) fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> Verdict {
-    if interactive {
+pub(super) fn ask(asked: Inquiry<'_>, priority: u16, rule: &str) -> Verdict {
+    let name = asked.call.name;
+    if asked.interactive {
         let reason = format!("{name} needs the user's approval.");
         return built_in(Decision::AskUser, priority, rule, reason);
     }
@@ -129,14 +123,9 @@ pub(super) fn ask(name: &str, interactive: bool, priority: u16, rule: &str) -> V
 
 /// Files that say what a build runs change with the user's approval only. In the mode yolo
 /// commands run as they like, and the guard would stop nothing.
-pub(super) fn guard_build_files(
-    call: &PolicyCall<'_>,
-    mode: Mode,
-    interactive: bool,
-    verdict: Verdict,
-    root: &Path,
-) -> Verdict {
-    if verdict.decision != Decision::Allow || mode == Mode::Yolo {
+pub(super) fn guard_build_files(asked: Inquiry<'_>, verdict: Verdict, root: &Path) -> Verdict {
+    let call = asked.call;
+    if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
     }
     let edits = call.kind == Kind::Edit
@@ -154,8 +143,7 @@ pub(super) fn guard_build_files(
         return verdict;
     }
     ask(
-        call.name,
-        interactive,
+        asked,
         999,
         "built in: files that say what a build runs change with the user's approval",
     )

@@ -12,7 +12,7 @@ use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{LineIndex, Position};
 use gemini_tools_core::registry::nearest;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 use toml::Spanned;
@@ -137,21 +137,12 @@ fn problem(file: &Path, key: &str, at: Position, what: String) -> Diagnostic {
 }
 
 /// The values of a rule's keys.
-#[derive(Default)]
 struct Keys {
-    tools: Vec<String>,
-    server: Option<String>,
+    /// The rule, still without a condition and its source.
+    rule: Rule,
     args_pattern: Option<String>,
     command_prefix: Vec<String>,
     command_regex: Option<String>,
-    decision: Option<Decision>,
-    priority: Option<u16>,
-    modes: Vec<Mode>,
-    interactive: Option<bool>,
-    annotations: Map<String, Value>,
-    allow_redirection: bool,
-    deny_message: Option<String>,
-    subagent: Option<String>,
 }
 
 /// The names of all keys. The last three are for people.
@@ -184,27 +175,27 @@ impl Keys {
     /// Takes in the value of a key; the error says which values it may have.
     fn take(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
         let flag = value.as_bool().ok_or("true or false");
+        let rule = &mut self.rule;
         match key {
-            "toolName" => self.tools = texts(value)?,
-            "mcpName" => self.server = Some(text_of(value)?),
+            "toolName" => rule.tools = texts(value)?,
+            "mcpName" => rule.server = Some(text_of(value)?),
             "argsPattern" => self.args_pattern = Some(text_of(value)?),
             "commandPrefix" => self.command_prefix = texts(value)?,
             "commandRegex" => self.command_regex = Some(text_of(value)?),
-            "decision" => {
-                self.decision = Some(Decision::deserialize(value).map_err(|_| DECISIONS)?);
-            }
-            "priority" => self.priority = Some(priority(value).ok_or(PRIORITIES)?),
+            "decision" => rule.decision = Decision::deserialize(value).map_err(|_| DECISIONS)?,
+            "priority" => rule.priority = priority(value).ok_or(PRIORITIES)?,
             "modes" => {
                 let names = "a list of \"default\", \"autoEdit\", \"yolo\" and \"plan\"";
-                self.modes = modes(value).ok_or(names)?;
+                rule.modes = modes(value).ok_or(names)?;
             }
-            "interactive" => self.interactive = Some(flag?),
+            "interactive" => rule.interactive = Some(flag?),
             "toolAnnotations" => {
-                self.annotations = value.as_object().cloned().ok_or("a table")?;
+                let annotations = value.as_object().cloned().ok_or("a table")?;
+                rule.annotations = annotations.into_iter().collect();
             }
-            "allowRedirection" => self.allow_redirection = flag?,
-            "denyMessage" => self.deny_message = Some(text_of(value)?),
-            "subagent" => self.subagent = Some(text_of(value)?),
+            "allowRedirection" => rule.allows_redirection = flag?,
+            "denyMessage" => rule.message = Some(text_of(value)?),
+            "subagent" => rule.is_for_subagent = text_of(value).map(|_| true)?,
             _ => {}
         }
         Ok(())
@@ -269,7 +260,7 @@ impl RuleReader<'_> {
             return self.report("is left out", read);
         };
         let mut keys = self.keys(&entries);
-        let decision = keys.decision.unwrap_or(Decision::Deny);
+        let decision = keys.rule.decision;
         self.add_tools(&mut keys, &entries);
         let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
             self.fault(self.place_of(&entries, key), what);
@@ -278,13 +269,13 @@ impl RuleReader<'_> {
         });
         let restricts_only = self.tier == Tier::Extension;
         if decision == Decision::Allow {
-            self.report_names(&keys, self.place_of(&entries, "toolName"), read);
+            self.report_names(&keys.rule, self.place_of(&entries, "toolName"), read);
             if restricts_only {
                 let what = "decision is \"allow\", which an extension may not say";
                 self.fault(self.place_of(&entries, "decision"), what);
             }
         }
-        let is_of_yolo = restricts_only && keys.modes.contains(&Mode::Yolo);
+        let is_of_yolo = restricts_only && keys.rule.modes.contains(&Mode::Yolo);
         if is_of_yolo {
             let what = "modes has \"yolo\", for which an extension may not say anything";
             self.fault(self.place_of(&entries, "modes"), what);
@@ -294,15 +285,7 @@ impl RuleReader<'_> {
             return self.report("is left out", read);
         }
         read.rules.push(Rule {
-            tools: keys.tools,
-            server: keys.server,
             condition,
-            modes: keys.modes,
-            interactive: keys.interactive,
-            annotations: keys.annotations.into_iter().collect(),
-            allows_redirection: keys.allow_redirection,
-            is_for_subagent: keys.subagent.is_some(),
-            message: keys.deny_message,
             source: Source {
                 file: Some(self.path.to_owned()),
                 number: Some(self.number),
@@ -310,7 +293,7 @@ impl RuleReader<'_> {
                 faults: self.faults_in_lines(),
                 is_kept_answer: is_kept_answer(self.path, self.tier, decision),
             },
-            ..Rule::new(decision, self.tier, keys.priority.unwrap_or(999))
+            ..keys.rule
         });
         self.report(&format!("counts as {} without that", decision.name()), read);
     }
@@ -360,7 +343,12 @@ impl RuleReader<'_> {
 
     /// Reads each key by itself, so that a fault in one leaves the others in force.
     fn keys(&mut self, entries: &[Entry]) -> Keys {
-        let mut keys = Keys::default();
+        let mut keys = Keys {
+            rule: Rule::new(Decision::Deny, self.tier, 999),
+            args_pattern: None,
+            command_prefix: Vec::new(),
+            command_regex: None,
+        };
         for (i, entry) in entries.iter().enumerate() {
             let name = today(&entry.name);
             if !KEYS.contains(&name) {
@@ -384,7 +372,7 @@ impl RuleReader<'_> {
 
     /// Adds the tools of a rule that names none.
     fn add_tools(&mut self, keys: &mut Keys, entries: &[Entry]) {
-        if !keys.tools.is_empty() {
+        if !keys.rule.tools.is_empty() {
             return;
         }
         let has_command = !keys.command_prefix.is_empty() || keys.command_regex.is_some();
@@ -392,26 +380,26 @@ impl RuleReader<'_> {
         let tool = if has_command && !is_said {
             "run_shell_command"
         } else {
-            if !is_said && keys.server.is_none() {
+            if !is_said && keys.rule.server.is_none() {
                 let what = "toolName is missing; give a tool's name, or \"*\" for all tools";
                 self.fault(self.start, what);
             }
             "*"
         };
-        keys.tools.push(tool.to_owned());
+        keys.rule.tools.push(tool.to_owned());
     }
 
     /// Reports names that fit nothing in a rule that allows, because they don't in Gemini CLI.
-    fn report_names(&self, keys: &Keys, at: Position, read: &mut FileRules) {
-        for tool in &keys.tools {
-            let why = if is_odd_wildcard(tool, keys.server.is_some()) {
+    fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
+        for tool in &rule.tools {
+            let why = if is_odd_wildcard(tool, rule.server.is_some()) {
                 "a rule that allows has no wildcards but \"*\", \"mcp_*\", \"mcp_SERVER_*\" and \
                  \"mcp_*_TOOL\""
                     .to_owned()
             } else {
                 let is_other = |name: &&str| *name != tool && !RENAMED.contains(&tool.as_str());
                 let name = builtin::find(tool).map(|known| known.name).filter(is_other);
-                match name.filter(|_| keys.server.is_none()) {
+                match name.filter(|_| rule.server.is_none()) {
                     Some(name) => format!("in a rule that allows, the tool is called {name}"),
                     None => continue,
                 }
@@ -458,7 +446,7 @@ fn unknown(name: &str) -> String {
 fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     let prefixes = &keys.command_prefix;
     let (regex, pattern) = (&keys.command_regex, &keys.args_pattern);
-    let is_of_shell = keys.tools.iter().all(|tool| is_shell(tool));
+    let is_of_shell = keys.rule.tools.iter().all(|tool| is_shell(tool));
     if (!prefixes.is_empty() || regex.is_some()) && !is_of_shell {
         let what = "commandPrefix and commandRegex are for toolName = \"run_shell_command\" only";
         return Err(("toolName", what.to_owned()));
@@ -486,7 +474,7 @@ fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     };
     let regex = text::compile(&pattern)
         .map_err(|e| (key, format!("{key} is not a valid regular expression: {e}")))?;
-    if keys.decision == Some(Decision::Allow) && text::is_refused(&pattern) {
+    if keys.rule.decision == Decision::Allow && text::is_refused(&pattern) {
         let what =
             format!("{key} repeats what repeats itself; Gemini CLI does not take such a rule");
         return Err((key, what));

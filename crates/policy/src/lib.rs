@@ -73,15 +73,16 @@ use gemini_tools_core::tool::{ErrorKind, Kind, ServerTool, ToolError};
 use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The origin of a rule. Of two rules the one of the higher tier counts, whatever their priorities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// Built in.
+    #[default]
     Default,
     /// Brought by an extension; can only restrict.
     Extension,
@@ -94,7 +95,7 @@ pub enum Tier {
 }
 
 /// A decision about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The call may run.
@@ -102,6 +103,7 @@ pub enum Decision {
     /// A person must agree.
     AskUser,
     /// The call must not run.
+    #[default]
     Deny,
 }
 
@@ -181,24 +183,10 @@ pub fn is_built_in(name: &str) -> bool {
     builtin::find_exactly(name).is_some()
 }
 
-/// The verdict of the rules on a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// The decision.
-    pub decision: Decision,
-    /// The rule that decided.
-    pub rule: Decider,
-    /// Reason for a model; empty if the call simply may run.
-    pub reason: String,
-    /// The line of shell as it was understood, which is what runs unless a person has seen the
-    /// line itself; `None` for other calls and for lines that are not understood.
-    pub understood: Option<String>,
-}
-
-/// The rule that decided.
+/// The verdict of the rules on a call, which `--explain` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decider {
-    /// The rule in one line.
+pub struct Verdict {
+    /// The rule that decided, in one line.
     pub rule: String,
     /// The file that it is in; `None` for built-in rules and for a person's answers.
     pub file: Option<PathBuf>,
@@ -206,26 +194,25 @@ pub struct Decider {
     pub tier: Tier,
     /// The priority within the tier.
     pub priority: u16,
+    /// The decision.
+    pub decision: Decision,
+    /// Reason for a model; empty if the call simply may run.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// True if no file, setting or person has said anything: the built-in rules decided.
     #[serde(skip)]
     pub is_default: bool,
+    /// The line of shell as it was understood, which is what runs unless a person has seen the
+    /// line itself; `None` for other calls and for lines that are not understood.
+    #[serde(skip)]
+    pub understood: Option<String>,
 }
 
 impl Verdict {
-    /// Returns the verdict as `--explain` prints it.
-    pub fn to_json(&self) -> Value {
-        let mut value = json!(self.rule);
-        value["decision"] = json!(self.decision);
-        if !self.reason.is_empty() {
-            value["reason"] = json!(self.reason);
-        }
-        value
-    }
-
     /// Returns the error of a call that may not run.
     pub fn to_error(&self) -> ToolError {
         let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
-        match &self.rule.file {
+        match &self.file {
             Some(file) => error.with_hint(format!("See {}.", show_path(file))),
             None => error,
         }
@@ -237,8 +224,8 @@ impl Verdict {
 pub struct Policy {
     /// The highest first.
     rules: Vec<Rule>,
-    /// Files that could not be read: every call could be one that they deny.
-    unreadable: Vec<UnreadableFile>,
+    /// The verdict on every call if a file could not be read: each could be one that it denies.
+    unreadable: Option<Verdict>,
     /// The problems of files and rules.
     pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
@@ -266,13 +253,13 @@ pub struct PolicyFile {
     pub rules: usize,
 }
 
-/// A policy file that can't be read.
-#[derive(Debug, Clone)]
-struct UnreadableFile {
-    file: PathBuf,
-    tier: Tier,
-    /// Reason why no call may run, as a sentence.
-    reason: String,
+/// A call, and the circumstances in which it is judged.
+#[derive(Clone, Copy)]
+struct Inquiry<'a> {
+    call: &'a PolicyCall<'a>,
+    mode: Mode,
+    /// Set if there is a user to ask.
+    interactive: bool,
 }
 
 /// Tools of Gemini CLI 0.61 that have no counterpart here. Its rules are in the same files.
@@ -356,13 +343,13 @@ impl Policy {
 
     /// Returns true if there are no rules but those that are built in.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.unreadable.is_empty()
+        self.rules.is_empty() && self.unreadable.is_none()
     }
 
     /// Returns the reason why no call may run at all, if a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
-        let first = self.unreadable.first();
-        first.map(|file| file.reason.clone())
+        let verdict = self.unreadable.as_ref();
+        verdict.map(|verdict| verdict.reason.clone())
     }
 
     /// Returns true if a rule goes by what an MCP server says of its tools.
@@ -376,42 +363,36 @@ impl Policy {
         self.keeps_no_answers
     }
 
-    /// Returns the mode that counts where this one is wanted.
-    fn mode_of(&self, wanted: Mode) -> Mode {
-        match wanted {
+    /// Returns an inquiry in the mode that counts where `mode` is wanted.
+    fn inquiry<'a>(&self, call: &'a PolicyCall<'a>, mode: Mode, interactive: bool) -> Inquiry<'a> {
+        let mode = match mode {
             Mode::Yolo if self.forbids_yolo => Mode::Default,
             other => other,
+        };
+        Inquiry {
+            call,
+            mode,
+            interactive,
         }
     }
 
     /// Judges a call: `interactive` is whether there is a user to ask.
     pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
-        let mode = self.mode_of(mode);
-        if let Some(unreadable) = self.unreadable.first() {
-            return Verdict {
-                decision: Decision::Deny,
-                rule: Decider {
-                    rule: "the whole file".to_owned(),
-                    file: Some(unreadable.file.clone()),
-                    tier: unreadable.tier,
-                    priority: 999,
-                    is_default: false,
-                },
-                reason: unreadable.reason.clone(),
-                understood: None,
-            };
+        if let Some(verdict) = &self.unreadable {
+            return verdict.clone();
         }
+        let asked = self.inquiry(call, mode, interactive);
         let verdict = match shell::line_of(call) {
-            Some(line) => self.check_line(call, line, mode, interactive),
-            None => self.check_plain(call, mode, interactive),
+            Some(line) => self.check_line(asked, line),
+            None => self.check_plain(asked),
         };
-        defaults::guard_build_files(call, mode, interactive, verdict, &self.root)
+        defaults::guard_build_files(asked, verdict, &self.root)
     }
 
-    fn check_plain(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
-        let (texts, is_ambiguous) = self.texts(call);
+    fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {
+        let (texts, is_ambiguous) = self.texts(asked.call);
         let subject = RuleSubject {
-            call,
+            asked,
             line: None,
             command: None,
             is_part: false,
@@ -419,21 +400,23 @@ impl Policy {
             texts: &texts,
             is_ambiguous,
         };
-        match self.first(&subject, mode, interactive) {
-            Some(rule) => rule_verdict(rule, rule.decision, call),
-            None => self.by_default(call, mode, interactive),
+        self.verdict(self.first(&subject), asked)
+    }
+
+    /// Returns the verdict of the rule that fits, or else of the built-in ones.
+    fn verdict(&self, rule: Option<&Rule>, asked: Inquiry<'_>) -> Verdict {
+        match rule {
+            Some(rule) => rule.verdict(asked.call),
+            None => defaults::verdict(asked, self.edits_are_agreed),
         }
     }
 
-    /// Returns the verdict where no rule fits.
-    fn by_default(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
-        defaults::verdict(call, mode, interactive, self.edits_are_agreed)
-    }
-
     /// Returns the first rule that fits.
-    fn first(&self, subject: &RuleSubject<'_>, mode: Mode, interactive: bool) -> Option<&Rule> {
+    fn first(&self, subject: &RuleSubject<'_>) -> Option<&Rule> {
         self.rules.iter().find(|rule| {
-            rule.is_active(mode, interactive) && rule.is_for(subject.call) && rule.matches(subject)
+            rule.is_active(subject.asked)
+                && rule.is_for(subject.asked.call)
+                && rule.matches(subject)
         })
     }
 
@@ -472,9 +455,9 @@ impl Policy {
 
     /// Returns true if a tool is there at all: not where each of its calls is denied.
     pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
-        let mode = self.mode_of(mode);
+        let asked = self.inquiry(call, mode, interactive);
         for rule in &self.rules {
-            if !rule.is_active(mode, interactive) || !rule.is_for(call) {
+            if !rule.is_active(asked) || !rule.is_for(call) {
                 continue;
             }
             match (&rule.condition, rule.decision) {
@@ -489,7 +472,7 @@ impl Policy {
                 _ => return true,
             }
         }
-        mode != Mode::Plan || defaults::is_for_plans(call)
+        asked.mode != Mode::Plan || defaults::is_for_plans(call)
     }
 
     /// Adds a rule that a person has made by an answer: it holds in this mode and in those
@@ -574,53 +557,40 @@ impl SessionGrant<'_> {
 impl Rule {
     fn new(decision: Decision, tier: Tier, priority: u16) -> Self {
         Self {
-            tools: Vec::new(),
-            server: None,
-            condition: rule::Condition::None,
             decision,
             tier,
             priority,
-            modes: Vec::new(),
-            interactive: None,
-            annotations: Vec::new(),
-            allows_redirection: false,
-            is_for_subagent: false,
-            message: None,
-            source: rule::Source::default(),
+            ..Self::default()
         }
     }
-}
 
-/// Returns the verdict of a rule on a call.
-fn rule_verdict(rule: &Rule, decision: Decision, call: &PolicyCall<'_>) -> Verdict {
-    let mut reason = match decision {
-        Decision::Allow => String::new(),
-        Decision::AskUser => format!("{} needs the user's approval.", call.name),
-        Decision::Deny => format!("{} may not run: {}.", call.name, rule.source.text),
-    };
-    if let (Decision::Deny, Some(faults), Some(file)) =
-        (decision, &rule.source.faults, &rule.source.file)
-    {
-        reason = format!(
-            "{} may not run: invalid rule in {}: {}: {faults}.",
-            call.name,
-            show_path(file),
-            rule.source.text
-        );
-    }
-    if let (Decision::Deny, Some(message)) = (decision, &rule.message) {
-        reason = format!("{reason} {message}");
-    }
-    Verdict {
-        decision,
-        rule: Decider {
-            rule: rule.source.text.clone(),
-            file: rule.source.file.clone(),
-            tier: rule.tier,
-            priority: rule.priority,
+    /// Returns the verdict of the rule on a call.
+    fn verdict(&self, call: &PolicyCall<'_>) -> Verdict {
+        let source = &self.source;
+        let reason = match (self.decision, &source.faults, &source.file) {
+            (Decision::Allow, ..) => String::new(),
+            (Decision::AskUser, ..) => format!("{} needs the user's approval.", call.name),
+            (Decision::Deny, Some(faults), Some(file)) => format!(
+                "{} may not run: invalid rule in {}: {}: {faults}.",
+                call.name,
+                show_path(file),
+                source.text
+            ),
+            (Decision::Deny, ..) => format!("{} may not run: {}.", call.name, source.text),
+        };
+        let reason = match (self.decision, &self.message) {
+            (Decision::Deny, Some(message)) => format!("{reason} {message}"),
+            _ => reason,
+        };
+        Verdict {
+            decision: self.decision,
+            rule: source.text.clone(),
+            file: source.file.clone(),
+            tier: self.tier,
+            priority: self.priority,
             is_default: false,
-        },
-        reason,
-        understood: None,
+            reason,
+            understood: None,
+        }
     }
 }

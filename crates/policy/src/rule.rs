@@ -1,7 +1,7 @@
 //! A rule: the calls that it is for, and its decision.
 
 use super::text;
-use super::{Decision, Mode, PolicyCall, Tier};
+use super::{Decision, Inquiry, Mode, PolicyCall, Tier};
 use fancy_regex::Regex;
 use gemini_tools_shell::{Command, mentions};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 
 /// A rule of a policy file, of the settings, or of a person's answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Rule {
     /// Names of tools; a call matches by any of them.
     pub(super) tools: Vec<String>,
@@ -50,9 +50,10 @@ pub(super) struct Source {
 }
 
 /// A condition on the arguments.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum Condition {
     /// Anything.
+    #[default]
     None,
     /// A command that begins with one of these.
     Prefixes(Vec<String>),
@@ -104,7 +105,7 @@ impl Entry {
 /// The subject of a rule: a call, and for a shell's also one command of its line.
 #[derive(Clone, Copy)]
 pub(super) struct RuleSubject<'a> {
-    pub(super) call: &'a PolicyCall<'a>,
+    pub(super) asked: Inquiry<'a>,
     /// The text of the command; `None` for calls of other tools.
     pub(super) line: Option<&'a str>,
     /// The line's words, where it is one command.
@@ -121,9 +122,10 @@ pub(super) struct RuleSubject<'a> {
 
 impl Rule {
     /// Returns true if the rule is for calls in this mode, with or without a user to ask.
-    pub(super) fn is_active(&self, mode: Mode, interactive: bool) -> bool {
-        (self.modes.is_empty() || self.modes.contains(&mode))
-            && self.interactive.is_none_or(|wanted| wanted == interactive)
+    pub(super) fn is_active(&self, asked: Inquiry<'_>) -> bool {
+        let interactive = self.interactive;
+        (self.modes.is_empty() || self.modes.contains(&asked.mode))
+            && interactive.is_none_or(|wanted| wanted == asked.interactive)
             && !self.is_for_subagent
     }
 
@@ -215,7 +217,7 @@ impl Entry {
     }
 
     fn lists(&self, subject: &RuleSubject<'_>) -> bool {
-        self.is_for(subject.call)
+        self.is_for(subject.asked.call)
             && match (&self.prefix, subject.line) {
                 (Some(prefix), Some(_)) => begins(prefix, subject, true),
                 _ => true,

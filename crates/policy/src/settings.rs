@@ -7,119 +7,93 @@ use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_settings::settings::{Scope, Settings};
 use std::path::PathBuf;
 
-/// The lists of the settings and of the command line.
-pub(super) struct Lists<'a> {
-    pub(super) settings: &'a Settings,
-    /// `--allowed-tools`.
-    pub(super) allowed: &'a [String],
-}
-
 /// Modes in which lists of who is trusted count. A plan has rules of its own.
 const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
 
-impl Lists<'_> {
-    /// Returns the rules, with the priorities that Gemini CLI gives them.
-    pub(super) fn rules(&self) -> Vec<Rule> {
-        let settings = self.settings;
-        let mcp = &settings.mcp;
-        let mut rules = Vec::new();
-        let list = self.list("mcp.excluded", Decision::Deny, 900);
-        rules.extend(mcp.excluded.iter().map(|s| list.server(s)));
-        let allowed = &settings.allowed;
-        let allowed = [&*allowed.users, &*allowed.projects].concat();
-        let lists = [
-            ("tools.exclude", Decision::Deny, 400, &*settings.exclude),
-            (
-                "tools.confirmationRequired",
-                Decision::AskUser,
-                350,
-                &*settings.confirmation_required,
-            ),
-            ("--allowed-tools", Decision::Allow, 300, self.allowed),
-            ("tools.allowed", Decision::Allow, 300, &*allowed),
-        ];
-        for (name, decision, priority, entries) in lists {
-            let list = self.list(name, decision, priority);
-            rules.extend(entries.iter().filter_map(|entry| list.entry(entry)));
-        }
-        if let Some(core) = &settings.core {
-            rules.push(Rule {
-                tools: vec!["*".to_owned()],
-                condition: Condition::NotListed(core.iter().map(|e| Entry::parse(e)).collect()),
-                message: Some("It is not among what tools.core lists.".to_owned()),
-                ..self
-                    .list("tools.core", Decision::Deny, 240)
-                    .rule("tools.core".to_owned())
-            });
-        }
-        let trusting = self.list("mcpServers.*.trust", Decision::Allow, 200);
-        let trusted = mcp.servers.iter().filter(|(_, server)| server.trust);
-        let trusted = trusted.map(|(name, _)| trusting.server(name));
-        let list = self.list("mcp.allowed", Decision::Allow, 100);
-        // In a project that is not trusted this list can only take servers away.
-        let is_restriction =
-            settings.is_set_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
-        let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
-        let servers = trusted.chain(allowed.map(|server| list.server(server)));
-        rules.extend(servers.map(|rule| Rule {
-            modes: BUT_FOR_PLANS.to_vec(),
-            ..rule
-        }));
-        rules
+/// Returns the rules of the lists of the settings and of `--allowed-tools`, with the priorities that Gemini CLI gives them.
+pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> {
+    let list = |key: &str, decision: Decision, priority: u16| Rule {
+        source: Source {
+            file: (!key.starts_with("--")).then(|| file_of(settings, key)),
+            text: key.to_owned(),
+            ..Source::default()
+        },
+        ..Rule::new(decision, Tier::User, priority)
+    };
+    let mcp = &settings.mcp;
+    let mut rules = Vec::new();
+    let excluded = list("mcp.excluded", Decision::Deny, 900);
+    rules.extend(mcp.excluded.iter().map(|s| excluded.for_server(s)));
+    let allowed = &settings.allowed;
+    let allowed = [&*allowed.users, &*allowed.projects].concat();
+    let lists = [
+        ("tools.exclude", Decision::Deny, 400, &*settings.exclude),
+        (
+            "tools.confirmationRequired",
+            Decision::AskUser,
+            350,
+            &*settings.confirmation_required,
+        ),
+        ("--allowed-tools", Decision::Allow, 300, allowed_tools),
+        ("tools.allowed", Decision::Allow, 300, &*allowed),
+    ];
+    for (key, decision, priority, entries) in lists {
+        let list = list(key, decision, priority);
+        rules.extend(entries.iter().filter_map(|entry| list.for_entry(entry)));
     }
-
-    fn list(&self, name: &'static str, decision: Decision, priority: u16) -> List {
-        List {
-            name,
-            file: (!name.starts_with("--")).then(|| self.file_of(name)),
-            decision,
-            priority,
-        }
+    if let Some(core) = &settings.core {
+        rules.push(Rule {
+            tools: vec!["*".to_owned()],
+            condition: Condition::NotListed(core.iter().map(|e| Entry::parse(e)).collect()),
+            message: Some("It is not among what tools.core lists.".to_owned()),
+            ..list("tools.core", Decision::Deny, 240)
+        });
     }
+    let trusting = list("mcpServers.*.trust", Decision::Allow, 200);
+    let trusted = mcp.servers.iter().filter(|(_, server)| server.trust);
+    let trusted = trusted.map(|(name, _)| trusting.for_server(name));
+    let list = list("mcp.allowed", Decision::Allow, 100);
+    // In a project that is not trusted this list can only take servers away.
+    let is_restriction =
+        settings.is_set_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
+    let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
+    let servers = trusted.chain(allowed.map(|server| list.for_server(server)));
+    rules.extend(servers.map(|rule| Rule {
+        modes: BUT_FOR_PLANS.to_vec(),
+        ..rule
+    }));
+    rules
+}
 
-    /// Returns the file that says something of a key; only what it is called where several do.
-    fn file_of(&self, key: &str) -> PathBuf {
-        let files = self.settings.files.iter();
-        let mut setting = files.filter(|(scope, _)| self.settings.is_set_by(key, *scope));
-        match (setting.next(), setting.next()) {
-            (Some((_, path)), None) => path.clone(),
-            _ => PathBuf::from("settings.json"),
-        }
+/// Returns the file that says something of a key; only what it is called where several do.
+fn file_of(settings: &Settings, key: &str) -> PathBuf {
+    let files = settings.files.iter();
+    let mut setting = files.filter(|(scope, _)| settings.is_set_by(key, *scope));
+    match (setting.next(), setting.next()) {
+        (Some((_, path)), None) => path.clone(),
+        _ => PathBuf::from("settings.json"),
     }
 }
 
-/// A list of which each entry is a rule.
-struct List {
-    name: &'static str,
-    file: Option<PathBuf>,
-    decision: Decision,
-    priority: u16,
-}
-
-impl List {
-    fn rule(&self, text: String) -> Rule {
-        Rule {
-            source: Source {
-                file: self.file.clone(),
-                number: None,
-                text,
-                ..Source::default()
-            },
-            ..Rule::new(self.decision, Tier::User, self.priority)
-        }
+/// A list is a rule for no tool, of which each entry makes one for some.
+impl Rule {
+    fn with_entry(&self, entry: &str) -> Self {
+        let mut rule = self.clone();
+        rule.source.text = format!("{}: {entry}", self.source.text);
+        rule
     }
 
-    fn server(&self, server: &str) -> Rule {
-        Rule {
+    fn for_server(&self, server: &str) -> Self {
+        Self {
             tools: vec!["*".to_owned()],
             server: Some(server.to_owned()),
-            ..self.rule(format!("{}: {server}", self.name))
+            ..self.with_entry(server)
         }
     }
 
     /// Entries such as `glob` and `run_shell_command(git)`. For other tools than the one that
     /// runs commands it is not known what parentheses would mean: such an entry says nothing.
-    fn entry(&self, entry: &str) -> Option<Rule> {
+    fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = is_shell(&tool);
         // The prefix is part of the name of a discovered tool whose own name is taken.
@@ -130,7 +104,7 @@ impl List {
             Some(prefix) if is_shell => Condition::Prefixes(vec![prefix]),
             Some(_) => return None,
         };
-        Some(Rule {
+        Some(Self {
             tools: std::iter::once(if is_shell {
                 "run_shell_command".to_owned()
             } else {
@@ -139,20 +113,14 @@ impl List {
             .chain(prefixed)
             .collect(),
             condition,
-            ..self.rule(format!("{}: {}", self.name, entry.trim()))
+            ..self.with_entry(whole)
         })
     }
 }
 
 /// Returns true if an entry of `--allowed-tools` is about one of these tools; for each of them any call.
 pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<'a>>) -> bool {
-    let list = List {
-        name: "",
-        file: None,
-        decision: Decision::Allow,
-        priority: 0,
-    };
-    let rule = list.entry(entry);
+    let rule = Rule::new(Decision::Allow, Tier::User, 0).for_entry(entry);
     rule.is_some_and(|rule| calls.any(|call| rule.is_for(&call)))
 }
 

@@ -27,9 +27,7 @@
 //! not the line but [`Verdict::understood`], where there is one.
 
 use super::rule::RuleSubject;
-use super::{
-    Decider, Decision, Mode, Policy, PolicyCall, Rule, Verdict, defaults, rule_verdict, safe, text,
-};
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, safe, text};
 use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
@@ -53,18 +51,13 @@ pub fn is_shell(tool: &str) -> bool {
 }
 
 impl Policy {
-    pub(super) fn check_line(
-        &self,
-        call: &PolicyCall<'_>,
-        line: &str,
-        mode: Mode,
-        interactive: bool,
-    ) -> Verdict {
-        let analysis = self.looks_into_lines(mode).then(|| analyse(line));
-        let Some(analysis) = analysis else {
-            return self.by_default(call, mode, interactive);
-        };
-        let mut verdict = self.check_analysed(call, line, &analysis, mode, interactive);
+    pub(super) fn check_line(&self, asked: Inquiry<'_>, line: &str) -> Verdict {
+        // What the line holds makes no difference.
+        if self.rules.is_empty() && asked.mode == Mode::Yolo {
+            return self.verdict(None, asked);
+        }
+        let analysis = analyse(line);
+        let mut verdict = self.check_analysed(asked, line, &analysis);
         verdict.understood = analysis.understood().map(str::to_owned);
         if let Some(not_plain) = &analysis.not_plain
             && verdict.decision != Decision::Allow
@@ -74,19 +67,13 @@ impl Policy {
         verdict
     }
 
-    fn check_analysed(
-        &self,
-        call: &PolicyCall<'_>,
-        line: &str,
-        analysis: &Analysis,
-        mode: Mode,
-        interactive: bool,
-    ) -> Verdict {
+    fn check_analysed(&self, asked: Inquiry<'_>, line: &str, analysis: &Analysis) -> Verdict {
+        let Inquiry { call, mode, .. } = asked;
         let (texts, is_ambiguous) = self.texts(call);
         let is_nothing = analysis.commands.is_empty();
         let single = single_command(line, analysis);
         let whole = RuleSubject {
-            call,
+            asked,
             line: Some(line),
             command: single,
             is_part: false,
@@ -94,11 +81,8 @@ impl Policy {
             texts: &texts,
             is_ambiguous,
         };
-        let rule = self.first(&whole, mode, interactive);
-        let mut verdict = match rule {
-            Some(rule) => rule_verdict(rule, rule.decision, call),
-            None => self.by_default(call, mode, interactive),
-        };
+        let rule = self.first(&whole);
+        let mut verdict = self.verdict(rule, asked);
         if verdict.decision == Decision::Deny {
             return verdict;
         }
@@ -106,42 +90,30 @@ impl Policy {
         let is_conditional = rule.is_some_and(Rule::is_conditional);
         if is_dangerous && !is_conditional && verdict.decision == Decision::Allow {
             let rule = "built in: what deletes or links needs the user's approval";
-            verdict = ask(call, &verdict, rule);
+            verdict = ask(call, verdict, rule);
         }
         if is_nothing {
-            verdict = ask_if_not_understood(call, rule, mode, interactive, verdict);
+            verdict = ask_if_not_understood(asked, rule, verdict);
         } else if verdict.decision == Decision::Allow
             && analysis.redirects
             && !matches!(mode, Mode::AutoEdit | Mode::Yolo)
             && !rule.is_some_and(|rule| rule.allows_redirection)
         {
             let rule = "built in: redirections need a rule with allowRedirection, or approval";
-            verdict = ask(call, &verdict, rule);
+            verdict = ask(call, verdict, rule);
         }
         if single.is_none() {
-            verdict = self.parts(call, analysis, mode, interactive, verdict);
+            verdict = self.parts(asked, analysis, verdict);
         }
         if is_dangerous || is_conditional {
             return verdict;
         }
-        self.apply_safe_list(call, line, analysis, mode, verdict)
-    }
-
-    /// Returns true if what a line holds can make a difference.
-    fn looks_into_lines(&self, mode: Mode) -> bool {
-        !self.rules.is_empty() || mode != Mode::Yolo
+        self.apply_safe_list(asked, line, analysis, verdict)
     }
 
     /// Judges each command, each text whose commands can't be known, and each text that is no
     /// command's: a rule by a prefix that restricts is for those that mention its words.
-    fn parts(
-        &self,
-        call: &PolicyCall<'_>,
-        analysis: &Analysis,
-        mode: Mode,
-        interactive: bool,
-        whole: Verdict,
-    ) -> Verdict {
+    fn parts(&self, asked: Inquiry<'_>, analysis: &Analysis, whole: Verdict) -> Verdict {
         let mut verdict = whole;
         let known = analysis
             .commands
@@ -155,12 +127,12 @@ impl Policy {
             let mut args = Map::new();
             args.insert("command".to_owned(), line.trim().into());
             for key in DIRECTORY {
-                if let Some(directory) = call.args.get(key) {
+                if let Some(directory) = asked.call.args.get(key) {
                     args.insert(key.to_owned(), directory.clone());
                 }
             }
             let subject = RuleSubject {
-                call,
+                asked,
                 line: Some(line),
                 command,
                 is_part: true,
@@ -168,13 +140,12 @@ impl Policy {
                 texts: &[text::stable_json(&args)],
                 is_ambiguous: false,
             };
-            let rule = self.first(&subject, mode, interactive);
+            let rule = self.first(&subject);
             let is_text = command.is_none() && !is_unknown;
-            let part = match rule {
-                _ if is_text && !rule.is_some_and(Rule::is_by_prefix) => continue,
-                Some(rule) => rule_verdict(rule, rule.decision, call),
-                None => self.by_default(call, mode, interactive),
-            };
+            if is_text && !rule.is_some_and(Rule::is_by_prefix) {
+                continue;
+            }
+            let part = self.verdict(rule, asked);
             match part.decision {
                 Decision::Deny => return about(part, line, is_unknown),
                 Decision::AskUser if verdict.decision == Decision::Allow => {
@@ -190,12 +161,12 @@ impl Policy {
     /// What a rule refuses is refused all the same, and so is a line that is not understood.
     fn apply_safe_list(
         &self,
-        call: &PolicyCall<'_>,
+        asked: Inquiry<'_>,
         line: &str,
         analysis: &Analysis,
-        mode: Mode,
         verdict: Verdict,
     ) -> Verdict {
+        let Inquiry { call, mode, .. } = asked;
         // Git starts programs that files name, which must not be there without approval.
         let trusts_git =
             || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
@@ -210,8 +181,8 @@ impl Policy {
         allowed.decision = Decision::Allow;
         allowed.reason.clear();
         "built in: the command only looks at what is in the workspace"
-            .clone_into(&mut allowed.rule.rule);
-        allowed.rule.file = None;
+            .clone_into(&mut allowed.rule);
+        allowed.file = None;
         allowed
     }
 }
@@ -235,35 +206,30 @@ fn has_directory(call: &PolicyCall<'_>) -> bool {
 
 /// Asks about a line that is not understood, or that runs nothing: what a rule has allowed was perhaps
 /// not this.
-fn ask_if_not_understood(
-    call: &PolicyCall<'_>,
-    rule: Option<&Rule>,
-    mode: Mode,
-    interactive: bool,
-    verdict: Verdict,
-) -> Verdict {
+fn ask_if_not_understood(asked: Inquiry<'_>, rule: Option<&Rule>, verdict: Verdict) -> Verdict {
     let text = "built in: lines that can't be understood need the user's approval";
-    match (mode, rule) {
+    match (asked.mode, rule) {
         (Mode::Yolo, Some(rule)) if rule.is_conditional() => {
-            defaults::ask(call.name, false, 10, text)
+            let alone = Inquiry {
+                interactive: false,
+                ..asked
+            };
+            defaults::ask(alone, 10, text)
         }
         (Mode::Yolo, _) => verdict,
-        _ if verdict.decision == Decision::Allow => defaults::ask(call.name, interactive, 10, text),
+        _ if verdict.decision == Decision::Allow => defaults::ask(asked, 10, text),
         _ => verdict,
     }
 }
 
 /// Makes a call that a rule allows one that needs approval all the same.
-fn ask(call: &PolicyCall<'_>, allowed: &Verdict, rule: &str) -> Verdict {
+fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
         reason: format!("{} needs the user's approval.", call.name),
-        rule: Decider {
-            rule: rule.to_owned(),
-            file: None,
-            ..allowed.rule.clone()
-        },
-        understood: None,
+        rule: rule.to_owned(),
+        file: None,
+        ..allowed
     }
 }
 

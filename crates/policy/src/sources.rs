@@ -1,7 +1,6 @@
 //! The sources of rules.
 
-use super::settings::Lists;
-use super::{Decision, Mode, Policy, PolicyFile, Tier, file};
+use super::{Decision, Mode, Policy, PolicyFile, Tier, Verdict, file};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::variables;
@@ -127,8 +126,8 @@ impl Policy {
     }
 
     fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
-        let allowed = &extra.allowed;
-        self.rules.extend(Lists { settings, allowed }.rules());
+        let rules = super::settings::rules(settings, &extra.allowed);
+        self.rules.extend(rules);
     }
 
     /// Adds the system's directory; returns true if there are files in it. Where others than root may write
@@ -237,13 +236,18 @@ impl Policy {
         let problem = Diagnostic::error("policy-unreadable", "", "", what).in_file(file);
         let advised = problem.advise("It may deny any call.", "Correct the file at that place.");
         self.problems.push(advised);
-        self.unreadable.push(super::UnreadableFile {
-            file: file.to_owned(),
+        self.unreadable.get_or_insert(Verdict {
+            decision: Decision::Deny,
+            rule: "the whole file".to_owned(),
+            file: Some(file.to_owned()),
             tier,
+            priority: 999,
+            is_default: false,
             reason: format!(
                 "{} can't be read, and a rule in it may deny this call: {why_not}.",
                 show_path(file)
             ),
+            understood: None,
         });
     }
 }

@@ -461,7 +461,7 @@ impl Session {
             "description": invocation.describe(),
             "locations": invocation.locations(),
             "confirmation": confirmation.to_json(),
-            "policy": verdict.to_json(),
+            "policy": verdict,
         });
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));

@@ -215,7 +215,7 @@ impl Gate {
         verdict: Verdict,
     ) -> Result<ByRules, GateError<C::Error>> {
         // A rule that somebody wrote decides.
-        if !verdict.rule.is_default {
+        if !verdict.is_default {
             return Ok(ByRules::Asks(verdict));
         }
         match &explanation.confirmation {
