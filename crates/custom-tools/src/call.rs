@@ -5,11 +5,14 @@ use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
 use super::output;
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, working_directory};
+use super::run::{
+    MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, shell_line, working_directory,
+};
 use super::words::Bindings;
 use super::{env, pair};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::names::with_underscores;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, OutputUpdate,
     ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
@@ -214,21 +217,13 @@ impl Call {
 
     /// Returns the command as a shell would want it; of a script its text.
     fn command_line(&self) -> String {
-        let quoted = |words: &[OsString]| {
-            let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
-            let words = words.iter().map(|word| &**word);
-            shlex::try_join(words).unwrap_or_default()
-        };
         let args = Value::Object(self.args.clone());
         if let Action::Script(script, _) = &self.manifest.action {
             return format!("{}\n# {args}", script.trim_end());
         }
-        let mut line = quoted(&self.words);
-        if self.manifest.stdin != Stdin::Nothing {
-            let input = String::from_utf8_lossy(&self.input);
-            let input = shlex::try_quote(&input).unwrap_or_default();
-            line.push_str(&format!(" <<< {input}"));
-        }
+        let input = String::from_utf8_lossy(&self.input);
+        let has_input = self.manifest.stdin != Stdin::Nothing;
+        let mut line = shell_line(&self.words, has_input.then_some(&*input));
         // They are in the environment.
         if matches!(self.manifest.action, Action::File(_))
             && self.manifest.stdin != Stdin::Arguments
@@ -245,7 +240,7 @@ impl Call {
         end: CommandOutcome,
     ) -> Result<ToolResult, ToolError> {
         let name = self.name();
-        let captured = streams.finish_text();
+        let captured = streams.text.take().map(Capture::finish);
         let errors = streams.errors.text();
         let printed = |captured: Option<&CapturedOutput>| match captured {
             Some(captured) => captured.text.clone(),
@@ -419,17 +414,8 @@ fn end_of(text: &str) -> String {
 
 /// Returns the variable in which a script finds a parameter.
 pub(super) fn variable_of(parameter: &str) -> String {
-    let name: String = parameter
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    format!("PARAM_{name}")
+    let name = with_underscores(parameter, false).replace('-', "_");
+    format!("PARAM_{}", name.to_ascii_uppercase())
 }
 
 fn add_parameters(

@@ -11,8 +11,9 @@
 
 use super::files;
 use super::kept;
-use super::manifest::{self, Definition, Manifest};
+use super::manifest::{self, Definition};
 use super::{MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, clash};
+use gemini_tools_core::declarations::ToolDeclaration;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::tool::Kind;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -40,6 +41,28 @@ pub(super) struct ToolEntry {
     pub(super) whole: Option<String>,
     /// The declaration, as compact JSON.
     pub(super) json: String,
+}
+
+impl ToolEntry {
+    /// Returns the entry of a tool by its own name, without live output.
+    pub(super) fn new(
+        declared: &ToolDeclaration,
+        file: &Path,
+        kind: Kind,
+        read_only: bool,
+    ) -> Self {
+        Self {
+            name: declared.name.clone(),
+            original: declared.original.clone(),
+            display_name: declared.name.clone(),
+            kind,
+            read_only,
+            streaming: false,
+            file: file.to_owned(),
+            whole: declared.whole.as_ref().map(Value::to_string),
+            json: declared.to_json(),
+        }
+    }
 }
 
 /// The nature of a file.
@@ -199,26 +222,16 @@ fn compile(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> State {
     match definition(path, owner, is_executable) {
         None => State::Other,
         Some(Ok((Definition::Pair(_), _))) => State::Pair,
-        Some(Ok((Definition::Tool(tool), _))) => State::Tool(listed(path, &tool)),
+        Some(Ok((Definition::Tool(tool), _))) => State::Tool(ToolEntry {
+            display_name: tool.display_name,
+            streaming: tool.streaming,
+            ..ToolEntry::new(&tool.declared, path, tool.kind, tool.read_only)
+        }),
         Some(Err(findings)) => {
             let errors = findings.iter().filter(|f| f.severity == Severity::Error);
             let texts: Vec<String> = errors.map(Diagnostic::text).collect();
             State::Faulty(texts.join("\n"))
         }
-    }
-}
-
-fn listed(path: &Path, tool: &Manifest) -> ToolEntry {
-    ToolEntry {
-        name: tool.declared.name.clone(),
-        original: tool.declared.original.clone(),
-        display_name: tool.display_name.clone(),
-        kind: tool.kind,
-        read_only: tool.read_only,
-        streaming: tool.streaming,
-        file: path.to_owned(),
-        whole: tool.declared.whole.as_ref().map(Value::to_string),
-        json: tool.declared.to_json(),
     }
 }
 

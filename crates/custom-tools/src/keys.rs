@@ -33,6 +33,9 @@ pub(super) struct Keys {
     #[serde(default)]
     pub(super) env: BTreeMap<String, Scalar>,
     pub(super) sandbox: Option<String>,
+    /// The names of the keys that are there.
+    #[serde(skip)]
+    pub(super) written: Vec<String>,
 }
 
 /// A parameter in the short form, which is written as the JSON Schema of its values.
@@ -126,7 +129,10 @@ impl Keys {
             message: format!("The manifest is not valid TOML: {}.", one_line(&e)),
             span: e.span(),
         })?;
-        serde_path_to_error::deserialize(Deserializer::from(table)).map_err(|e| {
+        let names = table.get_ref().keys();
+        let written = names.map(|name| name.get_ref().to_string()).collect();
+        let keys = serde_path_to_error::deserialize(Deserializer::from(table));
+        let keys: Self = keys.map_err(|e| {
             let path = e.path().to_string();
             let e = e.into_inner();
             let message = one_line(&e);
@@ -137,7 +143,8 @@ impl Keys {
                 message: sentence,
                 span: e.span(),
             }
-        })
+        })?;
+        Ok(Self { written, ..keys })
     }
 }
 

@@ -71,6 +71,7 @@ pub use printed_list::{CheckedList, check_list};
 use catalogue::{Scan, ToolEntry};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{Source, bare_name};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{ErrorKind, Kind, Tool, ToolError};
@@ -240,37 +241,25 @@ impl Custom {
         refresh: bool,
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
     ) -> Vec<(PathBuf, pair::Discovery)> {
-        let files: Vec<&PathBuf> = files.iter().filter(|file| !pair::is_above(file)).collect();
         let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
-        let kept: Vec<Option<pair::Discovery>> = files
-            .iter()
-            .map(|file| pair::read_kept(&cache_of(file)?).filter(|_| !refresh))
+        let kept = |file: &Path| pair::read_kept(&cache_of(file)?).filter(|_| !refresh);
+        let files = files.iter().filter(|file| !pair::is_above(file));
+        let mut pairs: Vec<_> = files.map(|file| (file.clone(), kept(file))).collect();
+        let unknown: Vec<_> = pairs
+            .iter_mut()
+            .filter(|(_, kept)| kept.is_none())
             .collect();
-        let tool_env = match kept.iter().any(Option::is_none).then(tool_env) {
-            Some(Ok(tool_env)) => Some(tool_env),
-            _ => None,
-        };
-        std::thread::scope(|scope| {
-            let asked: Vec<_> = files
-                .iter()
-                .zip(kept)
-                .map(|(file, kept)| match (kept, &tool_env) {
-                    (Some(kept), _) => Ok(kept),
-                    (None, Some(tool_env)) => Err(scope
-                        .spawn(move || pair::discover(file, cache_of(file).as_deref(), tool_env))),
-                    (None, None) => Ok(pair::Discovery::default()),
-                })
-                .collect();
-            files
-                .iter()
-                .zip(asked)
-                .map(|(file, asked)| {
-                    let discovered =
-                        asked.unwrap_or_else(|thread| thread.join().unwrap_or_default());
-                    (PathBuf::clone(file), discovered)
-                })
-                .collect()
-        })
+        if !unknown.is_empty()
+            && let Ok(tool_env) = tool_env()
+        {
+            parallel::each(unknown, |(file, discovery)| {
+                *discovery = Some(pair::discover(file, cache_of(file).as_deref(), &tool_env));
+            });
+        }
+        let pairs = pairs.into_iter();
+        pairs
+            .map(|(file, discovery)| (file, discovery.unwrap_or_default()))
+            .collect()
     }
 
     /// Returns the declarations of all tools that `keep` wants by name and kind, each as compact

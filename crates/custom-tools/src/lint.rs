@@ -117,13 +117,15 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 }
 
 /// Returns the finding that a script, or a file that looks as if it were to be a tool, is none.
-fn no_block(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> Option<Diagnostic> {
+fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = files::beginning(path, owner, MAX_BLOCK_BYTES)?;
     let text = String::from_utf8_lossy(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let Some(line) = block::near_miss(&text) else {
-        let is_script = is_executable || text.starts_with("#!");
-        return is_script.then(|| not_a_tool(path));
+        let is_script = is_program || text.starts_with("#!");
+        let message = "This file has no `/// tool` block; it is ignored.";
+        let finding = || Diagnostic::warning("no-block", &name, "", message).in_file(path);
+        return is_script.then(finding);
     };
     let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
                    not one: begin it with #, //, -- or ; and nothing before that.";
@@ -162,13 +164,6 @@ enum FileRole {
     Other,
 }
 
-/// Returns the finding that a file has no block.
-fn not_a_tool(path: &Path) -> Diagnostic {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let message = "This file has no `/// tool` block; it is ignored.";
-    Diagnostic::warning("no-block", &name, "", message).in_file(path)
-}
-
 impl Lint {
     /// Looks at a file that is a tool, or at the tools that lie in a directory. Nothing is run.
     /// The path is relative to `root`, the project's directory; `home` is the user's.
@@ -181,9 +176,8 @@ impl Lint {
             let owner = owner_of(&path);
             let is_executable = files::is_executable(&path, owner);
             if self.look_at(&path, "the file", &owner_of, is_executable) == FileRole::Other {
-                let finding = no_block(&path, owner, is_executable);
-                self.findings
-                    .push(finding.unwrap_or_else(|| not_a_tool(&path)));
+                // Who names a file means it to be a tool.
+                self.findings.extend(no_block(&path, owner, true));
             }
         }
     }

@@ -22,6 +22,13 @@ const DEFAULT_TIMEOUT_SECS: f64 = 120.0;
 /// The longest time limit.
 const MAX_TIMEOUT_SECS: f64 = 3600.0;
 
+/// Keys that a script with a block can't have.
+const NOT_OF_SCRIPTS: &str = "command script args discovery_command call_command";
+
+/// Keys that a pair can't have.
+const NOT_OF_PAIRS: &str = "\
+    display_name params parameters command script args stdin output success_statuses streaming";
+
 /// The definition of a file.
 #[derive(Debug)]
 pub(super) enum Definition {
@@ -173,18 +180,8 @@ fn check_name(report: &mut Report<'_>) {
 
 fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> Option<Manifest> {
     if file.is_some() {
-        let refused = [
-            ("command", keys.command.is_some()),
-            ("script", keys.script.is_some()),
-            ("args", keys.args.is_some()),
-            ("discovery_command", keys.discovery_command.is_some()),
-            ("call_command", keys.call_command.is_some()),
-        ];
-        refuse(
-            report,
-            &refused,
-            "There is no such key here: the script itself is run.",
-        );
+        let message = "There is no such key here: the script itself is run.";
+        refuse(report, &keys, NOT_OF_SCRIPTS, message);
     }
     let schema = parameters::schema(report, &mut keys);
     let declared = declare(report, &keys, &schema);
@@ -198,10 +195,7 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
         .collect();
     let (kind, read_only) = read_kind(report, &keys);
     let is_file = file.is_some();
-    let action = match file {
-        Some(file) => Some(file),
-        None => read_action(report, &keys, &names, &schema["properties"]),
-    };
+    let action = file.or_else(|| read_action(report, &keys, &names, &schema["properties"]));
     let stdin = read_stdin(report, keys.stdin.as_deref(), &names).unwrap_or(if is_file {
         Stdin::Arguments
     } else {
@@ -232,9 +226,11 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
 }
 
 /// Reports keys that are there and must not be.
-fn refuse(report: &mut Report<'_>, keys: &[(&str, bool)], message: &str) {
-    for (key, _) in keys.iter().filter(|(_, is_there)| *is_there) {
-        report.fault(key, message);
+fn refuse(report: &mut Report<'_>, keys: &Keys, refused: &str, message: &str) {
+    for key in refused.split(' ') {
+        if keys.written.iter().any(|written| written == key) {
+            report.fault(key, message);
+        }
     }
 }
 
@@ -431,23 +427,8 @@ fn warn_unused(report: &mut Report<'_>, template: &Template, stdin: &Stdin, name
 }
 
 fn read_pair(report: &mut Report<'_>, mut keys: Keys) -> Option<Pair> {
-    let refused = [
-        ("display_name", keys.display_name.is_some()),
-        ("params", keys.params.is_some()),
-        ("parameters", keys.parameters.is_some()),
-        ("command", keys.command.is_some()),
-        ("script", keys.script.is_some()),
-        ("args", keys.args.is_some()),
-        ("stdin", keys.stdin.is_some()),
-        ("output", keys.output.is_some()),
-        ("success_statuses", keys.success_statuses.is_some()),
-        ("streaming", keys.streaming.is_some()),
-    ];
-    refuse(
-        report,
-        &refused,
-        "A pair has no such key: its own commands say what it declares.",
-    );
+    let message = "A pair has no such key: its own commands say what it declares.";
+    refuse(report, &keys, NOT_OF_PAIRS, message);
     let discovery = read_words(report, "discovery_command", keys.discovery_command.take());
     let call = read_words(report, "call_command", keys.call_command.take());
     let has_kind = keys.kind.is_some() || keys.read_only.is_some();

@@ -9,7 +9,9 @@
 use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, working_directory};
+use super::run::{
+    MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, shell_line, working_directory,
+};
 use super::{env, kept};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::declarations::{self as declaration, Names};
@@ -128,17 +130,11 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     };
     // Before it runs: what changes meanwhile makes it stale.
     let watched = watched(file, &pair, tool_env);
-    let discovered = match declarations(file, &pair, tool_env) {
-        Ok((tools, findings)) => Discovery {
-            tools,
-            failure: None,
-            findings,
-        },
-        Err(reason) => Discovery {
-            failure: Some(format!("discovery_command: {reason}")),
-            ..Discovery::default()
-        },
-    };
+    let discovered = declarations(file, &pair, tool_env);
+    let discovered = discovered.unwrap_or_else(|reason| Discovery {
+        failure: Some(format!("discovery_command: {reason}")),
+        ..Discovery::default()
+    });
     if let Some(cache) = cache {
         let failure = discovered.failure.clone();
         let pair = KeptPair {
@@ -188,16 +184,12 @@ fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> 
 }
 
 /// Runs a discovery command and reads its declarations.
-fn declarations(
-    file: &Path,
-    pair: &Pair,
-    tool_env: &ToolEnv,
-) -> Result<(Vec<ToolEntry>, Vec<Diagnostic>), String> {
+fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discovery, String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
     let cx = Context::default();
-    let (printed, end, _) =
-        run(file, &pair.discovery, &[], b"", &running, tool_env, &cx).map_err(|e| e.to_string())?;
+    let (printed, end, _) = run(file, &pair.discovery, None, b"", &running, tool_env, &cx)
+        .map_err(|e| e.to_string())?;
     let name = "The discovery command";
     let stderr = match printed.errors.text() {
         text if text.is_empty() => text,
@@ -222,52 +214,39 @@ fn declarations(
         };
         format!("What it printed can't be used: {reason} It printed: {printed}")
     })?;
-    let tools = compiled.tools.into_iter().map(|tool| {
+    let tools = compiled.tools.iter().map(|tool| {
         let kind = tool.kind.or(pair.kind).unwrap_or(Kind::Other);
-        ToolEntry {
-            read_only: if tool.kind.is_some() {
-                kind.is_read_only()
-            } else {
-                pair.read_only
-            },
-            whole: tool.whole.as_ref().map(Value::to_string),
-            json: tool.to_json(),
-            display_name: tool.name.clone(),
-            name: tool.name,
-            original: tool.original,
-            kind,
-            streaming: false,
-            file: file.to_owned(),
-        }
+        let read_only = tool.kind.map_or(pair.read_only, Kind::is_read_only);
+        ToolEntry::new(tool, file, kind, read_only)
     });
     let findings = compiled.findings.into_iter();
     let findings = findings.map(|finding| finding.in_file(file));
-    Ok((tools.collect(), findings.collect()))
+    Ok(Discovery {
+        tools: tools.collect(),
+        failure: None,
+        findings: findings.collect(),
+    })
 }
 
 /// Runs one of the commands of a pair.
 fn run(
     file: &Path,
     command: &[String],
-    more: &[&str],
+    tool: Option<&str>,
     input: &[u8],
     running: &super::manifest::RunSettings,
     tool_env: &ToolEnv,
     cx: &Context,
 ) -> Result<(Streams<'static>, CommandOutcome, Option<String>), ToolError> {
     let mut words = words_of(command, file, tool_env);
-    words.extend(more.iter().map(OsString::from));
+    words.extend(tool.map(OsString::from));
     let root = tool_env.workspace.root();
     let mut environment = env::expanded(&running.env)?;
-    let name = more.first().copied().unwrap_or_default();
+    let name = tool.unwrap_or_default();
     environment.extend(env::places(name, file.parent().unwrap_or(root), root));
     environment.push((RUNNING.into(), running_with(file)));
     let program = Program {
-        tool: if name.is_empty() {
-            "The discovery command"
-        } else {
-            name
-        },
+        tool: tool.unwrap_or("The discovery command"),
         file,
         words: &words,
         environment: &environment,
@@ -306,16 +285,9 @@ pub(super) fn call(
 
 impl Call {
     fn command_line(&self) -> String {
-        let words = words_of(&self.pair.call, &self.listed.file, &self.tool_env);
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| show_path(Path::new(word)).into_owned())
-            .chain([self.listed.original.clone()])
-            .collect();
-        let input = self.args.to_string();
-        let quoted = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-        let input = shlex::try_quote(&input).unwrap_or_default().into_owned();
-        format!("{quoted} <<< {input}")
+        let mut words = words_of(&self.pair.call, &self.listed.file, &self.tool_env);
+        words.push(self.listed.original.clone().into());
+        shell_line(&words, Some(&self.args.to_string()))
     }
 }
 
@@ -351,7 +323,7 @@ impl ToolInvocation for Call {
         let ended = run(
             &self.listed.file,
             &self.pair.call,
-            &[name],
+            Some(name),
             input.as_bytes(),
             &self.pair.running,
             &self.tool_env,

@@ -74,14 +74,25 @@ pub(super) fn put(
 
 /// Finds the place of a key, or of something in the schema of the arguments.
 fn find(top: &Node, place: &str) -> Option<Position> {
-    let search = Search { roots: vec![top] };
     let step = |key: &str| [Step::Key(key.to_owned())];
     let schemas = ["params", "parameters"].map(|key| top.find(&step(key)));
+    let schemas: Vec<_> = schemas.into_iter().flatten().collect();
+    nearest(&Search { roots: vec![top] }, top, &schemas, place)
+}
+
+/// Returns the place in a declaration, or in the `schemas` of its arguments, that a finding names, or of the nearest
+/// that is there.
+pub(super) fn nearest(
+    search: &Search<'_>,
+    declaration: &Node,
+    schemas: &[(Position, &Node)],
+    place: &str,
+) -> Option<Position> {
     if place == "schema" {
-        return schemas.into_iter().flatten().map(|(at, _)| at).next();
+        return schemas.first().map(|(at, _)| *at);
     }
-    let nodes = schemas.into_iter().flatten().map(|(_, node)| node);
-    let found = [top].into_iter().chain(nodes);
+    let nodes = schemas.iter().map(|(_, node)| *node);
+    let found = [declaration].into_iter().chain(nodes);
     let found = found.filter_map(|node| search.deepest(node, place));
     found.min_by_key(|found| found.rest).map(|found| found.at)
 }

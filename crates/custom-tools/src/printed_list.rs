@@ -3,6 +3,7 @@
 //! The list is what a discovery command prints; [`read`](gemini_tools_core::declarations::read) repairs it for use, and
 //! [`check_list`] reports it for its author, whose host may not repair it.
 
+use super::position::nearest;
 use gemini_tools_core::declarations::{Names, SCHEMA_KEYS, compile, unwrap};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::json::JsonError;
@@ -102,20 +103,11 @@ fn find(top: &Node, path: &[Step], key: &str) -> Option<Position> {
     let (own, declaration) = top.find(path)?;
     let mut keys = SCHEMA_KEYS.iter();
     let schema = keys.find_map(|key| declaration.find(&[Step::Key((*key).to_owned())]));
-    if key == "schema" {
-        return Some(schema.map_or(own, |(at, _)| at));
-    }
-    let schema = schema.map(|(_, node)| node);
+    let schema: Vec<_> = schema.into_iter().collect();
     let search = Search {
-        roots: schema.into_iter().chain([top]).collect(),
+        roots: schema.iter().map(|(_, node)| *node).chain([top]).collect(),
     };
-    let nodes = [Some(declaration), schema].into_iter().flatten();
-    let found = nodes.filter_map(|node| search.deepest(node, key));
-    Some(
-        found
-            .min_by_key(|found| found.rest)
-            .map_or(own, |found| found.at),
-    )
+    Some(nearest(&search, declaration, &schema, key).unwrap_or(own))
 }
 
 /// Returns the places of the values in a text that is valid JSON.

@@ -34,7 +34,10 @@ pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(ended.stdout);
     let is_success = ended.ending == Some(ProcessEnd::Code(0)) && ended.stderr.is_empty();
     match unwrap(&stdout) {
-        Some(answer) if is_success || (has_error(&answer) && ended.stderr.is_empty()) => {
+        Some(answer)
+            if is_success
+                || (answer.response.get("error").is_some() && ended.stderr.is_empty()) =>
+        {
             ParsedOutput::Answer(Box::new(answer))
         }
         _ if is_success => ParsedOutput::Text(stdout.into_owned()),
@@ -57,10 +60,6 @@ pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
         .get("errorType")
         .and_then(|kind| serde_json::from_value(kind.clone()).ok());
     (message.clone(), Some(ResultError { message, kind }))
-}
-
-fn has_error(answer: &FunctionResponse) -> bool {
-    answer.response.get("error").is_some()
 }
 
 /// Parses an output that is one JSON object with a `functionResponse`.

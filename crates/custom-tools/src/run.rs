@@ -5,7 +5,7 @@ use super::manifest::RunSettings;
 use super::owner_of;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, changes, sandbox, undo_note};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use gemini_tools_process::capture::{Capture, CapturedOutput};
+use gemini_tools_process::capture::Capture;
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
 };
@@ -56,6 +56,17 @@ pub(super) fn working_directory(
         ));
     }
     Ok(place)
+}
+
+/// Returns a command as a shell would want it, with its input.
+pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
+    let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
+    let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_default();
+    let Some(input) = input else {
+        return line;
+    };
+    let input = shlex::try_quote(input).unwrap_or_default();
+    format!("{line} <<< {input}")
 }
 
 impl Program<'_> {
@@ -234,11 +245,6 @@ impl<'a> Streams<'a> {
         let mut streams = Self::new(None, false);
         streams.errors.limit = MAX_WHOLE_BYTES / 4;
         streams
-    }
-
-    /// Takes the text, if one was wanted.
-    pub(super) fn finish_text(&mut self) -> Option<CapturedOutput> {
-        self.text.take().map(Capture::finish)
     }
 }
 
