@@ -15,7 +15,8 @@ pub use record::{TrustRecord, TrustRecordError, list, remove, save};
 
 pub use folders::path as folders_path;
 
-use folders::{Folders, Rule};
+use crate::settings::jsonc;
+use folders::Folders;
 use gemini_tools_workspace::file_owner::{FileOwner, is_home};
 use std::fmt;
 use std::ops::Deref;
@@ -80,17 +81,15 @@ impl Trust {
             }
         };
         let is_home = is_home(home, &root);
-        let rule = match Folders::load(home).map(|folders| folders.rule_for(&root)) {
+        let rule = match Folders::load(home).map(|folders| folders.trust_of(&root)) {
             _ if is_home => None,
             Err(reason) => return Self::Untrusted(Distrust::Unreadable(reason)),
-            Ok(Some(Rule::Untrusted(rule))) => return Self::Untrusted(Distrust::Folder(rule)),
+            Ok(Some(untrusted @ Self::Untrusted(_))) => return untrusted,
             Ok(rule) => rule,
         };
-        match (environment, rule) {
-            (Some(said), _) => return said,
-            _ if is_home => return Self::Trusted(TrustedBy::Home),
-            (None, Some(Rule::Trusted(rule))) => return Self::Trusted(TrustedBy::Folder(rule)),
-            _ => {}
+        let by_home = is_home.then_some(Self::Trusted(TrustedBy::Home));
+        if let Some(trust) = environment.or(by_home).or(rule) {
+            return trust;
         }
         match home.map(|home| TrustRecord::load(home, &root)) {
             None | Some(Ok(None)) => Self::Untrusted(Distrust::Unknown),
@@ -150,13 +149,8 @@ pub fn is_listed(file: &Path, root: &Path) -> bool {
 
 fn is_folder_trust_off(home: &Path) -> bool {
     let text = FileOwner::Users.read(&home.join(".gemini/settings.json"));
-    let value = text
-        .ok()
-        .flatten()
-        .map(|text| crate::settings::jsonc(&text));
-    value.is_some_and(|value| {
-        value.is_ok_and(|value| value["security"]["folderTrust"]["enabled"] == false)
-    })
+    let value = text.ok().flatten().and_then(|text| jsonc(&text).ok());
+    value.is_some_and(|value| value["security"]["folderTrust"]["enabled"] == false)
 }
 
 impl fmt::Display for Trust {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// key can't be read without one.
 macro_rules! keys {
     ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
-        $(pub(super) const $name: Key = Key::new($key, keys!(@old $($old)?), $rule);)*
+        $(pub(super) const $name: Key = Key { name: $key, old: keys!(@old $($old)?), rule: $rule };)*
 
         /// Every key.
         pub(super) const ALL: &[Key] = &[$($name),*];

@@ -191,13 +191,11 @@ impl Settings {
                 Ok(None) => {}
                 // In the home directory both are one.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
-                Ok(Some(mut parsed)) => {
-                    parsed.has_variables &= expands;
-                    let shows = !expands;
+                Ok(Some(parsed)) => {
                     if scope == Scope::User {
                         users = Some(parsed.id);
                     }
-                    settings.add(scope, path, parsed, home, shows);
+                    settings.add(scope, path, parsed, home, expands);
                 }
             }
         }
@@ -210,14 +208,20 @@ impl Settings {
         path: PathBuf,
         mut parsed: SettingsFile,
         home: Option<&Path>,
-        shows: bool,
+        expands: bool,
     ) {
-        if parsed.has_variables && (scope != Scope::Project || self.trust.is_trusted()) {
+        let has_variables = parsed.has_variables && expands;
+        if has_variables && (scope != Scope::Project || self.trust.is_trusted()) {
             expand_all(&mut parsed.value, &|name| std::env::var(name).ok());
         }
-        let mut reader = Reader::new(scope, &path, &parsed.value, self);
+        let mut reader = Reader {
+            scope,
+            path: &path,
+            file: &parsed.value,
+            into: self,
+        };
         reader.read_all(home);
-        if shows {
+        if !expands {
             reader.note_what_never_counts();
         }
         self.files.push((scope, path));

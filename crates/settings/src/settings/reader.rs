@@ -13,7 +13,8 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     /// The key's name in the older, flat generation of settings.
     pub(super) old: Option<&'static str>,
-    rule: Rule,
+    /// The right of a project's file to set it.
+    pub(super) rule: Rule,
 }
 
 /// The right of a project's file to set a key. Where it is not trusted it can only restrict.
@@ -44,12 +45,6 @@ pub(super) enum Rule {
     PlainNames,
 }
 
-impl Key {
-    pub(super) const fn new(name: &'static str, old: Option<&'static str>, rule: Rule) -> Self {
-        Self { name, old, rule }
-    }
-}
-
 impl Rule {
     /// Returns the amount that a limit leaves.
     fn allows(self, limit: Option<i64>) -> u64 {
@@ -64,27 +59,13 @@ impl Rule {
 /// A file, and the settings that it adds to.
 pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
-    path: &'a Path,
+    pub(super) path: &'a Path,
     /// Only read by a [`Key`], which has its rule.
-    file: &'a Value,
+    pub(super) file: &'a Value,
     pub(super) into: &'a mut Settings,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
-        scope: Scope,
-        path: &'a Path,
-        file: &'a Value,
-        into: &'a mut Settings,
-    ) -> Self {
-        Self {
-            scope,
-            path,
-            file,
-            into,
-        }
-    }
-
     /// Returns the value, where there is one that this file may give; what it may not is noted.
     pub(super) fn value(&mut self, key: Key) -> Option<&'a Value> {
         let value = self.written(key)?;

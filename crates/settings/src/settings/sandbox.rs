@@ -63,8 +63,8 @@ impl SandboxSettings {
         let mut strictest = SandboxMode::Off;
         for Variable { name, value, .. } in chosen {
             let mode = value.to_str().and_then(SandboxMode::from_name);
-            let mode = mode
-                .ok_or_else(|| not_understood(&format!("{name} is \"{}\"", value.display()), ""))?;
+            let mode =
+                mode.ok_or_else(|| not_understood(&format!("{name} is \"{}\"", value.display())))?;
             strictest = strictest.max(mode);
         }
         if !chosen.is_empty() {
@@ -80,10 +80,10 @@ impl SandboxSettings {
     }
 }
 
-fn not_understood(what: &str, why: &str) -> ToolError {
+fn not_understood(what: &str) -> ToolError {
     ToolError::new(
         ErrorKind::PolicyViolation,
-        format!("{what}{why}. The command was not run."),
+        format!("{what}. The command was not run."),
     )
     .with_hint(format!(
         "Set {} to one of {}.",
@@ -95,7 +95,7 @@ fn not_understood(what: &str, why: &str) -> ToolError {
 /// Returns the mode that `tools.commandSandbox` names.
 fn mode_of(value: &Value) -> Result<SandboxMode, ToolError> {
     let mode = value.as_str().and_then(SandboxMode::from_name);
-    mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name), ""))
+    mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name)))
 }
 
 /// Returns the mode that makes up for the container that `tools.sandbox` asks for.
@@ -105,10 +105,10 @@ fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolEr
         // Gemini CLI's own container is around us already.
         Value::Bool(true) | Value::String(_) if is_contained => Ok(SandboxMode::Off),
         Value::Bool(true) => Ok(SandboxMode::WorkspaceWrite),
-        Value::String(name) => Err(not_understood(
-            &format!("tools.sandbox is {name:?}"),
-            ", a sandbox of Gemini CLI's own that this process does not run in",
-        )),
+        Value::String(name) => Err(not_understood(&format!(
+            "tools.sandbox is {name:?}, a sandbox of Gemini CLI's own that this process does not \
+             run in"
+        ))),
         Value::Object(map) => {
             if map.get("enabled") == Some(&Value::Bool(false)) {
                 return Ok(SandboxMode::Off);
@@ -118,6 +118,6 @@ fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolEr
                 is_contained,
             )
         }
-        other => Err(not_understood(&format!("tools.sandbox is {other}"), "")),
+        other => Err(not_understood(&format!("tools.sandbox is {other}"))),
     }
 }

@@ -53,9 +53,7 @@ impl Scope {
                 .filter(|path| path.is_absolute()),
         }
     }
-}
 
-impl Scope {
     /// Returns the owner of the file, which decides how it is opened.
     pub fn owner<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {

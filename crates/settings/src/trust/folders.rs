@@ -1,5 +1,6 @@
 //! Gemini CLI's `trustedFolders.json`: read here; `get_tools init` adds to it.
 
+use super::{Distrust, Trust, TrustedBy};
 use crate::settings::jsonc;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
@@ -14,12 +15,6 @@ enum Level {
     Folder,
     Parent,
     Not,
-}
-
-/// The nearest rule, and the directory that it is for.
-pub(super) enum Rule {
-    Trusted(PathBuf),
-    Untrusted(PathBuf),
 }
 
 /// Returns the path of the file; `None` if there is no home directory.
@@ -84,12 +79,12 @@ impl Folders {
     /// Returns true if the list trusts a directory.
     pub(super) fn trust(&self, root: &Path) -> bool {
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        matches!(self.rule_for(&root), Some(Rule::Trusted(_)))
+        self.trust_of(&root).is_some_and(|trust| trust.is_trusted())
     }
 
     /// Returns the rule for `root`, which is without links. Of several the one with the longest path
     /// counts, as it is written, and with it for `TRUST_PARENT`: so does Gemini CLI 0.61.
-    pub(super) fn rule_for(&self, root: &Path) -> Option<Rule> {
+    pub(super) fn trust_of(&self, root: &Path) -> Option<Trust> {
         let covers = |(rule, level): &&(PathBuf, Level)| {
             let top = match level {
                 Level::Parent => rule.parent().unwrap_or(rule),
@@ -108,8 +103,8 @@ impl Folders {
             .filter(covers)
             .max_by_key(|(rule, level)| (length(rule), matches!(level, Level::Not)))?;
         Some(match level {
-            Level::Not => Rule::Untrusted(rule.clone()),
-            Level::Folder | Level::Parent => Rule::Trusted(rule.clone()),
+            Level::Not => Trust::Untrusted(Distrust::Folder(rule.clone())),
+            Level::Folder | Level::Parent => Trust::Trusted(TrustedBy::Folder(rule.clone())),
         })
     }
 }
