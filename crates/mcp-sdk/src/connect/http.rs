@@ -3,7 +3,7 @@
 
 use gemini_tools_net::http_client::{check_proxy_variables, tls_config, user_agent};
 use gemini_tools_process::network::wire::Connect;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -19,8 +19,8 @@ const CONNECT_SECS: u64 = 20;
 const MAX_REDIRECTS: usize = 5;
 
 /// Returns the headers of a configuration.
-pub(super) fn headers(connect: &Connect) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
+pub(super) fn headers(connect: &Connect) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let mut headers = HashMap::new();
     for (name, value) in &connect.headers {
         // The value may be a secret.
         let unfit = || format!("the header {name:?} can't be sent as it is configured");
@@ -98,12 +98,8 @@ pub(super) fn streamable(
     connect: &Connect,
     url: &Url,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
-    let headers: HashMap<HeaderName, HeaderValue> = headers(connect)?
-        .into_iter()
-        .filter_map(|(name, value)| Some((name?, value)))
-        .collect();
-    let config =
-        StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+    let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .custom_headers(headers(connect)?);
     Ok(StreamableHttpClientTransport::with_client(
         client(url)?,
         config,

@@ -24,7 +24,7 @@ impl Sse {
     /// Opens the stream and waits for the address of messages.
     pub(super) async fn open(connect: &Connect, url: &Url) -> Result<Self, String> {
         let client = http::client(url)?;
-        let headers = http::headers(connect)?;
+        let headers: HeaderMap = http::headers(connect)?.into_iter().collect();
         let answer = client
             .get(url.clone())
             .headers(headers.clone())
@@ -117,32 +117,28 @@ struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
     /// The events that have come and have not been taken yet: name and data.
-    ready: VecDeque<(Vec<u8>, Vec<u8>)>,
+    ready: VecDeque<genai::Event>,
 }
 
 impl Events {
     fn new(answer: reqwest::Response) -> Self {
         Self {
             answer: Some(answer),
-            parser: genai::Events::new(),
+            parser: genai::Events::default(),
             ready: VecDeque::new(),
         }
     }
 
     /// Returns the name and the data of the next event. None comes any more once one is too large.
-    async fn next(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+    async fn next(&mut self) -> Option<genai::Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
             let chunk = self.answer.as_mut()?.chunk().await.ok()??;
-            let ready = &mut self.ready;
-            let taken: Result<(), SseError> = self.parser.push(&chunk, |name, data| {
-                ready.push_back((name.to_vec(), data.to_vec()));
-                Ok(())
-            });
-            if taken.is_err() {
-                self.answer = None;
+            match self.parser.push(&chunk) {
+                Ok(events) => self.ready.extend(events),
+                Err(SseError::TooLarge) => self.answer = None,
             }
         }
     }

@@ -11,10 +11,7 @@ use std::collections::BTreeMap;
 /// only, those count.
 pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();
-    let grounding = response
-        .candidates
-        .first()
-        .and_then(|c| c.grounding_metadata.as_ref());
+    let grounding = response.grounding();
     let Some(grounding) = grounding.filter(|g| !g.grounding_chunks.is_empty()) else {
         return text;
     };

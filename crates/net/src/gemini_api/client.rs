@@ -189,7 +189,9 @@ impl GeminiClient {
 
     /// Returns the credential; empty where there is none.
     fn secret(&self) -> &str {
-        self.credentials.as_ref().map_or("", Credentials::secret)
+        self.credentials
+            .as_ref()
+            .map_or("", |own| own.token.expose())
     }
 
     /// Names the session, and the prompt in it, that requests are for from now on. Code Assist
@@ -281,12 +283,7 @@ impl GeminiClient {
         let credentials = self.credentials.as_ref()?;
         let url = credentials.model_address(model)?;
         let cancel = cancel.restarted(MODEL_LIMIT);
-        let request = HttpRequest {
-            method: Method::GET,
-            url: &url,
-            headers: credentials.headers(),
-            body: Vec::new(),
-        };
+        let request = HttpRequest::get(&url, credentials.headers());
         let mut response = self.http.send(request, &cancel).ok()?;
         let model = document(&whole(&mut response, model).ok()?).ok()?;
         model["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
@@ -305,8 +302,8 @@ impl GeminiClient {
         loop {
             let started = Instant::now();
             let mut totals = ResponseTotals::default();
-            let attempted = match self.credentials.as_mut().and_then(Credentials::token) {
-                Some(token) => token.prepare(&mut self.http, cancel),
+            let attempted = match &mut self.credentials {
+                Some(credentials) => credentials.token.prepare(&mut self.http, cancel),
                 None => Ok(()),
             };
             let attempted = attempted.and_then(|()| attempt(self, &mut totals));
@@ -325,7 +322,7 @@ impl GeminiClient {
                 Err(e) => e.without(self.secret()),
             };
             // A token may end before its time; the next one is good, or nothing helps.
-            let token = self.credentials.as_mut().and_then(Credentials::token);
+            let token = self.credentials.as_mut().map(|own| &mut own.token);
             let is_ended = error.status == Some(401) && !has_renewed;
             if is_ended && token.is_some_and(AccessToken::drop_current) {
                 has_renewed = true;

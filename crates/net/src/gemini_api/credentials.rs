@@ -5,8 +5,9 @@
 //! `GOOGLE_APPLICATION_CREDENTIALS` names): a project that could name an address would get the
 //! user's key.
 
+use super::default_credentials::{self, DefaultCredentials};
 use super::tokens::AccessToken;
-use super::{ApiError, ApiErrorKind, default_credentials, login};
+use super::{ApiError, ApiErrorKind, login};
 use gemini_tools_settings::env_file;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::Deserialize;
@@ -53,7 +54,8 @@ impl fmt::Debug for SecretText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     service: Service,
-    proof: Proof,
+    /// The API key or the access token that the service takes.
+    pub(super) token: AccessToken,
     /// The base address.
     base: Url,
     /// The project that requests are counted for, where it is another one.
@@ -74,13 +76,6 @@ enum Service {
         /// The cloud project, where the user names one.
         project: Option<String>,
     },
-}
-
-/// The secret that a request carries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Proof {
-    Key(SecretText),
-    Token(Box<AccessToken>),
 }
 
 /// The process's environment, with the user's file as the fallback.
@@ -187,25 +182,9 @@ impl Credentials {
     fn by_key(service: Service, key: String, base: Url) -> Self {
         Self {
             service,
-            proof: Proof::Key(SecretText::new(key)),
+            token: AccessToken::fixed(key),
             base,
             quota_project: None,
-        }
-    }
-
-    /// Returns the secret in it.
-    pub(super) fn secret(&self) -> &str {
-        match &self.proof {
-            Proof::Key(key) => key.expose(),
-            Proof::Token(token) => token.expose(),
-        }
-    }
-
-    /// Returns the access token, if it is one.
-    pub(super) fn token(&mut self) -> Option<&mut AccessToken> {
-        match &mut self.proof {
-            Proof::Key(_) => None,
-            Proof::Token(token) => Some(&mut **token),
         }
     }
 
@@ -224,9 +203,10 @@ impl Credentials {
 
     /// Returns the headers that authenticate a request.
     pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
-        let mut headers = vec![match &self.proof {
-            Proof::Key(key) => ("x-goog-api-key", key.expose().to_owned()),
-            Proof::Token(token) => ("authorization", format!("Bearer {}", token.expose())),
+        let token = self.token.expose();
+        let mut headers = vec![match &self.service {
+            Service::GeminiApi | Service::VertexExpress => ("x-goog-api-key", token.to_owned()),
+            _ => ("authorization", format!("Bearer {token}")),
         }];
         let project = self.quota_project.iter();
         headers.extend(project.map(|project| ("x-goog-user-project", project.clone())));
@@ -298,20 +278,17 @@ fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiE
         let base = vars.base("GOOGLE_VERTEX_BASE_URL", VERTEX)?;
         return Ok(Credentials::by_key(Service::VertexExpress, key, base));
     }
-    let (token, project_of_file, quota_project) = match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
-        Some(token) => (Some(AccessToken::fixed(token)), None, None),
-        None => match default_credentials::find(vars, home)? {
-            Some(found) => {
-                let token = AccessToken::from_source(found.source);
-                (Some(token), found.project, found.quota_project)
-            }
-            None => (None, None, None),
+    let found = match vars.get("GOOGLE_CLOUD_ACCESS_TOKEN") {
+        Some(token) => DefaultCredentials {
+            token: Some(AccessToken::fixed(token)),
+            ..DefaultCredentials::default()
         },
+        None => default_credentials::find(vars, home)?,
     };
-    let project = named(vars, "GOOGLE_CLOUD_PROJECT", project_of_file)?;
-    let quota_project = named(vars, "GOOGLE_CLOUD_QUOTA_PROJECT", quota_project)?;
+    let project = named(vars, "GOOGLE_CLOUD_PROJECT", found.project)?;
+    let quota_project = named(vars, "GOOGLE_CLOUD_QUOTA_PROJECT", found.quota_project)?;
     let location = named(vars, "GOOGLE_CLOUD_LOCATION", None)?;
-    let (Some(token), Some(project), Some(location)) = (token, project, location) else {
+    let (Some(token), Some(project), Some(location)) = (found.token, project, location) else {
         return Err(ApiError::new(
             ApiErrorKind::NoCredential,
             "Vertex AI is chosen, but there is no credential for it.",
@@ -328,7 +305,7 @@ fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiE
     };
     Ok(Credentials {
         service: Service::Vertex { project, location },
-        proof: Proof::Token(Box::new(token)),
+        token,
         base: vars.base("GOOGLE_VERTEX_BASE_URL", &regional)?,
         quota_project,
     })
@@ -354,7 +331,7 @@ fn code_assist(vars: &Variables<'_>, token: AccessToken) -> Result<Credentials, 
     let project = vars.get("GOOGLE_CLOUD_PROJECT");
     Ok(Credentials {
         service: Service::CodeAssist { project },
-        proof: Proof::Token(Box::new(token)),
+        token,
         base: vars.base("CODE_ASSIST_ENDPOINT", CODE_ASSIST)?,
         quota_project: None,
     })

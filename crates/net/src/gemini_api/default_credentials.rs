@@ -6,7 +6,7 @@
 
 use super::credentials::Variables;
 use super::error::{ApiError, ApiErrorKind};
-use super::tokens::TokenSource;
+use super::tokens::{AccessToken, TokenSource};
 use gemini_tools_core::json;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,10 @@ const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
 /// Application Default Credentials.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DefaultCredentials {
-    pub(super) source: TokenSource,
+    /// The access token; `None` where there are no credentials.
+    pub(super) token: Option<AccessToken>,
     /// The project that the file is of.
     pub(super) project: Option<String>,
     /// The project that requests are counted for.
@@ -43,7 +44,7 @@ pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
     vars.base("GEMINI_TOOLS_TOKEN_URL", TOKEN_URL)
 }
 
-/// Looks for credentials; returns `None` where there are none.
+/// Looks for credentials.
 ///
 /// # Errors
 ///
@@ -51,7 +52,7 @@ pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
 pub(super) fn find(
     vars: &Variables<'_>,
     home: Option<&Path>,
-) -> Result<Option<DefaultCredentials>, ApiError> {
+) -> Result<DefaultCredentials, ApiError> {
     if let Some(path) = vars.get(FILE) {
         let path = PathBuf::from(path);
         if !path.is_absolute() {
@@ -60,7 +61,7 @@ pub(super) fn find(
             let message = format!("{FILE} is not an absolute path.");
             return Err(ApiError::new(ApiErrorKind::BadRequest, message).with_hint(hint));
         }
-        return read(&path, vars).map(Some);
+        return read(&path, vars);
     }
     let gcloud = vars
         .get("CLOUDSDK_CONFIG")
@@ -69,14 +70,13 @@ pub(super) fn find(
     if let Some(directory) = gcloud.filter(|directory| directory.is_absolute()) {
         let path = directory.join("application_default_credentials.json");
         if path.is_file() {
-            return read(&path, vars).map(Some);
+            return read(&path, vars);
         }
     }
-    Ok(metadata(vars)?.map(|source| DefaultCredentials {
-        source,
-        project: None,
-        quota_project: None,
-    }))
+    Ok(DefaultCredentials {
+        token: metadata(vars)?.map(AccessToken::from_source),
+        ..DefaultCredentials::default()
+    })
 }
 
 /// Returns the metadata server, if this is a machine of Google's or the user says so. Nothing is
@@ -136,7 +136,7 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
         ))
     })?;
     Ok(DefaultCredentials {
-        source,
+        token: Some(AccessToken::from_source(source)),
         project,
         quota_project,
     })

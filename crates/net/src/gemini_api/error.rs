@@ -126,7 +126,7 @@ impl ApiError {
             message: message.into(),
             hint: None,
             retry_after: None,
-            is_transient: false,
+            is_transient: matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server),
         }
     }
 
@@ -265,7 +265,6 @@ impl ApiError {
         let mut own = Self::new(kind, message);
         own.status = Some(status);
         own.retry_after = asked;
-        own.is_transient = matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server);
         own.hint = hint(kind, status, model, asked);
         own
     }

@@ -12,7 +12,6 @@ use crate::http_client::HttpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
-use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -136,13 +135,8 @@ impl SubjectSource {
 
     /// Fetches the text at an address.
     fn fetch_text(&self, url: &Url, client: &mut TokenClient<'_>) -> Result<String, ApiError> {
-        let headers = self.headers.iter();
-        let request = HttpRequest {
-            method: Method::GET,
-            url,
-            headers: headers.map(|(n, v)| (&**n, v.clone())).collect(),
-            body: Vec::new(),
-        };
+        let headers = self.headers.iter().map(|(n, v)| (&**n, v.clone()));
+        let request = HttpRequest::get(url, headers.collect());
         let host = url.host_str().unwrap_or_default();
         let sent = client.http.send(request, client.cancel);
         let mut response = sent.map_err(|e| ApiError {

@@ -237,6 +237,18 @@ impl GenerateContentResponse {
             .collect()
     }
 
+    /// Returns what the first answer of a search is grounded in.
+    pub fn grounding(&self) -> Option<&GroundingMetadata> {
+        self.candidates.first()?.grounding_metadata.as_ref()
+    }
+
+    /// Returns what became of the pages that the model was to read.
+    pub fn url_metadata(&self) -> &[UrlMetadata] {
+        let candidate = self.candidates.first();
+        let metadata = candidate.and_then(|c| c.url_context_metadata.as_ref());
+        metadata.map_or(&[], |metadata| &metadata.url_metadata)
+    }
+
     /// Returns the reason why the model stopped.
     pub fn finish_reason(&self) -> Option<&str> {
         self.candidates.first()?.finish_reason.as_deref()

@@ -58,5 +58,5 @@ pub use messages::{
 };
 pub use played::{AnswerSource, ApiMethod, PlayedAnswer};
 pub use retry::RetryPolicy;
-pub use sse::{Events, SseError};
+pub use sse::{Event, Events, SseError};
 pub use stream::ResponseStream;

@@ -19,6 +19,9 @@ pub enum SseError {
     TooLarge,
 }
 
+/// The name and the data of an event; the name is empty where the event has none.
+pub type Event = (Vec<u8>, Vec<u8>);
+
 /// Collects the data of events from bytes as they come.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -33,22 +36,13 @@ pub struct Events {
 }
 
 impl Events {
-    /// Makes a parser at the beginning of a stream.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Takes the next bytes. `on_event` gets the name and the data of every event that they complete;
-    /// the name is empty where the event has none.
+    /// Takes the next bytes. Returns the events that they complete.
     ///
     /// # Errors
     ///
-    /// Returns an error if an event is too large, and the first error of `on_event`.
-    pub fn push<E: From<SseError>>(
-        &mut self,
-        bytes: &[u8],
-        mut on_event: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Returns an error if an event is too large.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, SseError> {
+        let mut events = Vec::new();
         let mut rest = bytes;
         while let Some(&first) = rest.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
@@ -57,17 +51,16 @@ impl Events {
             }
             let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 self.line.extend_from_slice(rest);
-                return self.check_size().map_err(E::from);
+                self.check_size()?;
+                break;
             };
             self.line.extend_from_slice(&rest[..end]);
             self.after_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             self.check_size()?;
-            if let Some((name, data)) = self.end_line() {
-                on_event(&name, &data)?;
-            }
+            events.extend(self.end_line());
         }
-        Ok(())
+        Ok(events)
     }
 
     /// Takes the rest of the stream: the data of an event without its blank line, which the API may leave out
@@ -89,7 +82,7 @@ impl Events {
     }
 
     /// Takes a whole line; a blank one completes an event.
-    fn end_line(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn end_line(&mut self) -> Option<Event> {
         let mut line = std::mem::take(&mut self.line);
         if !std::mem::replace(&mut self.is_past_mark, true) && line.starts_with(b"\xEF\xBB\xBF") {
             line.drain(..3);
@@ -111,7 +104,7 @@ impl Events {
     }
 
     /// Returns the event's name and data; one without data is none.
-    fn end_event(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn end_event(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))
     }

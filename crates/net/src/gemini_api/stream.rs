@@ -52,7 +52,7 @@ impl ResponseStream {
     /// are in a `response` of their own.
     pub fn new(is_wrapped: bool) -> Self {
         Self {
-            events: Events::new(),
+            events: Events::default(),
             is_wrapped,
             is_finished: false,
             is_stopped: false,
@@ -81,39 +81,29 @@ impl ResponseStream {
         bytes: &[u8],
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ApiError> {
-        let Self {
-            events,
-            is_wrapped,
-            is_finished,
-            is_stopped,
-            last_content,
-            ..
-        } = self;
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_ANSWER_BYTES {
             return Err(ApiError::endless(&format!(
                 "it has more than {MAX_ANSWER_BYTES} bytes"
             )));
         }
-        events.push(bytes, |_, data| {
-            if *is_stopped {
-                return Ok(());
+        for (_, data) in self.events.push(bytes)? {
+            if self.is_stopped {
+                break;
             }
-            let piece = parsed(data, *is_wrapped)?;
-            if has_content(&piece) {
-                *last_content = Instant::now();
-            }
-            *is_finished |= is_last(&piece);
-            *is_stopped = on_piece(piece).is_break();
-            Ok::<(), ApiError>(())
-        })?;
+            self.take(parsed(&data, self.is_wrapped)?, on_piece);
+        }
         if !self.is_stopped && self.last_content.elapsed() > self.content_limit {
             return Err(ApiError::endless(&format!(
                 "it has said nothing for {} s",
                 self.content_limit.as_secs()
             )));
         }
-        Ok(self.flow())
+        Ok(if self.is_stopped {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     }
 
     /// Takes the end of the stream.
@@ -134,8 +124,7 @@ impl ResponseStream {
                 ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
                 _ => e,
             })?;
-            self.is_finished |= is_last(&piece);
-            self.is_stopped = on_piece(piece).is_break();
+            self.take(piece, on_piece);
         }
         if self.is_finished || self.is_stopped {
             Ok(())
@@ -144,12 +133,17 @@ impl ResponseStream {
         }
     }
 
-    fn flow(&self) -> ControlFlow<()> {
-        if self.is_stopped {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+    /// Hands on a response.
+    fn take(
+        &mut self,
+        piece: GenerateContentResponse,
+        on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
+    ) {
+        if has_content(&piece) {
+            self.last_content = Instant::now();
         }
+        self.is_finished |= is_last(&piece);
+        self.is_stopped = on_piece(piece).is_break();
     }
 }
 

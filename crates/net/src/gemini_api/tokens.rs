@@ -40,10 +40,10 @@ pub(super) const LIFETIME_SECS: u64 = 3600;
 /// Maximum bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// An access token that may be renewed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An access token that may be renewed, or an API key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AccessToken {
-    /// The source of the next token; `None` for a token that the user has given.
+    /// The source of the next token; `None` for a token or a key that the user has given.
     pub(super) source: Option<TokenSource>,
     pub(super) current: Option<IssuedToken>,
     /// Gemini CLI's file of a log-in, which a renewed token is written back to.
@@ -95,15 +95,14 @@ pub(super) struct ServiceAccount {
 }
 
 impl AccessToken {
-    /// Returns a token as the user has given it.
+    /// Returns a token or a key as the user has given it.
     pub(super) fn fixed(token: String) -> Self {
         Self {
-            source: None,
             current: Some(IssuedToken {
                 token: SecretText::new(token),
                 end: None,
             }),
-            login_file: None,
+            ..Self::default()
         }
     }
 
@@ -111,8 +110,7 @@ impl AccessToken {
     pub(super) fn from_source(source: TokenSource) -> Self {
         Self {
             source: Some(source),
-            current: None,
-            login_file: None,
+            ..Self::default()
         }
     }
 
@@ -374,9 +372,7 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
         _ => ApiErrorKind::BadResponse,
     };
     let message = format!("The token server {host} answered {status}{words}.");
-    let mut error = ApiError::new(kind, message.replace("..", "."));
-    error.is_transient = matches!(kind, ApiErrorKind::RateLimited | ApiErrorKind::Server);
-    error
+    ApiError::new(kind, message.replace("..", "."))
 }
 
 /// Adds what to do about a credential that was refused.

@@ -64,7 +64,17 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) body: Vec<u8>,
 }
 
-impl HttpRequest<'_> {
+impl<'a> HttpRequest<'a> {
+    /// Returns a request for what is at an address.
+    pub(crate) fn get(url: &'a Url, headers: Vec<(&'a str, String)>) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers,
+            body: Vec::new(),
+        }
+    }
+
     fn build(self) -> http::Result<http::Request<Full<Bytes>>> {
         let mut builder = http::Request::builder()
             .method(self.method)
@@ -317,16 +327,26 @@ impl<'c> Body<'c> {
     /// Returns the errors of [`Body::read`], and one if the end takes longer than [`HttpTimeouts::answer`].
     pub(crate) fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
         let mut bytes = Vec::new();
+        let has_more = self.read_into(&mut bytes, limit)?;
+        Ok((bytes, has_more))
+    }
+
+    /// Reads like [`Body::read_up_to`], and keeps in `bytes` what came before an error.
+    pub(crate) fn read_into(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<bool, NetError> {
         let mut piece = vec![0; 64 * 1024];
         loop {
             let n = self.read(&mut piece)?;
             if n == 0 {
-                return Ok((bytes, false));
+                return Ok(false);
             }
             let room = limit - bytes.len();
             bytes.extend_from_slice(&piece[..n.min(room)]);
             if n > room {
-                return Ok((bytes, true));
+                return Ok(true);
             }
             if self.begin.elapsed() > self.limit {
                 return Err(NetError::Silent {

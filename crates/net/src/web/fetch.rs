@@ -3,7 +3,6 @@
 use crate::http_client::{Body, HttpClient, HttpRequest, HttpTimeouts, NetError};
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::network::addresses::{AddressPolicy, check, display_url};
-use http::Method;
 use std::time::{Duration, Instant};
 use url::Url;
 
@@ -100,12 +99,7 @@ fn hop(
     share: usize,
     cancel: &Cancellation,
 ) -> Result<Hop, FetchError> {
-    let request = HttpRequest {
-        method: Method::GET,
-        url,
-        headers: vec![("accept", ACCEPT.to_owned())],
-        body: Vec::new(),
-    };
+    let request = HttpRequest::get(url, vec![("accept", ACCEPT.to_owned())]);
     let failed = |e| failure(e, url);
     let mut response = client.send(request, cancel).map_err(failed)?;
     let status = response.status;
@@ -140,30 +134,20 @@ fn hop(
 /// Reads a body of at most `limit` bytes. Returns the reason with it if a part is missing.
 fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<String>), NetError> {
     let mut bytes = Vec::new();
-    let mut piece = vec![0; 32 * 1024];
-    loop {
-        match body.read(&mut piece) {
-            Ok(0) => return Ok((bytes, None)),
-            Ok(n) => {
-                let room = limit - bytes.len();
-                bytes.extend_from_slice(&piece[..n.min(room)]);
-                if n > room {
-                    let cut = format!("only its first {limit} bytes were read");
-                    return Ok((bytes, Some(cut)));
-                }
-            }
-            // What came is better than nothing, unless the caller no longer waits for it.
-            Err(e) if !bytes.is_empty() && !matches!(e, NetError::Cancelled) => {
-                let size = bytes.len();
-                let why = match e {
-                    NetError::OutOfTime => "took too long".to_owned(),
-                    other => format!("broke off ({other})"),
-                };
-                return Ok((bytes, Some(format!("it {why} after {size} bytes"))));
-            }
-            Err(e) => return Err(e),
+    let cut = match body.read_into(&mut bytes, limit) {
+        Ok(false) => None,
+        Ok(true) => Some(format!("only its first {limit} bytes were read")),
+        // What came is better than nothing, unless the caller no longer waits for it.
+        Err(e) if !bytes.is_empty() && !matches!(e, NetError::Cancelled) => {
+            let why = match e {
+                NetError::OutOfTime => "took too long".to_owned(),
+                other => format!("broke off ({other})"),
+            };
+            Some(format!("it {why} after {} bytes", bytes.len()))
         }
-    }
+        Err(e) => return Err(e),
+    };
+    Ok((bytes, cut))
 }
 
 fn failure(error: NetError, url: &Url) -> FetchError {

@@ -366,12 +366,8 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
         notes: Vec::new(),
         is_held_back: false,
     };
-    let metadata = response
-        .candidates
-        .first()
-        .and_then(|c| c.url_context_metadata.as_ref());
     let mut seen = HashSet::new();
-    for page in metadata.into_iter().flat_map(|m| &m.url_metadata) {
+    for page in response.url_metadata() {
         let status = page.url_retrieval_status.as_str();
         if status == SUCCESS || !seen.insert(&page.retrieved_url) {
             continue;
@@ -405,9 +401,7 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
 
 /// Returns the API's answer with its sources, if it rests on at least one page.
 fn usable_answer(response: &GenerateContentResponse) -> Option<String> {
-    let candidate = response.candidates.first()?;
-    let pages = candidate.url_context_metadata.as_ref();
-    let pages = pages.map_or(&[][..], |m| &m.url_metadata);
+    let pages = response.url_metadata();
     let has_read = pages.is_empty() || pages.iter().any(|p| p.url_retrieval_status == SUCCESS);
     (has_read && !response.text().trim().is_empty()).then(|| cited(response))
 }

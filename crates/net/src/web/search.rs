@@ -27,12 +27,8 @@ pub(super) fn search(
         ))
         .with_display("No information found.".to_owned()));
     }
-    let grounding = response
-        .candidates
-        .first()
-        .and_then(|c| c.grounding_metadata.as_ref());
+    let grounding = response.grounding().into_iter();
     let sources: Vec<Value> = grounding
-        .into_iter()
         .flat_map(|g| &g.grounding_chunks)
         .filter_map(|chunk| serde_json::to_value(chunk).ok())
         .collect();

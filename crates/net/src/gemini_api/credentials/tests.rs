@@ -138,7 +138,7 @@ fn the_users_files_count_and_the_environment_goes_first() {
         let found = find(vars, Some(home.path()))
             .expect("no error")
             .expect("one");
-        found.secret().to_owned()
+        found.token.expose().to_owned()
     };
     assert_eq!(key(&[]), "from file");
     assert_eq!(key(&[("GEMINI_API_KEY", "k")]), "k");

@@ -1,15 +1,12 @@
-use super::{Events, SseError};
+use super::Events;
 use proptest::prelude::*;
 
 fn all(pieces: &[&[u8]]) -> Vec<String> {
-    let mut events = Events::new();
+    let mut events = Events::default();
     let mut found = Vec::new();
     for piece in pieces {
-        let taken: Result<(), SseError> = events.push(piece, |_, data| {
-            found.push(String::from_utf8_lossy(data).into_owned());
-            Ok(())
-        });
-        taken.expect("small");
+        let taken = events.push(piece).expect("small").into_iter();
+        found.extend(taken.map(|(_, data)| String::from_utf8_lossy(&data).into_owned()));
     }
     let rest = events.finish();
     found.extend(rest.map(|data| String::from_utf8_lossy(&data).into_owned()));
@@ -27,14 +24,10 @@ fn data_lines_are_collected_until_a_blank_line() {
 
 #[test]
 fn an_event_may_have_a_name_which_is_its_own_only() {
-    let (mut events, mut found) = (Events::new(), Vec::new());
+    let (mut events, mut found) = (Events::default(), Vec::new());
     let text = b"event: endpoint\rdata: /m\r\revent:none\n\nevent: a\nevent:b\ndata: 1\ndata: 2\n\ndata: 3\n\n";
     for piece in text.chunks(5) {
-        let taken: Result<(), SseError> = events.push(piece, |name, data| {
-            found.push((name.to_vec(), data.to_vec()));
-            Ok(())
-        });
-        taken.expect("small");
+        found.extend(events.push(piece).expect("small"));
     }
     let event = |name: &str, data: &str| (name.into(), data.into());
     assert_eq!(
