@@ -10,10 +10,7 @@ use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
 use gemini_tools_process::piped::PipedProgram;
 use gemini_tools_process::signal_name;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, InputResponses,
-    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ServerCapabilities,
-    ServerResult,
+    ClientRequest, CustomRequest, CustomResult, ProtocolVersion, ServerCapabilities, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
@@ -22,7 +19,7 @@ use rmcp::service::{
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{Peer, RoleClient};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -229,20 +226,12 @@ impl Connection {
             ServerRequest::Tools => self.tools(id, until).await,
             ServerRequest::Resources => self.resources(id, until).await,
             ServerRequest::Call { tool, arguments } => {
-                let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
-                let request = |round: Round| {
-                    (params.input_responses, params.request_state) = round;
-                    ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
-                };
-                self.complete(id, request, until).await
+                let params = json!({ "name": tool, "arguments": arguments });
+                self.complete(id, "tools/call", params, until).await
             }
             ServerRequest::Read { uri } => {
-                let mut params = ReadResourceRequestParams::new(uri);
-                let request = |round: Round| {
-                    (params.input_responses, params.request_state) = round;
-                    ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()))
-                };
-                self.complete(id, request, until).await
+                let params = json!({ "uri": uri });
+                self.complete(id, "resources/read", params, until).await
             }
         }
     }
@@ -251,13 +240,14 @@ impl Connection {
     async fn complete(
         &self,
         id: u64,
-        mut request: impl FnMut(Round) -> ClientRequest,
+        method: &str,
+        params: Value,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
-        let mut round = Round::default();
+        let mut round = params.clone();
         for _ in 0..MAX_ROUNDS {
-            let answer = self.request(id, request(round), until).await?;
+            let answer = self.request(id, method, round, until).await?;
             match &answer["resultType"] {
                 Value::Null => return Ok(answer),
                 kind if kind == "complete" => return Ok(answer),
@@ -268,24 +258,28 @@ impl Connection {
                     ));
                 }
             }
-            let mut responses = InputResponses::new();
+            let mut responses = Map::new();
             for (key, wanted) in answer["inputRequests"].as_object().into_iter().flatten() {
-                let method = wanted["method"].as_str().unwrap_or_default();
-                match self.handler.answer(method) {
-                    Some(response) => responses.insert(key.clone(), response),
-                    None => {
-                        return bad(format!(
-                            "it asks for {method:?} before it completes its answer, which is not \
-                             offered here"
-                        ));
-                    }
+                let wanted = wanted["method"].as_str().unwrap_or_default();
+                let Some(response) = self.handler.answer(wanted) else {
+                    return bad(format!(
+                        "it asks for {wanted:?} before it completes its answer, which is not \
+                         offered here"
+                    ));
                 };
+                responses.insert(key.clone(), response);
             }
-            let state = answer["requestState"].as_str().map(str::to_owned);
+            let state = answer["requestState"].as_str();
             if responses.is_empty() && state.is_none() {
                 return bad("it asks for more and does not say for what".to_owned());
             }
-            round = (Some(responses).filter(|r| !r.is_empty()), state);
+            round = params.clone();
+            if !responses.is_empty() {
+                round["inputResponses"] = responses.into();
+            }
+            if let Some(state) = state {
+                round["requestState"] = state.into();
+            }
         }
         bad(format!(
             "its answer was not complete after {MAX_ROUNDS} requests"
@@ -296,9 +290,9 @@ impl Connection {
         let capabilities = self.capabilities();
         let (mut tools, mut notes) = (Vec::new(), Vec::new());
         if capabilities.tools.is_some() {
-            let page =
-                |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            tools = self.pages(id, "tools", page, &mut notes, until).await?;
+            tools = self
+                .pages(id, "tools/list", "tools", &mut notes, until)
+                .await?;
         }
         Ok(json!({
             "tools": tools,
@@ -312,15 +306,12 @@ impl Connection {
         if self.capabilities().resources.is_none() {
             return Ok(json!({ "resources": [], "templates": [] }));
         }
-        let page =
-            |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params));
-        let resources = self.pages(id, "resources", page, &mut notes, until).await?;
-        let page = |params| {
-            let request = ListResourceTemplatesRequest::with_param(params);
-            ClientRequest::ListResourceTemplatesRequest(request)
-        };
+        let resources = self
+            .pages(id, "resources/list", "resources", &mut notes, until)
+            .await?;
+        let method = "resources/templates/list";
         let templates = self
-            .pages(id, "resourceTemplates", page, &mut notes, until)
+            .pages(id, method, "resourceTemplates", &mut notes, until)
             .await
             // Many servers have none and don't know the word.
             .or_else(|problem| match problem.why {
@@ -334,16 +325,19 @@ impl Connection {
     async fn pages(
         &self,
         id: u64,
+        method: &str,
         key: &str,
-        page: impl Fn(PaginatedRequestParams) -> ClientRequest,
         notes: &mut Vec<String>,
         until: &mut WaitLimit,
     ) -> Result<Vec<Value>, Problem> {
         let mut items: Vec<Value> = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
         loop {
-            let params = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
-            let mut answer = self.request(id, page(params), until).await?;
+            let params = match cursors.last() {
+                Some(cursor) => json!({ "cursor": cursor }),
+                None => json!({}),
+            };
+            let mut answer = self.request(id, method, params, until).await?;
             match answer[key].take() {
                 Value::Array(more) => items.extend(more),
                 _ => {
@@ -374,9 +368,11 @@ impl Connection {
     async fn request(
         &self,
         id: u64,
-        request: ClientRequest,
+        method: &str,
+        params: Value,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_request_with_option(request, options);
         let mut handle = match timeout_at(until.deadline, sent).await {
@@ -474,9 +470,6 @@ impl Connection {
         gone_within(&mut process, SHUTDOWN_TIMEOUT).await;
     }
 }
-
-/// The data of a repeated request.
-type Round = (Option<InputResponses>, Option<String>);
 
 /// Describes the end of a server that can no longer be talked to.
 async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutputLog) -> String {

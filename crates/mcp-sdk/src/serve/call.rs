@@ -13,7 +13,7 @@ use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use gemini_tools_session::{CallOptions, SharedPrompt};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{CallToolResponse, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -72,32 +72,18 @@ pub(super) enum AskMode {
 }
 
 impl AskMode {
-    /// Returns the asker of a call, and the end at which its questions arrive, if there can be any.
-    fn channel(
-        &self,
-    ) -> (
-        Option<mpsc::Sender<Question>>,
-        Option<mpsc::Receiver<Question>>,
-    ) {
-        if matches!(self, Self::Meanwhile) {
-            let (asked, questions) = mpsc::channel(1);
-            return (Some(asked), Some(questions));
-        }
-        (None, None)
-    }
-
     fn person(
         &self,
-        asked: Option<mpsc::Sender<Question>>,
+        asked: mpsc::Sender<Question>,
         open: &OpenQuestion,
         is_alone: bool,
     ) -> Option<SharedPrompt> {
         match self {
             Self::Never => None,
-            Self::Meanwhile => Some(SharedPrompt::new(Box::new(ClientAsker {
-                asked: asked?,
-                is_alone,
-            }))),
+            Self::Meanwhile => {
+                let prompt = ClientAsker { asked, is_alone };
+                Some(SharedPrompt::new(Box::new(prompt)))
+            }
             Self::ByResults(said) => Some(SharedPrompt::new(Box::new(said.asker(open, is_alone)))),
         }
     }
@@ -110,10 +96,10 @@ pub(super) struct CallEnd {
     pub(super) changed: Option<Arc<Project>>,
 }
 
-impl From<CallToolResult> for CallEnd {
-    fn from(result: CallToolResult) -> Self {
+impl From<CallToolResponse> for CallEnd {
+    fn from(response: CallToolResponse) -> Self {
         Self {
-            response: result.into(),
+            response,
             changed: None,
         }
     }
@@ -126,25 +112,25 @@ pub(super) async fn run(
     context: &RequestContext<RoleServer>,
 ) -> CallEnd {
     let started = server.start();
-    let (asked, questions) = call.asking.channel();
+    let (asked, questions) = mpsc::channel(1);
     let server = Arc::clone(server);
     let work = move |cx| make(&server, &call, cx, asked);
-    attend(started, questions, context, work)
-        .await
-        .unwrap_or_else(CallEnd::from)
+    let done = attend(started, questions, context, work).await;
+    done.flatten()
+        .unwrap_or_else(|e| CallToolResponse::from(content::refused(&e)).into())
 }
 
 /// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
 ///
 /// # Errors
 ///
-/// Returns the result to answer with if the call has crashed or was given up.
+/// Returns the reason if the call has crashed or was given up.
 pub(super) async fn attend<T: Send + 'static>(
     started: CallGuard,
-    questions: Option<mpsc::Receiver<Question>>,
+    questions: mpsc::Receiver<Question>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
-) -> Result<T, CallToolResult> {
+) -> Result<T, ToolError> {
     // Where the client waits for the result no more, the call ends.
     let _ending = CancelOnDrop(started.cancel.clone());
     let cancel = started.cancel.clone();
@@ -177,8 +163,7 @@ pub(super) async fn attend<T: Send + 'static>(
         )
     };
     // The thread of a call that is given up is left behind.
-    let done = done.and_then(|done| done.map_err(crashed));
-    done.map_err(|error| content::refused(&error))
+    done.and_then(|done| done.map_err(crashed))
 }
 
 /// Makes the call, which takes as long as it takes.
@@ -186,18 +171,13 @@ fn make(
     server: &Server,
     call: &Call,
     mut cx: Context,
-    asked: Option<mpsc::Sender<Question>>,
-) -> CallEnd {
-    let project = match server.project(&call.roots, call.host) {
-        Ok(project) => project,
-        Err(e) => return content::refused(&e).into(),
-    };
+    asked: mpsc::Sender<Question>,
+) -> Result<CallEnd, ToolError> {
+    let project = server.project(&call.roots, call.host)?;
     let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
-    if let Err(e) = session.prepare_for_model(&mut cx) {
-        return content::refused(&e).into();
-    }
+    session.prepare_for_model(&mut cx)?;
     let of_settings = cx.limit_chars;
     let client_limit = call.client_limit(of_settings);
     let of_client = client_limit.map(|limit| limit.size);
@@ -221,10 +201,7 @@ fn make(
     if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
     {
-        return CallEnd {
-            response: question.into(),
-            changed: None,
-        };
+        return Ok(CallToolResponse::from(question).into());
     }
     if !is_clients {
         session.tool_env().limit(&mut answer);
@@ -236,10 +213,10 @@ fn make(
         long_answer::limit(&mut result, limit, &keep);
     }
     let is_outdated = call.told.is_some_and(|told| !project.is_known_as(told));
-    CallEnd {
+    Ok(CallEnd {
         response: result.into(),
         changed: is_outdated.then_some(project),
-    }
+    })
 }
 
 /// Ends a call when it is dropped.
@@ -257,7 +234,7 @@ struct RunningCall<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: Option<mpsc::Receiver<Question>>,
+    questions: mpsc::Receiver<Question>,
     /// The progress that the client knows of.
     told: f64,
 }
@@ -278,7 +255,7 @@ impl RunningCall<'_> {
                     self.cancel.cancel();
                 }
                 () = live.changed.notified() => self.report().await,
-                Some(question) = next(&mut self.questions) => self.ask(question).await,
+                Some(question) = self.questions.recv() => self.ask(question).await,
             }
         }
     }
@@ -302,14 +279,6 @@ impl RunningCall<'_> {
         };
         // A call that has ended meanwhile needs none.
         let _ = answer.send(reply);
-    }
-}
-
-/// Returns the next question; none comes if the user can't be asked.
-async fn next(questions: &mut Option<mpsc::Receiver<Question>>) -> Option<Question> {
-    match questions {
-        Some(questions) => questions.recv().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -18,17 +18,17 @@ const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 /// Interval between two looks for changes while a client listens for them.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The fingerprint of the tool list that was last sent to a client.
+/// The fingerprint of a tool list that a client knows, if it knows one.
 #[derive(Default)]
-pub(super) struct LastNotified(Mutex<Option<u64>>);
+pub(super) struct KnownTools(Mutex<Option<u64>>);
 
-impl LastNotified {
-    pub(super) fn known(&self) -> Option<u64> {
+impl KnownTools {
+    pub(super) fn get(&self) -> Option<u64> {
         *lock(&self.0)
     }
 
-    pub(super) fn know(&self, fingerprint: u64) {
-        *lock(&self.0) = Some(fingerprint);
+    pub(super) fn set(&self, fingerprint: impl Into<Option<u64>>) {
+        *lock(&self.0) = fingerprint.into();
     }
 
     /// Notifies a client that knows other tools than the project's that they have changed.
@@ -44,8 +44,8 @@ impl LastNotified {
         let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
             return;
         };
-        if self.known() != Some(now) {
-            self.know(now);
+        if self.get() != Some(now) {
+            self.set(now);
             // A client that is gone is seen elsewhere.
             let _ = peer.notify_tool_list_changed().await;
         }
@@ -55,35 +55,17 @@ impl LastNotified {
 /// Returns the fingerprint of the project's tools.
 fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> u64 {
     let now = declare::fingerprint(&declare::client_tools(project, audience, cancel));
-    project.know_as(now);
+    project.declared.set(now);
     now
 }
 
-/// The fingerprint of the tools before a subscription was accepted: later changes are announced.
-#[derive(Default)]
-pub(super) struct Baseline(Mutex<Option<u64>>);
-
-impl Baseline {
-    /// Keeps the tools that were last sent to a client.
-    pub(super) fn keep(&self, server: &Server) {
-        let project = server.project(&[], None).ok();
-        let tools = project.and_then(|project| project.last_sent());
-        *lock(&self.0) = tools;
-    }
-
-    fn take(&self) -> Option<u64> {
-        lock(&self.0).take()
-    }
-}
-
-/// Notifies a client that listens, until it does not any more.
+/// Notifies a client that listens of other tools than those that it knows, until it does not any more.
 pub(super) async fn follow(
     server: &Arc<Server>,
     audience: Audience,
-    baseline: &Baseline,
+    mut known: Option<u64>,
     subscription: &SubscriptionContext,
 ) {
-    let mut known = baseline.take();
     if subscription.accepted().tools_list_changed != Some(true) {
         return subscription.cancelled().await;
     }

@@ -1,12 +1,13 @@
 //! The connection to a client.
 
 use super::call::{self, AskMode, Call};
-use super::changes::{Baseline, LastNotified};
+use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
 use super::running::given_up;
 use super::server::{Project, Server};
 use super::{ask, changes, codex, content, declare, fault, roots};
+use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
@@ -39,8 +40,10 @@ pub(super) struct Connection {
     /// asked only while a request of its own is open.
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
-    told: LastNotified,
-    baseline: Baseline,
+    /// The list that the client was last told of.
+    told: KnownTools,
+    /// The list before a subscription was accepted: later changes are announced.
+    baseline: KnownTools,
 }
 
 /// The roots of a client, as far as they are known.
@@ -62,8 +65,8 @@ impl Connection {
             server,
             is_alone,
             roots: tokio::sync::Mutex::default(),
-            told: LastNotified::default(),
-            baseline: Baseline::default(),
+            told: KnownTools::default(),
+            baseline: KnownTools::default(),
         }
     }
 
@@ -135,8 +138,10 @@ impl Connection {
 
     fn audience(&self, context: &RequestContext<RoleServer>) -> Audience {
         let client = context.client_info();
-        let name = client.as_ref().map(|client| client.name.as_str());
-        Audience::new(name, self.can_ask(context))
+        Audience {
+            can_ask: self.can_ask(context),
+            host: client.and_then(|client| ClientHost::find(&client.name)),
+        }
     }
 
     fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
@@ -239,13 +244,13 @@ impl ServerHandler for Connection {
         let list = move |project: &Project, cx: &Context| {
             let tools = declare::client_tools(project, audience, &cx.cancel);
             let fingerprint = declare::fingerprint(&tools);
-            project.know_as(fingerprint);
+            project.declared.set(fingerprint);
             Ok((tools, fingerprint))
         };
         let roots = self.roots_of_list(&context).await;
         let (tools, fingerprint) = self.with_project(roots, &context, list).await?;
         if !asks_by_results(&context) {
-            self.told.know(fingerprint);
+            self.told.set(fingerprint);
         }
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -270,7 +275,7 @@ impl ServerHandler for Connection {
             answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
             asking: self.asking(&context, said),
             is_alone: self.is_alone,
-            told: self.told.known(),
+            told: self.told.get(),
             least_sandbox: codex::chosen_sandbox(&context.meta),
         };
         let done = call::run(&self.server, call, &context).await;
@@ -287,13 +292,15 @@ impl ServerHandler for Connection {
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        self.baseline.keep(&self.server);
+        let project = self.server.project(&[], None).ok();
+        self.baseline
+            .set(project.and_then(|project| project.declared.get()));
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let audience = self.audience(subscription.request_context());
-        changes::follow(&self.server, audience, &self.baseline, &subscription).await;
+        changes::follow(&self.server, audience, self.baseline.get(), &subscription).await;
         Ok(())
     }
 }

@@ -94,21 +94,17 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
             }
         });
     }
-    if let Some(uri) = part
-        .file_data
-        .as_ref()
-        .and_then(|file| file["fileUri"].as_str())
+    if let Some(file) = &part.file_data
+        && let Some(uri) = file["fileUri"].as_str()
     {
         let name = uri.rsplit('/').next().unwrap_or_default();
         let link = Resource::new(uri, name);
-        let mime = part
-            .file_data
-            .as_ref()
-            .and_then(|file| file["mimeType"].as_str());
-        return blocks.push(ContentBlock::resource_link(match mime {
-            Some(mime) => link.with_mime_type(mime),
-            None => link,
-        }));
+        return blocks.push(ContentBlock::resource_link(
+            match file["mimeType"].as_str() {
+                Some(mime) => link.with_mime_type(mime),
+                None => link,
+            },
+        ));
     }
     let text = serde_json::to_string(part).unwrap_or_default();
     blocks.push(ContentBlock::text(text));

@@ -33,16 +33,6 @@ pub(super) struct Audience {
     pub(super) host: Option<&'static ClientHost>,
 }
 
-impl Audience {
-    /// Returns that of the client with this name.
-    pub(super) fn new(client: Option<&str>, can_ask: bool) -> Self {
-        Self {
-            can_ask,
-            host: client.and_then(ClientHost::find),
-        }
-    }
-}
-
 /// Returns all tools that a client is told of, sorted by name.
 pub(super) fn client_tools(
     project: &Project,

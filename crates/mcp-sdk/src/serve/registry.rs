@@ -14,6 +14,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// The name and the instructions of a server.
 #[derive(Debug, Clone)]
@@ -113,7 +114,9 @@ impl ServerHandler for RegistryConnection {
             };
             content::result(&answer, false, host)
         };
-        let result = call::attend(started, None, &context, work).await;
-        Ok(result.unwrap_or_else(|refused| refused).into())
+        // Nothing asks.
+        let (_, questions) = mpsc::channel(1);
+        let result = call::attend(started, questions, &context, work).await;
+        Ok(result.unwrap_or_else(|e| content::refused(&e)).into())
     }
 }

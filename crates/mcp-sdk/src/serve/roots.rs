@@ -51,26 +51,16 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
 ///
 /// Returns the reason, as a clause, if the address has another scheme or names another machine.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
-    let url = Url::parse(uri).map_err(|e| e.to_string())?;
+    let mut url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {
         return Err("it is not a file: address".to_owned());
     }
-    let is_here = url.host_str().is_none_or(|host| host == "localhost");
-    let path = if is_here {
-        let mut url = url;
-        let _ = url.set_host(None);
-        url.to_file_path()
-    } else {
-        Err(())
-    };
-    path.map_err(|()| {
-        let why = if is_here {
-            "it is not the path of a file"
-        } else {
-            "it names another machine"
-        };
-        why.to_owned()
-    })
+    if url.host_str().is_some_and(|host| host != "localhost") {
+        return Err("it names another machine".to_owned());
+    }
+    let _ = url.set_host(None);
+    let path = url.to_file_path();
+    path.map_err(|()| "it is not the path of a file".to_owned())
 }
 
 #[cfg(test)]

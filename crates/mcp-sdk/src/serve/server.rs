@@ -1,6 +1,7 @@
 //! The state that the clients of a session share: the open projects.
 
 use super::ServeOptions;
+use super::changes::KnownTools;
 use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
 use crate::lock;
@@ -35,7 +36,7 @@ pub(super) struct Project {
     watched: WatchedFiles,
     state: u64,
     /// Fingerprint of the tools that were last sent to a client.
-    declared: Mutex<Option<u64>>,
+    pub(super) declared: KnownTools,
 }
 
 impl Project {
@@ -44,20 +45,10 @@ impl Project {
         self.watched.state() == self.state
     }
 
-    /// Returns the fingerprint of the tools that were last sent to a client.
-    pub(super) fn last_sent(&self) -> Option<u64> {
-        *lock(&self.declared)
-    }
-
-    /// Keeps the fingerprint of the tools that are sent to a client.
-    pub(super) fn know_as(&self, fingerprint: u64) {
-        *lock(&self.declared) = Some(fingerprint);
-    }
-
     /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
-        is_settled && self.last_sent() == Some(fingerprint)
+        is_settled && self.declared.get() == Some(fingerprint)
     }
 }
 
@@ -160,7 +151,7 @@ impl Server {
             session,
             watched,
             state,
-            declared: Mutex::default(),
+            declared: KnownTools::default(),
         })
     }
 
