@@ -115,12 +115,6 @@ pub(super) fn servers(
         if !settings.lets(&name) {
             continue;
         }
-        if server.command.is_none() && server.url.is_none() && server.http_url.is_none() {
-            notes.push(format!(
-                "The MCP server {name} has neither a command nor an address in the settings."
-            ));
-            continue;
-        }
         let connect = connect(&server, root, roots);
         let entry = if settings.server_command.is_some() && name == COMMAND_SERVER {
             Entry::Command
