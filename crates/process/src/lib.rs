@@ -85,7 +85,7 @@ pub mod tty;
 pub mod unread;
 
 pub use own::{caller, exit};
-pub use read_buffer::ReadBuffer;
+pub use read_buffer::{ReadBuffer, wait_for_stdin};
 
 /// The weaknesses of this system compared with Linux; `None` there.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {

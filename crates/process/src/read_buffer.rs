@@ -1,5 +1,7 @@
 //! A buffer for what comes in pieces of unknown size.
 
+use gemini_tools_core::tool::TICK;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::{Errno, read, retry_on_intr};
 
@@ -37,6 +39,19 @@ impl ReadBuffer {
         }
         Ok(&self.bytes[..count])
     }
+}
+
+/// Waits for standard input, and returns true if it can be read, false if `is_over` comes first.
+pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
+    let stdin = rustix::stdio::stdin();
+    let tick = Timespec::try_from(TICK).ok();
+    while !is_over() {
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        if let Ok(1..) = poll(&mut ready, tick.as_ref()) {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! `--stream`, output of calls that still run comes between the answers.
 
 use crate::dialect::{self, CallContext};
-use crate::input::wait_for_stdin;
 use crate::options::CallToolOptions;
 use crate::print::print_json;
 use crate::watchdog::Watchdog;
@@ -14,7 +13,7 @@ use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
-use gemini_tools::process::ReadBuffer;
+use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::{CallOptions, with_time_limit};
 use gemini_tools::start::signal_status;
 use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError, ToolResult};

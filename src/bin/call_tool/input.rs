@@ -2,10 +2,9 @@
 
 use crate::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
-use gemini_tools::process::ReadBuffer;
+use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::Session;
-use gemini_tools::tool::{Cancellation, Context, TICK, ToolError, from_words};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::io::Read;
 
@@ -101,17 +100,4 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
         return Err(too_large());
     }
     Ok(input)
-}
-
-/// Waits for input; `false` if `is_over` comes first.
-pub(crate) fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
-    let stdin = rustix::stdio::stdin();
-    let tick = Timespec::try_from(TICK).ok();
-    while !is_over() {
-        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        if let Ok(1..) = rustix::event::poll(&mut ready, tick.as_ref()) {
-            return true;
-        }
-    }
-    false
 }

@@ -3,19 +3,13 @@
 use crate::bad_input;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::SessionError;
+use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::tool::Cancellation;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io::IsTerminal;
 
 /// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-
-/// Interval at which it is checked if the session has to end.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
 
 /// The prompt of the user.
 #[derive(Debug)]
@@ -51,22 +45,18 @@ pub(crate) fn prompt(
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
     let stdin = rustix::stdio::stdin();
     let mut bytes = Vec::new();
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = ReadBuffer::new(64 * 1024);
     loop {
-        if let Some(why) = cancel.interruption() {
+        if !wait_for_stdin(|| cancel.interruption().is_some())
+            && let Some(why) = cancel.interruption()
+        {
             return Err(why.into());
         }
-        let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&TICK));
-        let read = match ready {
-            Ok(0) => continue,
-            Ok(_) => rustix::io::read(stdin, &mut buffer),
-            Err(e) => Err(e),
-        };
-        match read {
+        match buffer.read(stdin) {
             // nohup leaves a descriptor that can only be written to: there is nothing to read.
-            Ok(0) | Err(Errno::BADF) => return Ok(bytes),
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok([]) | Err(Errno::BADF) => return Ok(bytes),
+            Ok(piece) => bytes.extend_from_slice(piece),
+            Err(Errno::AGAIN) => {}
             Err(e) => return Err(bad_input(format!("Standard input can't be read: {e}."))),
         }
         if bytes.len() > MAX_BYTES {

@@ -10,7 +10,6 @@ mod show;
 use crate::model::Model;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
-use gemini_tools::agent::session::AgentSession;
 use gemini_tools::process::signals::Signals;
 use gemini_tools::start::signal_status;
 use gemini_tools::tool::Cancellation;
@@ -80,10 +79,8 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     }
     let model = Model::new(options, &setup, script, &prompt.text).map_err(fail)?;
     let player = model.player.clone();
-    let (parts, config, resumed) = setup
-        .session_parts(options, &pair, signals, model)
-        .map_err(fail)?;
-    let mut session = AgentSession::new(setup.id.clone(), parts, config, resumed);
+    let session = setup.session(options, &pair, signals, model);
+    let mut session = session.map_err(fail)?;
     if is_empty && !session.is_unfinished() {
         return Err(fail(bad_input(no_prompt)));
     }

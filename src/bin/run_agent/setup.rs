@@ -11,7 +11,7 @@ use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::model_script::ScriptPlaces;
 use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
 use gemini_tools::agent::record::{SessionRecord, StoredSession};
-use gemini_tools::agent::session::{Listeners, Parts, SessionConfig};
+use gemini_tools::agent::session::{AgentSession, Listeners, Parts, SessionConfig};
 use gemini_tools::approval::Gate;
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::builtin;
@@ -45,7 +45,7 @@ const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
 /// The settings and the workspace of a session.
 pub(crate) struct Setup {
-    pub(crate) id: String,
+    id: String,
     settings: Settings,
     workspace: Workspace,
     home: Option<PathBuf>,
@@ -382,14 +382,14 @@ impl Setup {
         ScriptPlaces::new(root, given.as_deref(), self.home.as_deref())
     }
 
-    /// Returns the parts of a session.
-    pub(crate) fn session_parts<'a>(
+    /// Makes the session, or takes up the one that the options name.
+    pub(crate) fn session<'a>(
         &self,
         options: &RunAgentOptions,
         pair: &'a Pair,
         signals: &Arc<Signals>,
         model: Model,
-    ) -> Result<(Parts<'a>, SessionConfig, Option<StoredSession>), SessionError> {
+    ) -> Result<AgentSession<'a>, SessionError> {
         let Model {
             client,
             name: model,
@@ -434,7 +434,8 @@ impl Setup {
             player,
             cancel: signals.cancellation().clone(),
         };
-        Ok((parts, config, kept.resumed))
+        let id = self.id.clone();
+        Ok(AgentSession::new(id, parts, config, kept.resumed))
     }
 
     /// Returns the file of the session to go on with, if the options want that.

@@ -34,40 +34,22 @@ fn unwritten(message: &str) {
 
 /// Standard output that reports its failures, but for a reader who is gone.
 #[derive(Debug)]
-struct ReportingStdout {
-    out: Stdout,
-    is_reported: bool,
-}
-
-impl ReportingStdout {
-    fn new() -> Self {
-        Self {
-            out: stdout(),
-            is_reported: false,
-        }
-    }
-
-    fn report<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
-        if let Err(e) = &done
-            && !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted)
-            && !self.is_reported
-        {
-            self.is_reported = true;
-            unwritten(&format!("Can't write to standard output: {e}"));
-        }
-        done
-    }
-}
+struct ReportingStdout(Stdout);
 
 impl Write for ReportingStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let done = self.out.write(bytes);
-        self.report(done)
+        self.0.write(bytes).inspect_err(report_unwritten)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let done = self.out.flush();
-        self.report(done)
+        self.0.flush().inspect_err(report_unwritten)
+    }
+}
+
+/// Reports a failure of standard output. It happens once: observers write nothing after it.
+fn report_unwritten(error: &io::Error) {
+    if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
+        unwritten(&format!("Can't write to standard output: {error}"));
     }
 }
 
@@ -117,12 +99,13 @@ pub(crate) fn describes(options: &RunAgentOptions) -> bool {
 
 /// Returns the observer that writes to standard output.
 fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
+    let out = ReportingStdout(stdout());
     match options.format {
-        OutputFormat::Json => Box::new(JsonOutput::new(ReportingStdout::new())),
-        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(ReportingStdout::new())),
+        OutputFormat::Json => Box::new(JsonOutput::new(out)),
+        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(out)),
         OutputFormat::Text => {
             let is_terminal = stdout().is_terminal();
-            Box::new(TextOutput::new(ReportingStdout::new(), is_terminal))
+            Box::new(TextOutput::new(out, is_terminal))
         }
     }
 }
