@@ -1,12 +1,12 @@
 //! `--history` and `--undo`: the changes that tools have made, and taking them back.
 
 use crate::options::CallToolOptions;
-use crate::print::{Medium, is_stdout_terminal, print, warn};
+use crate::print::{Medium, is_stdout_terminal, print, print_json, warn};
 use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
 use gemini_tools::journal::{
-    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, prune,
+    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, now, prune,
 };
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
@@ -18,14 +18,6 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}
 
 /// Lists the journal, or takes back what is in it.
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
@@ -163,15 +155,6 @@ struct View<'a> {
     has_colours: bool,
 }
 
-/// Prints a text and returns the status; 1 if it can't be printed.
-fn print_with(text: &str, medium: Medium, status: u8) -> u8 {
-    if print(text.as_bytes(), medium) {
-        status
-    } else {
-        1
-    }
-}
-
 impl View<'_> {
     /// Returns a path as people see it: relative to the project, and without what commands a
     /// terminal or breaks a line.
@@ -218,15 +201,10 @@ impl View<'_> {
             }
             return 0;
         }
-        print_with(
-            &text,
-            if self.json {
-                Medium::Json
-            } else {
-                Medium::Text
-            },
-            0,
-        )
+        if self.json {
+            return print_json(text.as_bytes(), 0);
+        }
+        u8::from(!print(text.as_bytes(), Medium::Text))
     }
 
     fn push_line(&self, text: &mut String, index: usize, path: &str, now: u64) {
@@ -270,8 +248,8 @@ impl View<'_> {
             line: entry.line.as_deref(),
             change: entry.change(),
             path: entry.path_text(),
-            before: entry.before.as_ref().map(StateJson::from),
-            after: entry.after.as_ref().map(StateJson::from),
+            before: entry.before.as_ref().map(state_json),
+            after: entry.after.as_ref().map(state_json),
             undoes: &entry.undoes,
             undone_by: self.history.undone_by(index).map(|by| by.id.as_str()),
             not_kept: entry.loss(),
@@ -306,7 +284,7 @@ impl View<'_> {
         if self.json {
             let lines = outcomes.iter().map(|outcome| self.outcome_json(outcome));
             let text: String = lines.map(|line| line.to_string() + "\n").collect();
-            return Ok(print_with(&text, Medium::Json, status));
+            return Ok(print_json(text.as_bytes(), status));
         }
         let undone = outcomes.iter().filter(|outcome| !outcome.undone.is_empty());
         let mut text: String = undone
@@ -319,7 +297,7 @@ impl View<'_> {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
         if !text.is_empty() {
-            print_with(&text, Medium::Text, status);
+            print(text.as_bytes(), Medium::Text);
         }
         for outcome in &outcomes {
             self.complain(outcome);
@@ -409,27 +387,16 @@ struct EntryJson<'a> {
     line: Option<&'a str>,
     change: &'a str,
     path: &'a str,
-    before: Option<StateJson>,
-    after: Option<StateJson>,
+    before: Option<Value>,
+    after: Option<Value>,
     undoes: &'a [String],
     undone_by: Option<&'a str>,
     not_kept: Option<&'a str>,
 }
 
-/// A file before or after a change as JSON.
-#[derive(Serialize)]
-struct StateJson {
-    bytes: u64,
-    mode: String,
-}
-
-impl From<&FileState> for StateJson {
-    fn from(state: &FileState) -> Self {
-        Self {
-            bytes: state.stamp.size(),
-            mode: format!("{:04o}", state.mode),
-        }
-    }
+/// Returns a file before or after a change as JSON.
+fn state_json(state: &FileState) -> Value {
+    json!({ "bytes": state.stamp.size(), "mode": format!("{:04o}", state.mode) })
 }
 
 /// Formats how long ago a moment was, in few characters.

@@ -206,32 +206,21 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         let result = call(session, &options.name, args, how, &cx)?;
         ci::check(options, result)
     });
-    let rest = shown.take().map(|shown| rest_of(&outcome, &shown));
+    let shown = shown.take();
+    let result = outcome.as_ref().ok();
+    let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
     if !watchdog.claim(number) {
         wait_for_the_end();
     }
-    message.go_on(rest);
+    if let Some(shown) = shown {
+        message.go_on(&shown, rest);
+    }
     for remark in &message.remarks {
         warn(&format!("call_tool: {remark}"));
     }
     let is_written = print(&message.text, message.medium);
     message.exit_status(options, is_written)
-}
-
-/// The rest of an answer whose beginning was shown while the call ran.
-struct Rest {
-    /// The text that was not shown; `None` if the answer is not what was shown.
-    text: Option<String>,
-    ends_in_line: bool,
-}
-
-fn rest_of(outcome: &Result<ToolResult, ToolError>, shown: &str) -> Rest {
-    let text = outcome.as_ref().ok();
-    Rest {
-        text: text.and_then(|result| after_live(result, shown)),
-        ends_in_line: shown.ends_with('\n'),
-    }
 }
 
 /// Returns true if the text of an answer has colours.
@@ -303,17 +292,13 @@ impl Message {
         said(answer.to_json_with(form, more), Medium::Json)
     }
 
-    /// Leaves out what a terminal has shown already.
-    fn go_on(&mut self, rest: Option<Rest>) {
-        let Some(rest) = rest else {
-            return;
-        };
-        let is_whole = rest.text.is_none();
-        if let Some(text) = rest.text {
-            self.text = text.into_bytes();
+    /// Leaves out what a terminal has shown while the call ran. `rest` is what it has not; `None` if the
+    /// answer is not what was shown.
+    fn go_on(&mut self, shown: &str, rest: Option<String>) {
+        if let Some(rest) = rest {
+            self.text = rest.into_bytes();
             self.medium = Medium::Text;
-        }
-        if is_whole && !rest.ends_in_line {
+        } else if !shown.ends_with('\n') {
             live::write("\n");
         }
     }

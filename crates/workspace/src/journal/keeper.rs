@@ -37,7 +37,7 @@ pub(crate) fn new_id() -> String {
 }
 
 /// Returns the milliseconds since 1970.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -69,6 +69,7 @@ pub(crate) use backup::{Backup, PendingChange};
 pub use command::{Access, ChangeCounts, CommandChanges};
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
+pub use keeper::now;
 pub use prune::prune;
 pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 
