@@ -99,18 +99,17 @@ impl CallOutcome {
 
     /// Returns the outcome of a call that was ended.
     pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
-        match why {
-            Interruption::Cancelled(_) => Self::failure(
-                request,
+        let (kind, message) = match why {
+            Interruption::Cancelled(_) => (
                 ErrorKind::Cancelled,
                 "The call was cancelled before it was done.",
             ),
-            Interruption::TimedOut => Self::failure(
-                request,
+            Interruption::TimedOut => (
                 ErrorKind::Timeout,
                 "The call took longer than its time limit and was ended.",
             ),
-        }
+        };
+        Self::failure(request, kind, message)
     }
 
     /// Returns the outcome of a call that has failed.

@@ -2,12 +2,11 @@
 
 use super::call::{CallRefusal, ToolCall, ToolCallDecision};
 use gemini_tools_core::tool::{DiffStat, ModelCall, TokenCounts};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The statistics of a session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
     /// By model.
     pub models: BTreeMap<String, ModelStats>,
@@ -16,14 +15,13 @@ pub struct Stats {
     /// By tool.
     pub by_name: BTreeMap<String, ToolStats>,
     /// Calls that the rules have refused: the tool's name, and why.
-    #[serde(skip)]
     pub refused: Vec<(String, CallRefusal)>,
     /// The time that the session took.
     pub duration: Duration,
 }
 
 /// The requests to a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelStats {
     /// Requests that were sent: turns, and what the agent and its tools ask besides.
     pub requests: u64,
@@ -36,7 +34,7 @@ pub struct ModelStats {
 }
 
 /// The calls of a tool, or of all.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolStats {
     /// Number of calls of the tool.
     pub calls: u64,
@@ -45,7 +43,6 @@ pub struct ToolStats {
     /// Calls that failed or were cancelled.
     pub failures: u64,
     /// Calls among those that were done whose command has failed.
-    #[serde(skip)]
     pub failed_commands: u64,
     /// The time that they ran.
     pub duration: Duration,

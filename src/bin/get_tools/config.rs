@@ -8,6 +8,7 @@ use gemini_tools::text::{show_path, visible};
 use gemini_tools::trust::{Fingerprint, ProjectTrust};
 use gemini_tools::variables::{self, Variable};
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Variables of Gemini CLI's that take the place of settings, none of them secret.
@@ -32,7 +33,7 @@ struct Report {
     obstacle: Option<String>,
     variables: Vec<Variable>,
     files: Vec<(Scope, PathBuf)>,
-    lines: SettingsLines,
+    lines: RefCell<SettingsLines>,
 }
 
 /// Prints it.
@@ -61,7 +62,7 @@ pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let mut variables: Vec<Variable> = VARIABLES.iter().filter_map(of_host).collect();
     variables.extend(variables::NAMES.into_iter().flat_map(variables::values));
     let file = |scope: Scope| Some((scope, scope.file(home.as_deref(), &root)?));
-    let mut report = Report {
+    let report = Report {
         in_force: settings.in_force(),
         settings,
         policy,
@@ -69,7 +70,7 @@ pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
         obstacle,
         variables,
         files: Scope::ALL.into_iter().filter_map(file).collect(),
-        lines: SettingsLines::new(home.as_deref(), &root),
+        lines: RefCell::new(SettingsLines::new(home.as_deref(), &root)),
         root,
     };
     let text = if as_json {
@@ -91,9 +92,9 @@ impl Report {
         self.settings.files.iter().any(|(of, _)| *of == scope)
     }
 
-    fn line_of(&mut self, scope: Scope, key: &str) -> Option<usize> {
-        let file = self.file_of(scope)?.to_owned();
-        self.lines.line_of(&file, key)
+    fn line_of(&self, scope: Scope, key: &str) -> Option<usize> {
+        let file = self.file_of(scope)?;
+        self.lines.borrow_mut().line_of(file, key)
     }
 
     /// Returns advice about the trust of the project.
@@ -109,17 +110,18 @@ impl Report {
         }
     }
 
-    fn json(&mut self) -> Value {
-        let in_force = std::mem::take(&mut self.in_force);
-        let settings: Vec<Value> = in_force
+    fn json(&self) -> Value {
+        let settings: Vec<Value> = self
+            .in_force
             .iter()
             .map(|one| {
                 let from: Vec<Value> = one.from.iter().map(|s| self.place(*s, &one.key)).collect();
                 json!({ "key": one.key, "value": one.value, "from": from })
             })
             .collect();
-        let notes = self.settings.notes.clone();
-        let left_out: Vec<Value> = notes
+        let left_out: Vec<Value> = self
+            .settings
+            .notes
             .iter()
             .map(|note| {
                 let mut place = self.place(self.scope_of(note), &note.place.key);
@@ -211,7 +213,7 @@ impl Report {
         of_it.map_or(Scope::Project, |(scope, _)| *scope)
     }
 
-    fn place(&mut self, scope: Scope, key: &str) -> Value {
+    fn place(&self, scope: Scope, key: &str) -> Value {
         let line = self.line_of(scope, key);
         json!({
             "scope": scope.name(),
@@ -220,7 +222,7 @@ impl Report {
         })
     }
 
-    fn text(&mut self) -> String {
+    fn text(&self) -> String {
         let mut text = format!("Project {}\n", visible(&show_path(&self.root)));
         text.push_str(&format!("  {}", visible(&self.settings.trust.to_string())));
         if let Some(advice) = self.advice().filter(|_| !self.brings.is_empty()) {
@@ -245,22 +247,20 @@ impl Report {
         }
         text.push_str(&self.policy_text());
         text.push_str("\nIn force\n");
-        let in_force = std::mem::take(&mut self.in_force);
-        for one in &in_force {
+        for one in &self.in_force {
             let from: Vec<String> = one.from.iter().map(|s| self.source(*s, &one.key)).collect();
             let value = one.value.to_string();
             let (key, value) = (visible(&one.key), visible(&value));
             text.push_str(&format!("  {key} = {value}\n      {}\n", from.join(", ")));
         }
-        if in_force.is_empty() {
+        if self.in_force.is_empty() {
             text.push_str("  nothing but the defaults\n");
         }
         text.push_str(&self.variables_text());
-        let notes = self.settings.notes.clone();
-        if !notes.is_empty() || !self.settings.problems.is_empty() {
+        if !self.settings.notes.is_empty() || !self.settings.problems.is_empty() {
             text.push_str("\nNot in force\n");
         }
-        for note in &notes {
+        for note in &self.settings.notes {
             let key = &note.place.key;
             let source = self.source(self.scope_of(note), key);
             text.push_str(&format!(
@@ -285,7 +285,7 @@ impl Report {
         variables.collect()
     }
 
-    fn source(&mut self, scope: Scope, key: &str) -> String {
+    fn source(&self, scope: Scope, key: &str) -> String {
         let line = self.line_of(scope, key);
         let line = line.map(|line| format!(":{line}")).unwrap_or_default();
         let file = self.file_of(scope).map(show_path).unwrap_or_default();

@@ -69,7 +69,7 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
         }
         agree(options, &mut plan).map_err(Stop::Status)?;
         plan.apply()?;
-        return Ok(print(done_for_host(options, host, scope).as_bytes()));
+        return Ok(print_done(options, &done_for_host(host, scope)));
     }
     let before = ProjectBefore::look(place)?;
     let mut plan = planned(options, place, &before)?;
@@ -82,7 +82,7 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
     agree(options, &mut plan).map_err(Stop::Status)?;
     plan.apply()?;
     before.trust_again(&home, &root)?;
-    Ok(print(done(options, &before, &home, &root).as_bytes()))
+    Ok(print_done(options, &done(&before, &home, &root)))
 }
 
 /// Refuses options that mean something for Gemini CLI only.
@@ -373,10 +373,15 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-fn done(options: &InitOptions, before: &ProjectBefore, home: &Path, root: &Path) -> String {
+/// Prints what is told after a change.
+fn print_done(options: &InitOptions, text: &str) -> u8 {
     if options.undo {
-        return "Undone.\n".to_owned();
+        return print(b"Undone.\n");
     }
+    print(at_width(text, "", Style::for_stdout()).as_bytes())
+}
+
+fn done(before: &ProjectBefore, home: &Path, root: &Path) -> String {
     let option = match before.scope {
         SetupScope::User => " --user",
         SetupScope::Project => "",
@@ -397,29 +402,24 @@ fn done(options: &InitOptions, before: &ProjectBefore, home: &Path, root: &Path)
         names if names.is_empty() => names,
         names => format!("Also on this machine: {names}.\n"),
     };
-    let text = format!(
+    format!(
         "Done. {next}\
          Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
          {others}get_tools init{option} --undo takes it back.\n"
-    );
-    at_width(&text, "", Style::for_stdout())
+    )
 }
 
 /// Returns what is told after the change of a host's settings.
-fn done_for_host(options: &InitOptions, host: &Host, scope: SetupScope) -> String {
-    if options.undo {
-        return "Undone.\n".to_owned();
-    }
+fn done_for_host(host: &Host, scope: SetupScope) -> String {
     let Host { name, next, .. } = host;
     let option = match scope {
         _ if scope == host.scope => "",
         SetupScope::User => " --user",
         SetupScope::Project => " --project",
     };
-    let text = format!(
+    format!(
         "Done. Next: get_tools doctor --host {name}\n\
          Then: {next}\n\
          get_tools init --host {name}{option} --undo takes it back.\n"
-    );
-    at_width(&text, "", Style::for_stdout())
+    )
 }
