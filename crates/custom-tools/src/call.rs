@@ -128,7 +128,7 @@ impl CustomTool {
             Some(Ok((definition, _))) => Ok(definition),
             Some(Err(findings)) => {
                 let texts: Vec<String> = findings.iter().map(Diagnostic::text).collect();
-                Err(ToolError::new(ErrorKind::ExecutionFailed, texts.join("\n")))
+                Err(ToolError::failed(texts.join("\n")))
             }
             None => Err(ToolError::new(
                 ErrorKind::ToolNotRegistered,
@@ -271,7 +271,7 @@ impl Call {
             let message = with_streams(&first, &errors, &printed(captured.as_ref()));
             return Ok(with_code(failed(message, ErrorKind::ExecutionFailed)));
         }
-        let failure = |message| Err(ToolError::new(ErrorKind::ExecutionFailed, message));
+        let failure = |message: String| Err(ToolError::failed(message));
         if streams.is_cut {
             return failure(format!(
                 "{name} printed more than {MAX_WHOLE_BYTES} bytes, which is too much for \"output\" \

@@ -1,6 +1,6 @@
 //! The variables of a tool's programs.
 
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::ToolError;
 use gemini_tools_settings::settings::reference;
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
                     "The tool needs {name} from the environment (for {variable}), but it is not set."
                 );
                 let hint = format!("Set it, or write ${{{name}:-}} in the tool's file.");
-                return Err(ToolError::new(ErrorKind::ExecutionFailed, message).with_hint(hint));
+                return Err(ToolError::failed(message).with_hint(hint));
             }
         }
     }

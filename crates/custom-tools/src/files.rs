@@ -37,8 +37,9 @@ pub(super) fn list(
     let mut files = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_bytes();
-        let is_other = is_hidden(name) || entry.file_type() == FileType::Directory;
-        if is_other {
+        // Hidden files, and those that editors keep of an older text.
+        let is_hidden = name.starts_with(b".") || name.ends_with(b"~");
+        if is_hidden || entry.file_type() == FileType::Directory {
             continue;
         }
         let mut stat = statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok();
@@ -54,10 +55,6 @@ pub(super) fn list(
     }
     files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     Ok(files)
-}
-
-fn is_hidden(name: &[u8]) -> bool {
-    name.starts_with(b".") || name.ends_with(b"~")
 }
 
 /// Reads at most `limit` bytes of a regular file's beginning; nothing else is opened, or waited

@@ -371,13 +371,10 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
             let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
             return error.with_hint(hint.trim());
         };
-        return ToolError::new(
-            ErrorKind::PolicyViolation,
-            format!(
-                "The tool {name} is the project's own ({}), and the project is not trusted.",
-                show_path(&path)
-            ),
-        )
+        return ToolError::denied(format!(
+            "The tool {name} is the project's own ({}), and the project is not trusted.",
+            show_path(&path)
+        ))
         .with_hint(
             match tool_env.settings.trust.obstacle(tool_env.workspace.home()) {
                 None => "A person can look at it and let it run with: get_tools trust",
@@ -391,10 +388,7 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
         pairs.extend(scan.pairs);
     }
     if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
-        return ToolError::new(
-            ErrorKind::ExecutionFailed,
-            format!("The tool {name} can't be used. {}", fault.text),
-        );
+        return ToolError::failed(format!("The tool {name} can't be used. {}", fault.text));
     }
     // Which tools a pair has is not known where it does not say so. It has just been asked.
     let cache = custom.cache.as_deref();

@@ -99,7 +99,11 @@ pub(super) struct Pair {
 /// that they use. The findings beside a definition are warnings.
 pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> Option<Outcome> {
     let is_manifest = file.extension().is_some_and(|e| e == "toml");
-    let mut report = Report::new(name, file);
+    let mut report = Report {
+        tool: name,
+        file,
+        findings: Vec::new(),
+    };
     let (toml, action) = if is_manifest {
         (text.to_owned(), None)
     } else {

@@ -11,15 +11,7 @@ pub(super) struct Report<'a> {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(tool: &'a str, file: &'a Path) -> Self {
-        Self {
-            tool,
-            file,
-            findings: Vec::new(),
-        }
-    }
-
+impl Report<'_> {
     /// Adds a fault, for which the tool is left out.
     pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
         let finding = Diagnostic::error("manifest", self.tool, key, message);

@@ -82,10 +82,7 @@ impl Program<'_> {
         let place = working_directory(self.running, self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
         let Some((program, arguments)) = self.words.split_first() else {
-            return Err(ToolError::new(
-                ErrorKind::ExecutionFailed,
-                "There is nothing to run.",
-            ));
+            return Err(ToolError::failed("There is nothing to run."));
         };
         let name = || vec![program.to_string_lossy().into_owned()];
         let words = self.words.iter().map(|word| word.to_string_lossy());
@@ -134,13 +131,10 @@ impl Program<'_> {
         }
         match self.tool_env.settings.trust.again() {
             Trust::Trusted(_) => Ok(()),
-            Trust::Untrusted(why) => Err(ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!(
-                    "{} is the project's own, which is not trusted: {why}.",
-                    self.tool
-                ),
-            )
+            Trust::Untrusted(why) => Err(ToolError::denied(format!(
+                "{} is the project's own, which is not trusted: {why}.",
+                self.tool
+            ))
             .with_hint("A person can look at it and let it run with: get_tools trust")),
         }
     }
@@ -154,7 +148,7 @@ impl Program<'_> {
     ) -> ToolError {
         let tool = self.tool;
         let shown = show_path(Path::new(program));
-        let error = |message: String| ToolError::new(ErrorKind::ExecutionFailed, message);
+        let error = |message: String| ToolError::failed(message);
         match e.kind() {
             std::io::ErrorKind::NotFound if shown.contains('/') => error(format!(
                 "{tool} could not be started: there is no {shown} (seen from {}), or what its first \

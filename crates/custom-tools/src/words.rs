@@ -172,7 +172,8 @@ impl Template {
             match element {
                 Element::Word(word) => {
                     let words = word.fill(filling, options_over)?;
-                    if words.is_none() && last_is_flag && word.is_parameter() {
+                    let is_parameter = matches!(word.0.as_slice(), [Piece::Parameter(_)]);
+                    if words.is_none() && last_is_flag && is_parameter {
                         out.pop();
                     }
                     last_is_flag = words.is_some() && word.is_flag();
@@ -306,10 +307,6 @@ impl Word {
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    fn is_parameter(&self) -> bool {
-        matches!(self.0.as_slice(), [Piece::Parameter(_)])
     }
 
     /// Returns true if it looks like an option whose value comes next.

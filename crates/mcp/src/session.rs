@@ -432,13 +432,10 @@ impl Mcp {
     ) -> Result<Arc<dyn Tool>, ToolError> {
         let server = &self.servers[at];
         if !server.offers(&tool.original) {
-            return Err(ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!(
-                    "The settings of the MCP server {} leave its tool {:?} out.",
-                    server.name, tool.original
-                ),
-            )
+            return Err(ToolError::denied(format!(
+                "The settings of the MCP server {} leave its tool {:?} out.",
+                server.name, tool.original
+            ))
             .with_hint("See includeTools and excludeTools there."));
         }
         self.check_held(at, tool)?;
@@ -450,13 +447,10 @@ impl Mcp {
         let Some(held) = &tool.held else {
             return Ok(());
         };
-        Err(ToolError::new(
-            ErrorKind::PolicyViolation,
-            format!(
-                "The tool {:?} of the MCP server {} is held back: {held}",
-                tool.original, self.servers[at].name,
-            ),
-        ))
+        Err(ToolError::denied(format!(
+            "The tool {:?} of the MCP server {} is held back: {held}",
+            tool.original, self.servers[at].name,
+        )))
     }
 
     /// Calls a tool by its name on the server; with it come the annotations by which the policy
@@ -616,10 +610,9 @@ impl Mcp {
 
 /// Returns the error for a call that was judged by other annotations than the server now declares.
 pub fn says_something_else(server: &str, tool: &str) -> ToolError {
-    ToolError::new(
-        ErrorKind::PolicyViolation,
-        format!("The MCP server {server} has changed its hints about what the tool {tool:?} does."),
-    )
+    ToolError::denied(format!(
+        "The MCP server {server} has changed its hints about what the tool {tool:?} does."
+    ))
 }
 
 fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {

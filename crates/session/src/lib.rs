@@ -407,7 +407,7 @@ impl Session {
                     cx.cancel.check()?;
                 }
                 let why = refusal.message()?;
-                Err(ToolError::new(ErrorKind::PolicyViolation, why))
+                Err(ToolError::denied(why))
             }
         }
     }
@@ -449,13 +449,13 @@ impl Session {
             Err(_) if is_denied => return Err(verdict.to_error()),
             Err(e) => return Err(e),
         };
-        let confirmation = if is_denied {
-            Confirmation::Forbidden(verdict.to_error().to_string())
-        } else {
-            invocation.confirmation(cx)?
+        let denial = is_denied.then(|| verdict.to_error().to_string());
+        let confirmation = match &denial {
+            Some(denial) => Confirmation::Forbidden(denial.clone()),
+            None => invocation.confirmation(cx)?,
         };
-        if let (false, Confirmation::Forbidden(reason)) = (is_denied, &confirmation) {
-            return Err(ToolError::new(ErrorKind::PolicyViolation, reason.clone()));
+        if let (None, Confirmation::Forbidden(reason)) = (&denial, &confirmation) {
+            return Err(ToolError::denied(reason.as_str()));
         }
         let explanation = json!({
             "description": invocation.describe(),
@@ -467,12 +467,10 @@ impl Session {
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
         // A document of JSON can't be cut.
         result.is_limited = true;
-        if is_denied {
-            result.error = Some(ResultError {
-                kind: Some(ErrorKind::PolicyViolation),
-                message: verdict.to_error().to_string(),
-            });
-        }
+        result.error = denial.map(|message| ResultError {
+            message,
+            kind: Some(ErrorKind::PolicyViolation),
+        });
         Ok(result)
     }
 }
@@ -567,7 +565,7 @@ impl GatedCall for SessionCall<'_> {
         let invocation = tool::build(self.tool, args, self.cx)?;
         let confirmation = match invocation.confirmation(self.cx)? {
             Confirmation::Forbidden(reason) => {
-                return Err(ToolError::new(ErrorKind::PolicyViolation, reason));
+                return Err(ToolError::denied(reason));
             }
             Confirmation::NotNeeded => None,
             Confirmation::Ask(details) => Some(details),

@@ -103,6 +103,16 @@ impl ToolError {
         Self::new(ErrorKind::InvalidToolParams, message)
     }
 
+    /// A call that could not be made, or has come to nothing.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::ExecutionFailed, message)
+    }
+
+    /// A call that must not run.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::PolicyViolation, message)
+    }
+
     /// Adds what to try next.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

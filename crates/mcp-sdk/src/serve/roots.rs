@@ -1,6 +1,6 @@
 //! A client's roots as directories.
 
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::ToolError;
 use gemini_tools_workspace::real_root;
 use std::path::PathBuf;
 use url::Url;
@@ -24,13 +24,10 @@ pub(super) fn directories<'a>(
         }
     }
     if found.is_empty() && !faults.is_empty() {
-        return Err(ToolError::new(
-            ErrorKind::ExecutionFailed,
-            format!(
-                "None of the client's roots can be worked in: {}.",
-                faults.join("; ")
-            ),
-        )
+        return Err(ToolError::failed(format!(
+            "None of the client's roots can be worked in: {}.",
+            faults.join("; ")
+        ))
         .with_hint("Name an existing directory there, or start serve_tools with --root."));
     }
     Ok(found)

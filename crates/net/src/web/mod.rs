@@ -32,7 +32,7 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use gemini_tools_core::tool::{Context, Display, ErrorKind, ToolError, ToolResult, catch};
+use gemini_tools_core::tool::{Context, Display, ToolError, ToolResult, catch};
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use model::Model;
@@ -52,7 +52,7 @@ pub fn run(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
 fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     match task {
         WebTask::Fetch(task) => {
-            to_answer(pages::Call::try_from(task).and_then(|call| call.run(home, cx)))
+            to_answer(pages::Call::new(task).and_then(|call| call.run(home, cx)))
         }
         WebTask::Search { query } => to_answer(search::search(query, home, cx)),
         WebTask::Model {
@@ -65,7 +65,7 @@ fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
             match asked {
                 Ok(value) => WebAnswer::Model(value),
                 // One sentence with its hint, which a tool puts behind its own.
-                Err(e) => ToolError::new(ErrorKind::ExecutionFailed, e.to_string()).into(),
+                Err(e) => ToolError::failed(e.to_string()).into(),
             }
         }
         WebTask::HasModel => WebAnswer::HasModel(Model::find(home).is_ok_and(|m| m.is_some())),

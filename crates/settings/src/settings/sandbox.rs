@@ -1,8 +1,7 @@
 //! `tools.commandSandbox`: what commands may do.
 
 use super::PerFile;
-use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::{SandboxMode, ToolError};
 use gemini_tools_core::variables::Variable;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -81,15 +80,12 @@ impl SandboxSettings {
 }
 
 fn not_understood(what: &str) -> ToolError {
-    ToolError::new(
-        ErrorKind::PolicyViolation,
-        format!("{what}. The command was not run."),
-    )
-    .with_hint(format!(
+    let hint = format!(
         "Set {} to one of {}.",
         super::keys::SANDBOX.name,
         SandboxMode::NAMES.join(", ")
-    ))
+    );
+    ToolError::denied(format!("{what}. The command was not run.")).with_hint(hint)
 }
 
 /// Returns the mode that `tools.commandSandbox` names.
