@@ -125,7 +125,7 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
         Err(e) => return cant_serve(&log, &e),
     };
     let connection = RegistryConnection::new(registry, info);
-    let running = connection.running();
+    let running = Arc::clone(&connection.running);
     let attended = stdio::serve(connection, Arc::clone(&running), &log);
     run_until_end(runtime, attended, running.end())
 }

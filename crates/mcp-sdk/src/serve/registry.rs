@@ -45,7 +45,7 @@ impl ServerInfo {
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,
-    running: Arc<RunningCalls>,
+    pub(super) running: Arc<RunningCalls>,
 }
 
 impl RegistryConnection {
@@ -55,11 +55,6 @@ impl RegistryConnection {
             info,
             running: Arc::default(),
         }
-    }
-
-    /// Returns the calls that run.
-    pub(super) fn running(&self) -> Arc<RunningCalls> {
-        Arc::clone(&self.running)
     }
 }
 

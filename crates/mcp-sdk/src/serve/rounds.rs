@@ -117,10 +117,6 @@ impl OpenQuestion {
     fn take(&self) -> Option<(String, Text)> {
         lock(&self.0).take()
     }
-
-    fn put(&self, name: String, text: Text) {
-        *lock(&self.0) = Some((name, text));
-    }
 }
 
 /// Answers by what a client has said.
@@ -143,7 +139,7 @@ impl ApprovalPrompt for RecordedAnswers {
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
             return Some(text.reply(&result));
         }
-        self.open.put(name, text);
+        *lock(&self.open.0) = Some((name, text));
         None
     }
 }

@@ -4,7 +4,7 @@ use crate::lock;
 use gemini_tools_core::tool::{Cancellation, GracePeriod, TICK, ToolError};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// The cancellations of all calls that run.
 #[derive(Default)]
@@ -17,7 +17,7 @@ impl RunningCalls {
     /// Adds a call, which counts as running until the guard is dropped.
     pub(super) fn start(self: &Arc<Self>, cancel: Cancellation) -> CallGuard {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.calls().insert(id, cancel.clone());
+        lock(&self.calls).insert(id, cancel.clone());
         CallGuard {
             id,
             cancel,
@@ -27,7 +27,7 @@ impl RunningCalls {
 
     /// Tells all calls to end.
     pub(super) fn cancel_all(&self) {
-        self.calls().values().for_each(Cancellation::cancel);
+        lock(&self.calls).values().for_each(Cancellation::cancel);
     }
 
     /// Tells all calls to end, and waits until they have, or have to be given up.
@@ -42,13 +42,9 @@ impl RunningCalls {
 
     /// Returns true if `f` is true of any call. Does not short-circuit.
     fn any(&self, mut f: impl FnMut(u64, &Cancellation) -> bool) -> bool {
-        let calls = self.calls();
+        let calls = lock(&self.calls);
         let so: Vec<bool> = calls.iter().map(|(id, cancel)| f(*id, cancel)).collect();
         so.contains(&true)
-    }
-
-    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Cancellation>> {
-        lock(&self.calls)
     }
 }
 
@@ -61,7 +57,7 @@ pub(super) struct CallGuard {
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.running.calls().remove(&self.id);
+        lock(&self.running.calls).remove(&self.id);
     }
 }
 

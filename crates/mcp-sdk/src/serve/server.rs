@@ -14,7 +14,7 @@ use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// Maximum open projects: with more, those that are not in use are closed.
 const MAX_PROJECTS: usize = 16;
@@ -40,11 +40,6 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Returns true if the project is unchanged.
-    pub(super) fn is_current(&self) -> bool {
-        self.watched.state() == self.state
-    }
-
     /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
@@ -85,10 +80,6 @@ impl Server {
         self.options.roots.is_empty() && !is_remote
     }
 
-    fn projects(&self) -> MutexGuard<'_, HashMap<Key, Arc<Project>>> {
-        lock(&self.projects)
-    }
-
     /// Returns the project of these roots, or of ours where there are none, for clients of this host. It is opened anew
     /// where what decides about it has changed.
     pub(super) fn project(
@@ -100,14 +91,14 @@ impl Server {
         let host = host.filter(|host| !host.memory_file.is_empty());
         let host = host.unwrap_or_else(ClientHost::gemini_cli);
         let key = (host, roots.to_vec());
-        let open = self.projects().get(&key).cloned();
+        let open = lock(&self.projects).get(&key).cloned();
         if let Some(open) = open
-            && open.is_current()
+            && open.watched.state() == open.state
         {
             return Ok(open);
         }
         let new = Arc::new(self.open(roots, host)?);
-        let mut projects = self.projects();
+        let mut projects = lock(&self.projects);
         let mut closed = Vec::new();
         if projects.len() >= MAX_PROJECTS {
             let idle = |_: &_, project: &mut Arc<_>| Arc::strong_count(project) == 1;
@@ -164,6 +155,6 @@ impl Server {
     /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
         self.running.end().await;
-        self.projects().clear();
+        lock(&self.projects).clear();
     }
 }

@@ -63,19 +63,14 @@ pub(super) async fn serve(
     status
 }
 
-/// A line of the input, or its end.
-enum InputLine {
-    Line(Vec<u8>),
-    TooLong,
-}
-
 /// Requests that have not been answered.
 type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
 /// The standard streams as the SDK sees them.
 struct Stdio {
     running: Arc<RunningCalls>,
-    incoming: mpsc::Receiver<InputLine>,
+    /// Lines of standard input; `None` for one that is too long.
+    incoming: mpsc::Receiver<Option<Vec<u8>>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
     /// Changes with it.
@@ -112,14 +107,11 @@ impl Stdio {
     }
 
     /// Parses a line; for one that is not a message, sends a refusal and returns `None`.
-    fn take(&mut self, line: InputLine) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let line = match line {
-            InputLine::Line(line) => line,
-            InputLine::TooLong => {
-                let message = format!("A message is longer than {MAX_BYTES} bytes.");
-                self.refuse(ErrorData::invalid_request(message, None), None);
-                return None;
-            }
+    fn take(&mut self, line: Option<Vec<u8>>) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let Some(line) = line else {
+            let message = format!("A message is longer than {MAX_BYTES} bytes.");
+            self.refuse(ErrorData::invalid_request(message, None), None);
+            return None;
         };
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -157,7 +149,7 @@ impl Stdio {
                     && let Some(id) = &cancelled.params.request_id
                 {
                     // The SDK leaves the answer out.
-                    self.pending().remove(id);
+                    lock(&self.pending).remove(id);
                     self.answered.send_replace(());
                 }
             }
@@ -169,7 +161,7 @@ impl Stdio {
 
     /// Takes a request on, or says why not, and whose answer that is.
     fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
-        let mut pending = self.pending();
+        let mut pending = lock(&self.pending);
         if pending.contains(id) {
             let message = format!("The id {id} is that of a request that is not answered yet.");
             // By the id alone it would be taken for the other one's answer.
@@ -184,10 +176,6 @@ impl Stdio {
         Ok(())
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
-        lock(&self.pending)
-    }
-
     fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
         self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
     }
@@ -199,7 +187,7 @@ impl Stdio {
         let with_shutdown = grace + SHUTDOWN_TIMEOUT;
         for (limit, is_last) in [(grace, false), (with_shutdown, true)] {
             loop {
-                if self.pending().is_empty() {
+                if lock(&self.pending).is_empty() {
                     return;
                 }
                 answered.mark_unchanged();
@@ -285,7 +273,7 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Reads lines until there are no more, or the server no longer takes them.
-fn read(lines: &mpsc::Sender<InputLine>) {
+fn read(lines: &mpsc::Sender<Option<Vec<u8>>>) {
     let mut stdin = io::stdin().lock();
     loop {
         let mut line = Vec::new();
@@ -297,9 +285,7 @@ fn read(lines: &mpsc::Sender<InputLine>) {
         if !is_whole && stdin.skip_until(b'\n').is_err() {
             return;
         }
-        let line = is_whole.then_some(line);
-        let sent = lines.blocking_send(line.map_or(InputLine::TooLong, InputLine::Line));
-        if sent.is_err() {
+        if lines.blocking_send(is_whole.then_some(line)).is_err() {
             return;
         }
     }

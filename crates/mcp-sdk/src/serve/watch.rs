@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct WatchedFiles {
     root: PathBuf,
-    files: Vec<PathBuf>,
-    /// With all that lies right in them.
-    directories: Vec<PathBuf>,
+    /// Files, and directories with all that lies right in them.
+    paths: Vec<PathBuf>,
     /// Directory whose entries have rules of their own.
     extensions: Option<PathBuf>,
 }
@@ -30,26 +29,21 @@ impl WatchedFiles {
         rules: &PolicyOptions,
     ) -> Self {
         let scopes = [Scope::SystemDefaults, Scope::User, Scope::System];
-        let mut files: Vec<PathBuf> = scopes
-            .iter()
-            .filter_map(|scope| scope.file(home, root))
-            .collect();
-        let mut directories = vec![system_directory().join("policies")];
+        let files = scopes.iter().filter_map(|scope| scope.file(home, root));
+        let mut paths: Vec<PathBuf> = files.collect();
+        paths.push(system_directory().join("policies"));
         if let Some(home) = home {
-            files.push(TrustRecord::path(home, root));
-            files.push(home.join(".gemini/trustedFolders.json"));
-            directories.push(home.join(".gemini/policies"));
-            directories.push(home.join(".gemini/tools"));
+            paths.push(TrustRecord::path(home, root));
+            let own = ["trustedFolders.json", "policies", "tools"];
+            paths.extend(own.map(|name| home.join(".gemini").join(name)));
         }
-        files.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
-        // They may be either.
-        directories.extend(Extra::with_paths(&rules.policy).paths);
-        directories.extend(settings.policy_paths.iter().cloned());
-        directories.extend(settings.admin_policy_paths.iter().cloned());
+        paths.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
+        paths.extend(Extra::with_paths(&rules.policy).paths);
+        paths.extend(settings.policy_paths.iter().cloned());
+        paths.extend(settings.admin_policy_paths.iter().cloned());
         Self {
             root: root.to_owned(),
-            files,
-            directories,
+            paths,
             extensions: home.map(|home| home.join(".gemini/extensions")),
         }
     }
@@ -58,11 +52,8 @@ impl WatchedFiles {
     pub(super) fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         Fingerprint::state(&self.root).hash(&mut hasher);
-        for file in &self.files {
-            look_at(file, &mut hasher);
-        }
-        for directory in &self.directories {
-            look_into(directory, &mut hasher);
+        for path in &self.paths {
+            look_into(path, &mut hasher);
         }
         for extension in entries(self.extensions.as_deref()) {
             look_into(&extension.join("policies"), &mut hasher);
@@ -79,12 +70,13 @@ fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
     paths
 }
 
-fn look_into(directory: &Path, hasher: &mut DefaultHasher) {
+/// Hashes the state of a file, or of a directory with all that lies right in it.
+fn look_into(path: &Path, hasher: &mut DefaultHasher) {
     // Most are not there, and this is done for each call.
-    if !look_at(directory, hasher) {
+    if !look_at(path, hasher) {
         return;
     }
-    for path in entries(Some(directory)) {
+    for path in entries(Some(path)) {
         path.hash(hasher);
         look_at(&path, hasher);
     }
