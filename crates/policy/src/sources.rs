@@ -1,5 +1,6 @@
 //! The sources of rules.
 
+use super::settings::rules;
 use super::{Decision, Mode, Policy, PolicyFile, Tier, Verdict, file};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
@@ -102,7 +103,7 @@ impl Policy {
         if let Some(users) = &users {
             policy.add_extensions(&users.join("extensions"));
         }
-        policy.add_lists(settings, extra);
+        policy.rules.extend(rules(settings, &extra.allowed));
         policy.sort();
         policy
     }
@@ -120,14 +121,9 @@ impl Policy {
         for (tier, path, text) in texts {
             policy.add_text(path, *tier, text, true);
         }
-        policy.add_lists(settings, &Extra::default());
+        policy.rules.extend(rules(settings, &[]));
         policy.sort();
         policy
-    }
-
-    fn add_lists(&mut self, settings: &Settings, extra: &Extra) {
-        let rules = super::settings::rules(settings, &extra.allowed);
-        self.rules.extend(rules);
     }
 
     /// Adds the system's directory; returns true if there are files in it. Where others than root may write

@@ -196,7 +196,9 @@ impl Gate {
                 Some(ApprovalReply::Stop) => return Err(GateError::No { stops: true }),
                 Some(ApprovalReply::No) => return Err(GateError::No { stops: false }),
                 Some(yes) => {
-                    self.grant(&yes, candidate.call().name, &explanation);
+                    if let Some(agreed) = yes.grant(candidate.call().name, &explanation) {
+                        self.policy().grant(agreed, self.mode);
+                    }
                     return Ok(Pass {
                         is_by_person: true,
                         line: None,
@@ -247,13 +249,6 @@ impl Gate {
             })),
             (Decision::AskUser, Some(_)) => Ok(ByRules::Asks(verdict)),
             (Decision::Deny, _) => Err(GateError::Denied(verdict)),
-        }
-    }
-
-    /// Keeps in mind what a person has agreed to for the session.
-    fn grant(&self, yes: &ApprovalReply, tool: &str, explanation: &Explanation) {
-        if let Some(grant) = yes.grant(tool, explanation) {
-            self.policy().grant(grant, self.mode);
         }
     }
 }

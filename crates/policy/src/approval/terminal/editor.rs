@@ -38,7 +38,7 @@ impl Draft {
         let name: String = name
             .chars()
             .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
-            .map(|c| if is_fit(c) { c } else { '_' })
+            .map(|c| if c == '/' || c.is_control() { '_' } else { c })
             .collect();
         // A name of its own, too: some editors obey files such as .dir-locals.el.
         let file = directory.join(format!("proposed-{name}"));
@@ -76,11 +76,6 @@ impl Drop for Draft {
         // process takes away the right to remove it.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
-}
-
-/// Returns true if a character can be in the file's name.
-fn is_fit(c: char) -> bool {
-    c != '/' && !c.is_control()
 }
 
 /// Makes a directory that only the user can look into.

@@ -282,11 +282,6 @@ pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     agreed.map(SessionGrant::words)
 }
 
-/// Returns true if a yes to all calls of the tool is offered besides.
-fn offers_tool(question: &ApprovalQuestion<'_>) -> bool {
-    !question.explanation.is_for_once && always(question) != Some("this tool")
-}
-
 /// Returns true if a yes to all tools of an MCP server is offered.
 pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
@@ -303,7 +298,8 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    if offers_tool(question) {
+    // It would be the same where "always" is for this tool.
+    if !question.explanation.is_for_once && always != Some("this tool") {
         line.push_str("  [t]ool always");
     }
     if offers_server(question) {
