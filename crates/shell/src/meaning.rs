@@ -64,7 +64,7 @@ impl Walk<'_> {
         for redirect in &stage.redirects {
             match &redirect.target {
                 RedirectTarget::Word(word) if redirect.operator.starts_with('<') => self.text(word),
-                RedirectTarget::Word(word) => self.word(word),
+                RedirectTarget::Word(word) => self.pieces(&word.pieces),
                 RedirectTarget::Document(text) => {
                     if let Some(text) = text.get() {
                         self.text(text);
@@ -108,7 +108,7 @@ impl Walk<'_> {
             }
         }
         for word in arguments {
-            self.word(word);
+            self.pieces(&word.pieces);
         }
     }
 
@@ -124,10 +124,6 @@ impl Walk<'_> {
         if !text.is_empty() && self.budget.take(1, text.len()).is_some() {
             self.analysis.texts.push(text);
         }
-        self.word(word);
-    }
-
-    fn word(&mut self, word: &plain::Word) {
         self.pieces(&word.pieces);
     }
 

@@ -1,7 +1,7 @@
 //! Words of bash without their quotes.
 
 /// A word of a command.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Word {
     /// The text without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,

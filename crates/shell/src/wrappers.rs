@@ -277,13 +277,7 @@ fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
     }
     let mut words = arguments.command.to_vec();
     if !words.is_empty() {
-        words.push(Word {
-            value: None,
-            known: String::new(),
-            written: String::new(),
-            is_single: false,
-            is_expanded: false,
-        });
+        words.push(Word::default());
     }
     Some(words)
 }
