@@ -68,6 +68,7 @@ mod words;
 pub use lint::{Lint, lint_tools};
 pub use printed_list::{CheckedList, check_list};
 
+use call::CustomTool;
 use catalogue::{Scan, ToolEntry};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -333,26 +334,21 @@ impl Owners {
 /// Returns the sources of a registry once it has no tool of its own by a name: the tools with files
 /// first, and only then those of pairs, whose commands may have to be asked.
 pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
-    let tools = |listed: Vec<ToolEntry>, tool_env: &ToolEnv| {
-        let tools = listed.into_iter().map(|listed| {
-            Arc::new(call::CustomTool::new(listed, tool_env.clone())) as Arc<dyn Tool>
-        });
-        tools.collect()
-    };
-    let (here, there) = (tool_env.clone(), tool_env.clone());
-    let singles = Source::new(move || {
-        let (listed, _) = Custom::from_env(&here).singles(false, &mut Vec::new());
-        tools(listed, &here)
-    });
-    let of_pairs = Source::new(move || {
-        let custom = Custom::from_env(&there);
-        let (singles, files) = custom.singles(false, &mut Vec::new());
-        let taken = singles.into_iter().map(|tool| tool.name).collect();
-        let here = || Ok(there.clone());
-        let listed = custom.of_pairs(&files, &taken, false, &here, &mut Vec::new());
-        tools(listed, &there)
-    });
-    [singles, of_pairs]
+    [false, true].map(|is_of_pairs| {
+        let tool_env = tool_env.clone();
+        Source::new(move || {
+            let custom = Custom::from_env(&tool_env);
+            let (mut listed, files) = custom.singles(false, &mut Vec::new());
+            if is_of_pairs {
+                let taken = listed.into_iter().map(|tool| tool.name).collect();
+                let own = || Ok(tool_env.clone());
+                listed = custom.of_pairs(&files, &taken, false, &own, &mut Vec::new());
+            }
+            let tool =
+                |listed| Arc::new(CustomTool::new(listed, tool_env.clone())) as Arc<dyn Tool>;
+            listed.into_iter().map(tool).collect()
+        })
+    })
 }
 
 /// Returns the error for a tool that is missing, with the reason if it is known: its file is at

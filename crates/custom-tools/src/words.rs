@@ -114,7 +114,7 @@ impl Template {
         properties: &Value,
     ) -> Option<()> {
         match self.0.first() {
-            Some(Element::Word(word)) if word.is_fixed() && !word.is_empty() => {}
+            Some(Element::Word(word)) if word.is_fixed() && !word.0.is_empty() => {}
             Some(_) => {
                 report.fault(
                     &format!("{key}[0]"),
@@ -303,10 +303,6 @@ impl Word {
     fn is_fixed(&self) -> bool {
         let is_fixed = |p: &Piece| !matches!(p, Piece::Parameter(_) | Piece::Condition(_));
         self.0.iter().all(is_fixed)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// Returns true if it looks like an option whose value comes next.

@@ -41,14 +41,13 @@ pub fn lint_servers(
 ) -> ServerFindings {
     let root = root.to_owned();
     let mcp = Mcp::open(settings, home, &root, std::slice::from_ref(&root));
-    mcp.map_or_else(ServerFindings::default, |mcp| {
-        mcp.lint(asks, &Cancellation::default())
-    })
+    mcp.map_or_else(ServerFindings::default, |mcp| mcp.lint(asks))
 }
 
 impl Mcp {
     /// Returns the findings about what the servers declare, where it is known or they may be asked.
-    fn lint(&self, asks: ServersToAsk, cancel: &Cancellation) -> ServerFindings {
+    fn lint(&self, asks: ServersToAsk) -> ServerFindings {
+        let cancel = &Cancellation::default();
         let from_settings = |note: String| Diagnostic::error("settings", "", "", note);
         let mut found = ServerFindings {
             findings: self.take_notes().into_iter().map(from_settings).collect(),

@@ -61,7 +61,10 @@ impl Settings {
             (joined, value) => json!([joined, value]),
         });
         match joined {
-            Value::String(line) if keys::COMMANDS.contains(&key) => hide_in_line(&line).into(),
+            Value::String(line) if keys::COMMANDS.contains(&key) => {
+                let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+                hide_arguments(&words).join(" ").into()
+            }
             joined => joined,
         }
     }
@@ -144,12 +147,6 @@ fn hide_arguments(args: &[String]) -> Vec<String> {
             }
         })
         .collect()
-}
-
-/// Hides what [`hide_arguments`] hides in a line of words.
-fn hide_in_line(line: &str) -> String {
-    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    hide_arguments(&words).join(" ")
 }
 
 #[cfg(test)]
