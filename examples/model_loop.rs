@@ -37,11 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     Ok(result) => json!({"output": result.llm_content}),
                     Err(e) => json!({"error": e.to_string()}),
                 };
-                Part::function_response(
-                    call.id.as_deref().unwrap_or_default(),
-                    &call.name,
-                    response,
-                )
+                Part::function_response(call.id.as_deref(), &call.name, response)
             })
             .collect();
         if responses.is_empty() {

@@ -118,7 +118,7 @@ impl CallOutcome {
         let response = serde_json::json!({ "error": message });
         Self {
             parts: vec![Part::function_response(
-                &request.id,
+                Some(&request.id),
                 &request.name,
                 response,
             )],

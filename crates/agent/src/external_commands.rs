@@ -149,7 +149,7 @@ fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutc
 /// command has no other words for them.
 fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
     let mut parts = vec![Part::function_response(
-        &request.id,
+        Some(&request.id),
         &request.name,
         response,
     )];

@@ -369,8 +369,7 @@ fn read_declarations(
     is_own: bool,
 ) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
     // The agent puts nothing before a name.
-    let outcome =
-        declaration::read(text, &mut Names::new(MAX_NAME_CHARS)).map_err(|e| e.to_string())?;
+    let outcome = declaration::read(text, &mut Names::new(MAX_NAME_CHARS))?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
         is_built_in: is_own && tool.mcp.is_none() && is_built_in(&tool.name),

@@ -5,7 +5,7 @@
 //! is missing and where the whole is.
 
 use crate::colours::{self, Look};
-use crate::message::{Content, FunctionResponse, Part};
+use crate::message::{Content, Part};
 use crate::text::{harmless_lines, line_name};
 use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
 use serde::Serialize;
@@ -87,16 +87,7 @@ pub struct Answer<'a> {
 impl Answer<'_> {
     /// Returns the exit status of `call_tool`.
     pub fn exit_status(&self) -> u8 {
-        match &self.outcome {
-            Ok(result) => match &result.error {
-                None => 0,
-                Some(error) => error
-                    .kind
-                    .unwrap_or(ErrorKind::ExecutionFailed)
-                    .exit_status(),
-            },
-            Err(e) => e.kind.exit_status(),
-        }
+        self.failure().map_or(0, |(_, kind)| kind.exit_status())
     }
 
     /// Returns true if the text for people ends in a diff.
@@ -184,7 +175,7 @@ impl Answer<'_> {
     /// Returns the text for a person or a pipe. A name in it breaks no line and commands no
     /// terminal; as it is shown, path arguments take it.
     pub fn to_text(&self) -> String {
-        let mut text = match &self.outcome {
+        let text = match &self.outcome {
             Err(e) => {
                 // One that wraps another says the same in a notation for models.
                 let inner = e
@@ -199,10 +190,7 @@ impl Answer<'_> {
             }) => text.clone(),
             Ok(result) => lines_of(result),
         };
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text
+        with_line_feed(text)
     }
 
     /// Returns the text without labels that say nothing, if the result has one.
@@ -271,11 +259,7 @@ impl Answer<'_> {
             (&result.llm_content, self.is_diff(), &result.text_for_people)
         {
             let looks = if has_colours { &*result.looks } else { &[] };
-            let mut text = result.odd_names.terminal_text(text, looks);
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            return text;
+            return with_line_feed(result.odd_names.terminal_text(text, looks));
         }
         let text = harmless_lines(&self.to_text());
         if has_colours && self.is_diff() {
@@ -396,15 +380,7 @@ impl Answer<'_> {
 
     /// Returns the parts of the message that goes back to the model.
     pub fn parts(&self) -> Vec<Part> {
-        let answer = |response: Value| Part {
-            function_response: Some(FunctionResponse {
-                id: self.id.map(str::to_owned),
-                name: self.name.to_owned(),
-                response,
-                parts: Vec::new(),
-            }),
-            ..Part::default()
-        };
+        let answer = |response| Part::function_response(self.id, self.name, response);
         match (self.short_text(), self.failure()) {
             (Some(text), Some(_)) => return vec![answer(json!({ "error": text }))],
             (None, Some((message, _))) => return vec![answer(json!({ "error": message }))],
@@ -559,11 +535,15 @@ pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     } else {
         after
     };
-    let mut rest = harmless_lines(&format!("{rest}{after}"));
-    if !rest.is_empty() && !rest.ends_with('\n') {
-        rest.push('\n');
+    Some(with_line_feed(harmless_lines(&format!("{rest}{after}"))))
+}
+
+/// Returns a text that ends with a line feed, unless there is none.
+fn with_line_feed(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
     }
-    Some(rest)
+    text
 }
 
 /// Returns the output of a command.

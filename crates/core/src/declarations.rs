@@ -32,7 +32,7 @@ mod names;
 mod schema;
 
 pub use hidden::hidden_character;
-pub use names::{NameError, Names};
+pub use names::Names;
 pub use schema::{json_type, repair_schema};
 
 use crate::diagnostic::Diagnostic;
@@ -40,7 +40,6 @@ use crate::position::Step;
 use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use thiserror::Error;
 
 /// Maximum bytes of a description that is not reported: it is paid for with every request.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
@@ -101,27 +100,17 @@ pub struct DeclarationList {
     pub findings: Vec<Diagnostic>,
 }
 
-/// The reason for which a discovery command's output can't be read, for a message that says who
-/// printed it.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// The text is not JSON.
-    #[error("it is not valid JSON: {0}.")]
-    Json(crate::json::JsonError),
-    /// The text is JSON, but not an array.
-    #[error("it is not an array; [ and ] around the declarations make it one.")]
-    NotAnArray,
-}
-
 /// Reads a discovery command's output: an array whose items are declarations or wrappers of some.
 ///
 /// # Errors
 ///
-/// Returns an error if it is not a JSON array.
-pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, ReadError> {
-    let value: Value = crate::json::read(text.trim_ascii()).map_err(ReadError::Json)?;
+/// Returns the reason if it is not a JSON array, for a message that says who printed it.
+pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, String> {
+    let value: Value =
+        crate::json::read(text.trim_ascii()).map_err(|e| format!("it is not valid JSON: {e}."))?;
     let Value::Array(items) = value else {
-        return Err(ReadError::NotAnArray);
+        let reason = "it is not an array; [ and ] around the declarations make it one.";
+        return Err(reason.to_owned());
     };
     let mut outcome = DeclarationList::default();
     for item in items {
@@ -186,7 +175,7 @@ pub fn compile(
     let whole = check(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)
-        .map_err(|e| Diagnostic::error("duplicate-name", original, "name", e.to_string()))?;
+        .map_err(|reason| Diagnostic::error("duplicate-name", original, "name", reason))?;
     findings.append(&mut repairs);
     Ok(ToolDeclaration {
         name,
@@ -212,12 +201,6 @@ pub fn check(
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Value>, Diagnostic> {
     let whole = repair_schema(schema, original, findings)?;
-    check_description(original, description, findings);
-    Ok(whole)
-}
-
-/// Reports a description that is missing or too long.
-fn check_description(original: &str, description: &str, findings: &mut Vec<Diagnostic>) {
     if description.trim().is_empty() {
         findings.push(Diagnostic::warning(
             "no-description",
@@ -237,6 +220,7 @@ fn check_description(original: &str, description: &str, findings: &mut Vec<Diagn
             ),
         ));
     }
+    Ok(whole)
 }
 
 /// Returns the finding for which a tool is held back in whose declaration something is hidden from

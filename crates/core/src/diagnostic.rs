@@ -48,7 +48,7 @@ pub enum Origin {
 }
 
 /// Serializes a path as text: one that is not UTF-8 has no string in JSON of its own.
-fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&show_path(path))
 }
 

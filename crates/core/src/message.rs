@@ -49,10 +49,10 @@ impl Part {
     }
 
     /// Makes the answer to a call: `{"output": …}` or `{"error": …}`.
-    pub fn function_response(id: &str, name: &str, response: Value) -> Self {
+    pub fn function_response(id: Option<&str>, name: &str, response: Value) -> Self {
         Self {
             function_response: Some(FunctionResponse {
-                id: Some(id.to_owned()),
+                id: id.map(str::to_owned),
                 name: name.to_owned(),
                 response,
                 parts: Vec::new(),

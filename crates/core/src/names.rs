@@ -72,21 +72,16 @@ impl Dialect {
 
     /// Returns the name under which this dialect knows a tool: its own, where that fits.
     pub fn name_for(self, name: &str) -> Cow<'_, str> {
-        mapped(self, name)
+        if self.takes_name(name) {
+            return Cow::Borrowed(name);
+        }
+        let takes_dot = self == Dialect::Gemini;
+        let mut plain = with_underscores(name, takes_dot);
+        if self == Dialect::Gemini && !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            plain.insert(0, '_');
+        }
+        Cow::Owned(hashed(&plain, name, self.longest_name()))
     }
-}
-
-/// Returns the name of a tool in a dialect.
-pub(crate) fn mapped(dialect: Dialect, name: &str) -> Cow<'_, str> {
-    if dialect.takes_name(name) {
-        return Cow::Borrowed(name);
-    }
-    let takes_dot = dialect == Dialect::Gemini;
-    let mut plain = with_underscores(name, takes_dot);
-    if dialect == Dialect::Gemini && !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        plain.insert(0, '_');
-    }
-    Cow::Owned(hashed(&plain, name, dialect.longest_name()))
 }
 
 /// Returns a name in which `_` stands for all that is not a letter, digit, `_` or `-`.
@@ -119,7 +114,7 @@ pub fn is_mapped(name: &str, written: &str) -> bool {
     may_be_mapped(written)
         && Dialect::ALL
             .into_iter()
-            .any(|dialect| !dialect.takes_name(name) && mapped(dialect, name) == written)
+            .any(|dialect| !dialect.takes_name(name) && dialect.name_for(name) == written)
 }
 
 /// Returns a name of at most `longest` ASCII characters that only `original` has.

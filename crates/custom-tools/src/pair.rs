@@ -297,10 +297,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.place.path().to_owned(),
-            line: None,
-        }]
+        vec![self.place.path().into()]
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

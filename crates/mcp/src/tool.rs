@@ -5,8 +5,8 @@ use super::declare::DeclaredTool;
 use super::session::Mcp;
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, Schema,
-    ServerTool, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Schema, ServerTool, Tool,
+    ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
@@ -130,10 +130,6 @@ impl ToolInvocation for Call {
         let arguments = Value::Object(self.arguments.clone()).to_string();
         let shown = excerpt(&arguments, MAX_SHOWN_CHARS);
         format!("{} of the MCP server {server} with {shown}", self.original)
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

@@ -222,7 +222,11 @@ mod tests {
         let (places, secrets) = (ScriptPlaces::default(), Secrets::default());
         let mismatch = |expected: &str, came: &str| {
             let mut outcome = text(came);
-            outcome.parts = vec![Part::function_response("i", "t", json!({"output": came}))];
+            outcome.parts = vec![Part::function_response(
+                Some("i"),
+                "t",
+                json!({"output": came}),
+            )];
             let call = done("t", json!({}), outcome);
             expect(json!({"state": "success", "answer": expected}))
                 .mismatch(&call, &places, &secrets)

@@ -3,8 +3,7 @@
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{
-    Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
-    ToolResult, Usage,
+    Confirmation, Context, ErrorKind, Kind, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::WebTask;
@@ -72,10 +71,6 @@ impl ToolInvocation for Call {
         let line = one_line(&self.query);
         let shown = excerpt(&line, SHOWN_CHARS);
         format!("Searches the web for \"{shown}\"")
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

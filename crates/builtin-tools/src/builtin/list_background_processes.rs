@@ -2,8 +2,7 @@
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{
-    Confirmation, Context, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation, ToolResult,
-    Usage,
+    Confirmation, Context, Kind, Limit, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::jobs::{Job, Jobs, seconds};
@@ -58,10 +57,6 @@ struct Call {
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         "Lists background processes".to_owned()
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

@@ -367,10 +367,7 @@ impl Tool for BoundTool {
 
 /// Returns the location of a call that is about one file or directory.
 fn locations(place: &WorkspacePath) -> Vec<Location> {
-    vec![Location {
-        path: place.path().to_owned(),
-        line: None,
-    }]
+    vec![place.path().into()]
 }
 
 /// Returns the difference that an edit makes; `old` is `None` for a new file.

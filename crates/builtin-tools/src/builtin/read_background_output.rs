@@ -5,7 +5,7 @@ use super::query::Query;
 use super::stop_background_process::{find, process_id};
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
+    Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::condense::condense;
@@ -124,10 +124,6 @@ impl ToolInvocation for Call {
             let _ = write!(text, ", waiting for `{pattern}`");
         }
         text
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

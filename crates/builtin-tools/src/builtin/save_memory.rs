@@ -260,10 +260,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        vec![Location {
-            path: self.path.clone(),
-            line: None,
-        }]
+        vec![self.path.as_path().into()]
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {

@@ -4,7 +4,7 @@ use super::list_background_processes::state;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
-    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, ToolError, ToolInfo,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::ending::GRACE;
@@ -89,10 +89,6 @@ impl ToolInvocation for Call {
             ),
             Err(_) => format!("Ends process {}", self.pid),
         }
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

@@ -6,8 +6,8 @@
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::{counted, excerpt, one_line};
 use gemini_tools_core::tool::{
-    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_core::variables;
 use gemini_tools_process::network::Network;
@@ -172,10 +172,6 @@ impl ToolInvocation for Call {
         let line = one_line(&self.prompt);
         let pages = counted(self.urls.len(), "page");
         format!("Reads {pages}: \"{}\"", excerpt(&line, SHOWN_CHARS))
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

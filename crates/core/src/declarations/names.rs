@@ -3,18 +3,6 @@
 use crate::diagnostic::Diagnostic;
 use crate::names::{api_name, hashed};
 use std::collections::BTreeMap;
-use thiserror::Error;
-
-/// The reason for which a tool gets no name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum NameError {
-    /// The very same name was declared before.
-    #[error("It is declared twice; the first counts.")]
-    Twice,
-    /// The name and its hash are those of another tool.
-    #[error("Its name can't be told from another's; rename it.")]
-    Taken,
-}
 
 /// The names given so far, each with the name that it stands for.
 #[derive(Debug, Clone)]
@@ -50,21 +38,21 @@ impl Names {
     ///
     /// # Errors
     ///
-    /// Returns an error if the very same name was declared before, or the name can't be told from
+    /// Returns the reason if the very same name was declared before, or the name can't be told from
     /// another's.
     pub fn take(
         &mut self,
         original: &str,
         findings: &mut Vec<Diagnostic>,
-    ) -> Result<String, NameError> {
+    ) -> Result<String, &'static str> {
         let mut name = self.valid(original);
         if let Some(other) = self.taken.get(&name) {
             if other == original {
-                return Err(NameError::Twice);
+                return Err("It is declared twice; the first counts.");
             }
             name = hashed(&self.plain(original), original, self.longest);
             if self.taken.contains_key(&name) {
-                return Err(NameError::Taken);
+                return Err("Its name can't be told from another's; rename it.");
             }
         }
         if name != original {

@@ -51,11 +51,6 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns true if a host should stop: only a full disk is beyond a model's reach.
-    pub fn is_fatal(self) -> bool {
-        self == ErrorKind::NoSpaceLeft
-    }
-
     /// Pairs this kind with the case in which a tool gives it, for
     /// [`Usage::errors`](super::Usage::errors).
     pub const fn when(self, case: &str) -> (Self, &str) {

@@ -1,8 +1,8 @@
 //! A tool made of a function.
 
 use super::{
-    Args, Confirmation, ConfirmationDetails, Context, Kind, Location, Schema, Tool, ToolError,
-    ToolInfo, ToolInvocation, ToolResult,
+    Args, Confirmation, ConfirmationDetails, Context, Kind, Schema, Tool, ToolError, ToolInfo,
+    ToolInvocation, ToolResult,
 };
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -106,10 +106,6 @@ struct Call<P> {
 impl<P: Send> ToolInvocation for Call<P> {
     fn describe(&self) -> String {
         self.description.clone()
-    }
-
-    fn locations(&self) -> Vec<Location> {
-        Vec::new()
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {

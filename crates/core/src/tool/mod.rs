@@ -47,7 +47,6 @@ pub use usage::{
 };
 pub use words::{ReadNamed, from_words};
 
-use crate::text::show_path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -194,8 +193,10 @@ pub trait ToolInvocation: Send {
     /// Describes the call in one line of markdown, before it runs.
     fn describe(&self) -> String;
 
-    /// Returns the paths that the call reads or changes.
-    fn locations(&self) -> Vec<Location>;
+    /// Returns the paths that the call reads or changes, for hosts to show; none by default.
+    fn locations(&self) -> Vec<Location> {
+        Vec::new()
+    }
 
     /// Returns whether a person must agree first, and the details for the question.
     ///
@@ -212,17 +213,20 @@ pub trait ToolInvocation: Send {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
 }
 
-fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&show_path(path))
-}
-
 /// A place that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Absolute. Printed as text; bytes that are not UTF-8 as `\x{ff}`.
-    #[serde(serialize_with = "path_as_text")]
+    #[serde(serialize_with = "crate::diagnostic::as_text")]
     pub path: PathBuf,
     /// Line of the call, counted from 1, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+}
+
+impl From<&Path> for Location {
+    fn from(path: &Path) -> Self {
+        let path = path.to_owned();
+        Self { path, line: None }
+    }
 }

@@ -18,13 +18,8 @@ impl SandboxMode {
 
     /// Returns the mode of that name, written exactly so.
     pub fn from_name(name: &str) -> Option<Self> {
-        [
-            SandboxMode::Off,
-            SandboxMode::WorkspaceWrite,
-            SandboxMode::ReadOnly,
-        ]
-        .into_iter()
-        .find(|mode| mode.name() == name)
+        let mut all = [Self::Off, Self::WorkspaceWrite, Self::ReadOnly].into_iter();
+        all.find(|mode| mode.name() == name)
     }
 
     /// Returns the mode's name.

@@ -104,17 +104,6 @@ pub struct ExtraArgument {
     pub meaning: &'static str,
 }
 
-impl ExtraArgument {
-    /// Makes an argument of its name, type and meaning.
-    pub const fn new(name: &'static str, kind: &'static str, meaning: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            meaning,
-        }
-    }
-}
-
 /// The names that a tool knows, each with the one to write.
 pub(super) struct Names<'a> {
     tool: &'a dyn Tool,
@@ -361,99 +350,4 @@ pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::{misnamed, obvious_parameter, unknown_arguments};
-    use crate::tool::{
-        Args, Context, ExtraArgument, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation,
-        Usage,
-    };
-    use serde_json::{Value, json};
-
-    pub(in crate::tool) struct Taking(Schema);
-
-    pub(in crate::tool) fn taking(schema: Value) -> Taking {
-        Taking(Schema::from_value(schema))
-    }
-
-    impl Tool for Taking {
-        fn name(&self) -> &'static str {
-            "taking"
-        }
-        fn description(&self) -> &'static str {
-            "For a test."
-        }
-        fn parameters(&self) -> &Schema {
-            &self.0
-        }
-        fn info(&self) -> ToolInfo<'_> {
-            ToolInfo::new("Taking", Kind::Other)
-        }
-        fn usage(&self) -> Usage<'_> {
-            const MORE: &[ExtraArgument] =
-                &[ExtraArgument::new("no_ignore", "boolean", "Takes all.")];
-            Usage {
-                renamed: &[("file_path", "absolute_path")],
-                undeclared: MORE,
-                ..Usage::default()
-            }
-        }
-        fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
-            Err(ToolError::invalid("It does nothing."))
-        }
-    }
-
-    pub(in crate::tool) fn reader() -> Taking {
-        taking(
-            json!({"type": "object", "required": ["absolute_path"], "properties": {
-            "absolute_path": {"type": "string"}, "limit": {"type": "number"}}}),
-        )
-    }
-
-    #[test]
-    fn an_object_or_a_list_of_objects_is_not_obvious() {
-        for property in [
-            json!({"type": "object"}),
-            json!({"type": "array", "items": {"type": "object"}}),
-        ] {
-            let schema = json!({"required": ["a"], "properties": {"a": property}});
-            assert_eq!(obvious_parameter(&Schema::from_value(schema)), None);
-        }
-    }
-
-    #[test]
-    fn a_tool_that_takes_any_arguments_has_no_unknown_ones() {
-        let args = || Args::from_value(json!({"zzz": 1})).expect("an object");
-        for schema in [
-            json!({"type": "object"}),
-            json!({"properties": {"a": {}}, "additionalProperties": true}),
-            json!({"properties": {"a": {}}, "additionalProperties": {"type": "number"}}),
-            json!({"properties": {"a": {}}, "patternProperties": {"^z": {}}}),
-            json!({"properties": {"a": {}}, "anyOf": [{"properties": {"zzz": {}}}]}),
-            json!({"properties": {"a": {}}, "allOf": [{"$ref": "#/$defs/b"}]}),
-        ] {
-            let shown = schema.to_string();
-            assert!(
-                unknown_arguments(&taking(schema), &args()).is_empty(),
-                "{shown}"
-            );
-        }
-        let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
-        assert_eq!(unknown_arguments(&taking(closed), &args()), ["zzz"]);
-    }
-
-    #[test]
-    fn a_missing_argument_under_a_wrong_name_is_pointed_out() {
-        let said = |args: Value| misnamed(&reader(), &Args::from_value(args).expect("an object"));
-        for (args, is_said) in [
-            (json!({"file": "a"}), true),
-            (json!({"zzz": "a"}), true),
-            (json!({"zzz": "a", "yyy": 1}), false),
-            (json!({"file_path": "a", "zzz": 1}), false),
-            (json!({"wait_for_previous": true}), false),
-            (json!({"limit": 1}), false),
-        ] {
-            let shown = args.to_string();
-            assert_eq!(said(args).is_some(), is_said, "{shown}");
-        }
-    }
-}
+pub(super) mod tests;
