@@ -4,10 +4,10 @@
 //! its `chats`: `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, for their owner's
 //! eyes only. Each is a file as [`super::record`] writes it, and stays for a week.
 
+use gemini_tools_workspace::files::make_private;
 use gemini_tools_workspace::overflow;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -34,10 +34,7 @@ impl KeptSessions {
     ///
     /// Returns the operating system's error if the directory can't be made.
     pub fn make(&self, id: &str) -> io::Result<PathBuf> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.directory)?;
+        make_private(&self.directory)?;
         for (path, changed) in self.all() {
             let is_old = SystemTime::now()
                 .duration_since(changed)

@@ -7,15 +7,15 @@
 //! taken for a living job.
 
 use super::ending::ProcessEnd;
-use super::log::Log;
+use super::log::{self, Log};
 use crate::tree;
 use crate::tree::Identity;
+use gemini_tools_workspace::files::make_private;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -163,10 +163,7 @@ impl Jobs {
         record: &JobRecord,
         write_log: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<Files> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir)?;
+        make_private(&self.dir)?;
         let name = match record.processes.first() {
             Some(first) => format!("{}-{}", first.pid, first.start_time),
             None => return Err(io::ErrorKind::NotFound.into()),
@@ -177,15 +174,14 @@ impl Jobs {
         };
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        let written = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&files.record)
+        let written = log::new_file(&files.record)
             .and_then(|mut file| file.write_all(&line))
             .and_then(|()| write_log(&files.log));
         if let Err(e) = written {
-            files.remove();
+            for path in [&files.record, &files.log] {
+                // Another call may have done so already.
+                let _ = std::fs::remove_file(path);
+            }
             return Err(e);
         }
         Ok(files)
@@ -228,14 +224,6 @@ impl Files {
     pub fn forget_job(&self) {
         // Another call may have done so already.
         let _ = std::fs::remove_file(&self.record);
-    }
-
-    /// Removes both, where they are there.
-    pub fn remove(&self) {
-        for path in [&self.record, &self.log] {
-            // Another call may have done so already.
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 
@@ -280,14 +268,13 @@ impl Job {
         self.is_watched || !self.living.is_empty()
     }
 
-    /// Returns the end of a process of the job, and its time, in seconds since 1970.
-    pub fn ending_of(&self, pid: i32) -> Option<(ProcessEnd, u64)> {
+    /// Returns the end of a process of the job.
+    pub fn ending_of(&self, pid: i32) -> Option<ProcessEnd> {
         let line = self.endings.iter().find(|line| line.pid == pid)?;
-        let ending = match (line.exit_code, line.signal) {
+        Some(match (line.exit_code, line.signal) {
             (_, Some(signal)) => ProcessEnd::Signal(signal),
             (code, None) => ProcessEnd::Code(code.unwrap_or(0)),
-        };
-        Some((ending, line.ended_at))
+        })
     }
 
     /// Returns true if a process of it, or, where its id stands for the job, anything is still alive.

@@ -6,9 +6,9 @@
 use crate::jobs::{Job, Jobs};
 use crate::log;
 use crate::tree::Identity;
+use gemini_tools_workspace::files::make_private;
 use std::fs::Metadata;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -22,12 +22,7 @@ const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 /// `None` if it can't be written.
 pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
     let path = new_file(directory, tool)?;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .ok()?;
+    let mut file = log::new_file(&path).ok()?;
     if file.write_all(text.as_bytes()).is_err() {
         // Half an answer would be taken for a whole one.
         let _ = std::fs::remove_file(&path);
@@ -39,11 +34,7 @@ pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
 /// Returns a name for a new file in `directory` that keeps an answer of `tool`; `None` if the
 /// directory can't be made.
 pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .ok()?;
+    make_private(directory).ok()?;
     make_room(directory);
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -12,6 +12,16 @@ pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// The last line of a full log.
 const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the output.]\n";
 
+/// Makes a new file, for its owner only, that is added to.
+///
+/// # Errors
+///
+/// Returns the operating system's error, also if the file exists.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create_new(true).append(true).mode(0o600).open(path)
+}
+
 /// An output file that is being written.
 #[derive(Debug)]
 pub struct Log {
@@ -26,9 +36,7 @@ impl Log {
     ///
     /// Returns the operating system's error, also if the file exists.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut options = File::options();
-        options.create_new(true).append(true).mode(0o600);
-        let file = options.open(path)?;
+        let file = new_file(path)?;
         Ok(Self { file, written: 0 })
     }
 

@@ -1,11 +1,11 @@
 //! Files that are there whole or not at all: our own in the user's home directory, which no other
 //! program reads, and settings that are changed for the user.
 
-use crate::files::flush_names;
+use crate::files::{flush_names, make_private};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, Permissions};
+use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Writes what can be found out again. Where it can't be written it is found out again.
@@ -25,8 +25,7 @@ pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
 
 fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(directory)?;
+    make_private(directory)?;
     // Whatever the umask takes away: later calls must be able to read it.
     let exactly = flushes.then(|| Permissions::from_mode(0o600));
     put(path, content, 0o600, exactly, flushes)?;

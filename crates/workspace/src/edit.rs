@@ -68,15 +68,11 @@ pub struct Occurrences {
     pub by_line_ending: bool,
 }
 
-/// A character that the file's encoding can't hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unmappable(pub char);
-
 /// Finds every place of `old` in a file.
 ///
 /// # Errors
 ///
-/// Returns `Ok(Err(_))` if the file's encoding can't hold the text; otherwise `cancelled`, `timeout`,
+/// Returns `Ok(Err(_))` with the first character that the file's encoding can't hold; otherwise `cancelled`, `timeout`,
 /// `edit_preparation_failure` for too many places, or the operating system's error.
 pub fn find(
     open: &OpenFile,
@@ -84,10 +80,10 @@ pub fn find(
     encoding: Encoding,
     old: &str,
     cancel: &Cancellation,
-) -> Result<Result<Occurrences, Unmappable>, ToolError> {
+) -> Result<Result<Occurrences, char>, ToolError> {
     let find = |text: &str| match Needle::new(text, encoding) {
         Ok(needle) => find_all(open, path, &needle, cancel).map(Ok),
-        Err(c) => Ok(Err(Unmappable(c))),
+        Err(c) => Ok(Err(c)),
     };
     let exact = match find(old)? {
         Err(unmappable) => return Ok(Err(unmappable)),
@@ -166,7 +162,7 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// Returns `Ok(Err(_))` if the file's encoding can't hold the text. Otherwise `cancelled`, `timeout`,
+    /// Returns `Ok(Err(_))` with the first character that the file's encoding can't hold. Otherwise `cancelled`, `timeout`,
     /// or the operating system's error if the file can't be read.
     pub fn new(
         mut matches: Vec<Match>,
@@ -175,7 +171,7 @@ impl Replacement {
         path: &Path,
         encoding: Encoding,
         cancel: &Cancellation,
-    ) -> Result<Result<Self, Unmappable>, ToolError> {
+    ) -> Result<Result<Self, char>, ToolError> {
         let mut pieces = Pieces::new(source);
         let has_lines = new.contains(['\n', '\r']);
         let mut ending_from = |at: u64| {
@@ -198,7 +194,7 @@ impl Replacement {
                 let text = kind.map_or(Cow::from(new), |kind| with_end(new, kind).into());
                 match encoding.encode(&text) {
                     Ok(text) => texts.push(text.into_owned()),
-                    Err(c) => return Ok(Err(Unmappable(c))),
+                    Err(c) => return Ok(Err(c)),
                 }
                 kinds.push(kind);
             }
@@ -221,8 +217,8 @@ impl Replacement {
         line: u64,
         new: &str,
         encoding: Encoding,
-    ) -> Result<Self, Unmappable> {
-        let bytes = encoding.encode_again(new).map_err(Unmappable)?;
+    ) -> Result<Self, char> {
+        let bytes = encoding.encode_again(new)?;
         Ok(Self {
             matches: vec![Match {
                 start: range.start,

@@ -3,9 +3,9 @@
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, OFlags, Stat};
 use rustix::io::Errno;
-use std::fs::{File, Metadata};
+use std::fs::{DirBuilder, File, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 /// The bits of a mode by which the group and others may write.
@@ -75,6 +75,16 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     } else {
         Err(Errno::PERM)
     }
+}
+
+/// Makes a directory that is the user's alone, and those above it that are missing.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(directory)
 }
 
 /// Flushes the names in a directory, so that they survive a loss of power.

@@ -7,7 +7,7 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, Display, ErrorKind, FileDiff, Location, ToolError,
     ToolResult,
 };
-use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, Unmappable, find};
+use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::read_at;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
@@ -230,7 +230,7 @@ impl Edit {
     pub(super) fn unmappable(
         &self,
         encoding: Encoding,
-        c: Unmappable,
+        c: char,
         what: &str,
         kind: ErrorKind,
     ) -> ToolError {
@@ -240,7 +240,7 @@ impl Edit {
                 "{} is encoded in {}, which has no character {:?} of {what}; nothing was changed.",
                 self.path(),
                 encoding.name(),
-                c.0
+                c
             ),
         )
         .with_hint(
@@ -248,7 +248,7 @@ impl Edit {
         )
     }
 
-    pub(super) fn unwritable(&self, encoding: Encoding, c: Unmappable) -> ToolError {
+    pub(super) fn unwritable(&self, encoding: Encoding, c: char) -> ToolError {
         self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
     }
 

@@ -122,8 +122,8 @@ pub(super) fn state(job: &Job, pid: i32) -> String {
         return "running".to_owned();
     }
     match job.ending_of(pid) {
-        Some((ProcessEnd::Code(code), _)) => format!("exited with code {code}"),
-        Some((ProcessEnd::Signal(signal), _)) => format!("ended by {}", signal_name(signal)),
+        Some(ProcessEnd::Code(code)) => format!("exited with code {code}"),
+        Some(ProcessEnd::Signal(signal)) => format!("ended by {}", signal_name(signal)),
         None if job.is_running() => "ended, but what it started is running".to_owned(),
         None => "ended".to_owned(),
     }

@@ -208,10 +208,7 @@ impl Call {
             encoding
                 .encode_again(part)
                 .map(|bytes| bytes.len() as u64)
-                .map_err(|c| {
-                    self.edit
-                        .unwritable(encoding, gemini_tools_workspace::edit::Unmappable(c))
-                })
+                .map_err(|c| self.edit.unwritable(encoding, c))
         };
         let start = encoding.mark().len() as u64 + bytes(&text[..hit.start])?;
         let end = start + bytes(&text[hit.start..hit.end])?;

@@ -73,8 +73,15 @@ pub enum OldContent {
     Lost(String),
 }
 
+/// None, as where there was no file.
+impl Default for OldContent {
+    fn default() -> Self {
+        Self::Lost(String::new())
+    }
+}
+
 /// A change of a file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct JournalEntry {
     /// The entry's id, unique in the journal.
     pub id: String,

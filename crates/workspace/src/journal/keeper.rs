@@ -73,48 +73,32 @@ impl PendingChange {
             .map_err(|e| format!("the file can't be read: {e}"))?;
         let old_content = match (exclusion, old) {
             (Some(reason), _) => OldContent::Lost(reason.to_owned()),
-            (None, None) => OldContent::Lost(String::new()),
+            (None, None) => OldContent::default(),
             (None, Some(old)) => {
                 let from = (!must_copy).then_some(&target.dir);
                 journal.keep(old, from, &dir, &id)
             }
         };
-        let caller = journal.caller();
-        let path = self.real_path(target);
         Ok(Backup {
             journal: Arc::clone(&self.journal),
             dir,
             log,
             entry: JournalEntry {
-                id,
-                at,
-                by: caller.program.clone(),
-                session: caller.session.clone(),
                 tool: origin.tool.clone(),
                 call: origin.call.clone(),
-                command: None,
-                line: None,
-                path: path.to_string_lossy().into_owned(),
-                raw: raw_path(&path),
                 memory: origin.is_users_file,
                 before: old.map(|old| state(&old.file, &old.stat)),
                 after,
                 old_content,
                 made: target.missing.len(),
                 undoes: origin.undoes.clone(),
-                hour: 0,
+                ..journal.entry(id, at, &self.real_path(target))
             },
             is_excluded: exclusion.is_some(),
             is_prune_due: is_new_hour || old.is_some_and(|old| journal.is_large(old.size())),
             is_made: Cell::new(false),
         })
     }
-}
-
-/// Returns the bytes of a path that is not UTF-8.
-pub(super) fn raw_path(path: &Path) -> Option<Vec<u8>> {
-    let bytes = path.as_os_str().as_bytes();
-    path.to_str().is_none().then(|| bytes.to_vec())
 }
 
 /// Returns the state of a file, with the digest of a small content that can be read.
@@ -140,6 +124,21 @@ pub(super) fn stamped(stat: &Stat) -> FileState {
 }
 
 impl Journal {
+    /// Returns an entry that says whose change of a path it is, and nothing of the change.
+    pub(super) fn entry(&self, id: String, at: u64, path: &Path) -> JournalEntry {
+        let caller = self.caller();
+        let bytes = path.as_os_str().as_bytes();
+        JournalEntry {
+            id,
+            at,
+            by: caller.program.clone(),
+            session: caller.session.clone(),
+            path: path.to_string_lossy().into_owned(),
+            raw: path.to_str().is_none().then(|| bytes.to_vec()),
+            ..JournalEntry::default()
+        }
+    }
+
     /// Returns why the user wants nothing kept of this file, if so.
     pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
         if is_gemini_ignored {

@@ -2,7 +2,7 @@
 
 use super::{BackupKind, ChangeCounts, CommandChanges, Hour, OriginalState, is_directory};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
-use crate::journal::keeper::{self, now, raw_path};
+use crate::journal::keeper::{self, now};
 use crate::journal::scope::Coverage;
 use crate::journal::{node, place, prune};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, open, statat};
@@ -100,7 +100,6 @@ impl CommandChanges {
         let Some(hour) = &self.hour else {
             return false;
         };
-        let caller = self.journal.caller();
         let first = entries.first().map(|(_, before, _)| before.id.clone());
         let command = self
             .command
@@ -111,23 +110,13 @@ impl CommandChanges {
             lines.push(b'\n');
             let line = (before.id == command).then(|| self.line.clone());
             let entry = JournalEntry {
-                at,
-                by: caller.program.clone(),
-                session: caller.session.clone(),
                 tool: self.tool.clone(),
-                call: None,
                 command: Some(command.clone()),
                 line,
-                path: path.to_string_lossy().into_owned(),
-                raw: raw_path(&path),
-                memory: false,
                 before: before.state,
                 after,
                 old_content: hour.old_content(before.kept, &before.id),
-                made: 0,
-                undoes: Vec::new(),
-                hour: 0,
-                id: before.id,
+                ..self.journal.entry(before.id, at, &path)
             };
             lines.extend(serde_json::to_vec(&entry).unwrap_or_default());
             lines.push(b'\n');
@@ -145,7 +134,7 @@ impl Hour {
     /// Returns the place of an old content for the log.
     fn old_content(&self, kept: BackupKind, id: &str) -> OldContent {
         match kept {
-            BackupKind::Nothing => OldContent::Lost(String::new()),
+            BackupKind::Nothing => OldContent::default(),
             BackupKind::Lost(reason, _) => OldContent::Lost(reason),
             BackupKind::Copied => OldContent::Copied,
             BackupKind::Linked => {

@@ -1,8 +1,8 @@
 //! Taking back a change of the mode, and the record of what an undo does by itself.
 
 use super::{LocatedFile, Run};
-use crate::journal::entry::{FileState, JournalEntry, OldContent};
-use crate::journal::keeper::{new_id, now, raw_path};
+use crate::journal::entry::{FileState, JournalEntry};
+use crate::journal::keeper::{new_id, now};
 use crate::journal::{UNDO, node, place};
 use crate::resolve::ResolveError;
 use crate::{Workspace, WorkspacePath, system_error};
@@ -85,7 +85,6 @@ impl Run<'_> {
         let Ok((_, log, _)) = journal.open_hour(at / place::HOUR_MILLIS) else {
             return;
         };
-        let caller = journal.caller();
         let path = crate::walk::real_path(dir).map(|dir| dir.join(name));
         let path = path.unwrap_or_else(|| located.place.path().to_owned());
         let undone = step
@@ -93,23 +92,13 @@ impl Run<'_> {
             .iter()
             .map(|index| self.entry(*index).id.clone());
         let entry = JournalEntry {
-            id: step.id.clone(),
-            at,
-            by: caller.program.clone(),
-            session: caller.session.clone(),
             tool: UNDO.to_owned(),
             call: Some(self.call.clone()),
             command: Some(self.call.clone()),
-            line: None,
-            path: path.to_string_lossy().into_owned(),
-            raw: raw_path(&path),
-            memory: false,
             before: step.before.cloned(),
             after: node::look(dir, name).ok().flatten().map(|(state, _)| state),
-            old_content: OldContent::Lost(String::new()),
-            made: 0,
             undoes: undone.collect(),
-            hour: 0,
+            ..journal.entry(step.id.clone(), at, &path)
         };
         let line = serde_json::to_vec(&entry).unwrap_or_default();
         // An undo that can't be recorded was made all the same.
