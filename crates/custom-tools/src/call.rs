@@ -5,9 +5,7 @@ use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
 use super::output;
-use super::run::{
-    MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, shell_line, working_directory,
-};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, interrupted, shell_line, working_directory};
 use super::words::Bindings;
 use super::{env, pair};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
@@ -251,7 +249,7 @@ impl Call {
             let message = with_streams(&error.message, &errors, &output);
             return Ok(failed(message, error.kind));
         }
-        let ending = ending_of(end);
+        let ending = end.ending();
         let with_code = |result: ToolResult| match ending {
             Some(ProcessEnd::Code(code)) => result.with_data("exitCode", code),
             Some(ProcessEnd::Signal(signal)) => result.with_data("signal", signal),

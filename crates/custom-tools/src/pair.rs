@@ -9,9 +9,7 @@
 use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
 use super::program_output::{self, ParsedOutput};
-use super::run::{
-    MAX_WHOLE_BYTES, Program, Streams, ending_of, interrupted, shell_line, working_directory,
-};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, interrupted, shell_line, working_directory};
 use super::{env, kept};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::declarations::{self as declaration, Names};
@@ -198,7 +196,7 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
     if let Some(e) = interrupted(name, end, &running) {
         return Err(format!("{}{stderr}", e.message));
     }
-    if let Some(ending) = ending_of(end).filter(|ending| *ending != ProcessEnd::Code(0)) {
+    if let Some(ending) = end.ending().filter(|ending| *ending != ProcessEnd::Code(0)) {
         return Err(format!("{name} failed with {ending}.{stderr}"));
     }
     if printed.whole.len() > MAX_DECLARATION_BYTES {
@@ -342,7 +340,7 @@ impl ToolInvocation for Call {
                  answer."
             )));
         }
-        let ending = ending_of(end);
+        let ending = end.ending();
         // A warning there makes a failure of a success for Gemini CLI: the commonest fault of
         // pairs, from which these are to be kept.
         let stderr = if ending == Some(ProcessEnd::Code(0)) {

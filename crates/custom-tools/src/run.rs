@@ -9,7 +9,7 @@ use gemini_tools_process::capture::Capture;
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, OutputSink, ProgramCommand, StopReason, supervise,
 };
-use gemini_tools_process::ending::{GRACE, ProcessEnd};
+use gemini_tools_process::ending::GRACE;
 use gemini_tools_process::sandbox::Sandbox;
 use gemini_tools_process::terminal::plain_text;
 use gemini_tools_settings::trust::Trust;
@@ -313,12 +313,4 @@ pub(super) fn interrupted(
         message.push_str(&format!(" {left} of its processes could not be ended."));
     }
     Some(ToolError::new(kind, message))
-}
-
-/// Returns the way in which a program ended; `None` if it was ended.
-pub(super) fn ending_of(end: CommandOutcome) -> Option<ProcessEnd> {
-    match end {
-        CommandOutcome::Done { ending, .. } => Some(ending),
-        CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
-    }
 }

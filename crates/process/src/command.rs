@@ -3,13 +3,14 @@
 use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
 use crate::changes::ChangeWatch;
+use crate::read_buffer::is_readable;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{SupervisedProgram, SupervisorEvent};
 use crate::tree::{self, Identity};
 use gemini_tools_core::tool::Cancellation;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -115,6 +116,16 @@ pub enum CommandOutcome {
     },
     /// The command runs on, as was asked for.
     Background,
+}
+
+impl CommandOutcome {
+    /// Returns the way in which the command has ended by itself, if it has.
+    pub fn ending(self) -> Option<ProcessEnd> {
+        match self {
+            Self::Done { ending, .. } => Some(ending),
+            Self::Ended { .. } | Self::Background => None,
+        }
+    }
 }
 
 /// The reason why a command was ended.
@@ -376,11 +387,7 @@ impl<'a> Supervision<'a> {
     /// go on writing.
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
-        let is_ready = |fd: &OwnedFd| {
-            let mut ready = [PollFd::new(fd, PollFlags::IN)];
-            let now = Timespec::default();
-            retry_on_intr(|| rustix::event::poll(&mut ready, Some(&now))) == Ok(1)
-        };
+        let is_ready = |fd: &OwnedFd| is_readable(fd, Duration::ZERO);
         while self.capture.bytes() < until
             && let Some((stream, fd)) = self.open.iter().find(|(_, fd)| is_ready(fd)).copied()
         {

@@ -17,7 +17,7 @@ const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the outp
 /// # Errors
 ///
 /// Returns the operating system's error, also if the file exists.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+pub fn new_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.create_new(true).append(true).mode(0o600).open(path)
 }

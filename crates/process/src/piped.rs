@@ -3,8 +3,8 @@
 
 use super::ending::ProcessEnd;
 use super::start;
+use crate::read_buffer::is_readable;
 use crate::supervisor::{SupervisedProgram, SupervisorEvent};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -104,11 +104,8 @@ impl PipedProgram {
             if left.is_zero() {
                 return false;
             }
-            let control = self.watched.control();
-            let mut fds = [PollFd::new(&control, PollFlags::IN)];
-            let pause = Timespec::try_from(left).unwrap_or_default();
             // An interruption only makes it look earlier.
-            let _ = poll(&mut fds, Some(&pause));
+            is_readable(self.watched.control(), left);
         }
         true
     }

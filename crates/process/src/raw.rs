@@ -16,6 +16,8 @@ use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
 
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{install_filter, try_close_range};
 pub use system::without_sigpipe;
 pub(crate) use system::{
     file_in_memory, is_ignored, next_signal, pipe, receive, send, signals_as_descriptor,
@@ -36,7 +38,8 @@ use std::ptr;
 /// The largest number of a signal that hosts are known to ignore and children to inherit so.
 const SIGNALS: c_int = 31;
 
-fn last() -> Errno {
+/// Returns the error of the last system call.
+pub(crate) fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 

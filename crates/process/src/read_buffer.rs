@@ -1,9 +1,10 @@
-//! A buffer for what comes in pieces of unknown size.
+//! A buffer for what comes in pieces of unknown size, and the wait for a piece.
 
 use gemini_tools_core::tool::TICK;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::{Errno, read, retry_on_intr};
+use std::time::Duration;
 
 /// The size at first, in bytes: most commands print less, and most arguments are shorter.
 const FIRST_BYTES: usize = 4 * 1024;
@@ -43,15 +44,19 @@ impl ReadBuffer {
 
 /// Waits for standard input, and returns true if it can be read, false if `is_over` comes first.
 pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
-    let stdin = rustix::stdio::stdin();
-    let tick = Timespec::try_from(TICK).ok();
     while !is_over() {
-        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-        if let Ok(1..) = poll(&mut ready, tick.as_ref()) {
+        if is_readable(rustix::stdio::stdin(), TICK) {
             return true;
         }
     }
     false
+}
+
+/// Returns true if there is something to read, or the end of it, before a pause is over. A signal ends the pause.
+pub(crate) fn is_readable(fd: impl AsFd, pause: Duration) -> bool {
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    let pause = Timespec::try_from(pause).unwrap_or_default();
+    poll(&mut fds, Some(&pause)).is_ok_and(|count| count > 0)
 }
 
 #[cfg(test)]

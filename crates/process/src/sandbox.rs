@@ -74,6 +74,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod ruleset;
 
+#[cfg(target_os = "linux")]
+use crate::raw;
 use gemini_tools_core::tool::{ErrorKind, SandboxMode, ToolError};
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
@@ -201,11 +203,10 @@ impl Sandbox {
                 inheritable: CapabilitySet::empty(),
             },
         )?;
-        close_descriptors_at_exec()?;
+        raw::try_close_range(3, libc::c_int::MAX, libc::CLOSE_RANGE_CLOEXEC)?;
         restrict_files(&self.ruleset)?;
-        self.filters
-            .iter()
-            .try_for_each(|filter| restrict_system_calls(filter))
+        let mut filters = self.filters.iter();
+        filters.try_for_each(|filter| raw::install_filter(filter, 0).map(drop))
     }
 
     /// Returns an error, in theory: there is no value of this type.
@@ -229,22 +230,6 @@ impl Sandbox {
 }
 
 #[cfg(target_os = "linux")]
-fn close_descriptors_at_exec() -> Result<(), Errno> {
-    let (first, last) = (3 as libc::c_uint, libc::c_uint::MAX);
-    #[expect(unsafe_code, reason = "rustix does not wrap this system call")]
-    // SAFETY: it takes integers; with this flag no descriptor is closed before exec.
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            first,
-            last,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    checked(status)
-}
-
-#[cfg(target_os = "linux")]
 fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
     let flags: libc::c_uint = 0;
     #[expect(
@@ -254,41 +239,11 @@ fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
     // SAFETY: the descriptor is open, and the call takes integers only.
     let status =
         unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
-    checked(status)
-}
-
-#[cfg(target_os = "linux")]
-fn restrict_system_calls(filter: &[seccompiler::sock_filter]) -> Result<(), Errno> {
-    let program = libc::sock_fprog {
-        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
-        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
-    };
-    let flags: libc::c_uint = 0;
-    #[expect(
-        unsafe_code,
-        reason = "seccompiler's wrapper is not for forked children"
-    )]
-    // SAFETY: `program` points to `len` instructions of the kernel's layout (both structs are
-    // `repr(C)` with the same fields) which outlive the call; the kernel only reads them.
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
-    };
-    checked(status)
-}
-
-/// Returns the outcome of a raw system call.
-#[cfg(target_os = "linux")]
-fn checked(status: libc::c_long) -> Result<(), Errno> {
     if status == 0 {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(raw::last())
     }
-    let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// Returns the error for a sandbox that was asked for and can't be had. `why` is a sentence without

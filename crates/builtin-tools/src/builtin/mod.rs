@@ -44,7 +44,7 @@ use gemini_tools_core::tool::{
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
 #[cfg(feature = "full")]
-use gemini_tools_process::network::{Helper, Network};
+use gemini_tools_process::network::{Network, link::Link};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
@@ -139,7 +139,7 @@ impl ToolEnv {
             settings: Arc::default(),
             memory_host: None,
             #[cfg(feature = "full")]
-            network: Arc::new(Helper::default()),
+            network: Arc::new(Link::default()),
         }
     }
 

@@ -263,10 +263,7 @@ impl Call {
             background_after: None,
             ..self.limits
         };
-        match supervise(supervised, capture, limits, &cx.cancel, &|_| {}) {
-            CommandOutcome::Done { ending, .. } => Some(ending),
-            CommandOutcome::Ended { .. } | CommandOutcome::Background => None,
-        }
+        supervise(supervised, capture, limits, &cx.cancel, &|_| {}).ending()
     }
 
     fn why(&self, why: StopReason, left: usize) -> String {

@@ -207,7 +207,6 @@ impl Call {
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;
-        let e = self.policy.filter_allowed(host, port, known).err()?;
-        Some(e.to_string())
+        self.policy.filter_allowed(host, port, known).err()
     }
 }

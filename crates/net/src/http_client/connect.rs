@@ -99,7 +99,8 @@ impl Dial {
             Some(known) => known,
             None => resolve(&host, self.limit).await?,
         };
-        let mut judged = self.policy.filter_allowed(&host, port, found)?;
+        let judged = self.policy.filter_allowed(&host, port, found);
+        let mut judged = judged.map_err(NetError::NotPublic)?;
         // An address of IPv4 that is mapped into IPv6 is connected to by IPv4.
         for address in &mut judged {
             *address = address.to_canonical();

@@ -1,7 +1,6 @@
 //! Errors of the network.
 
 use gemini_tools_core::tool::{Cancellation, Interruption};
-use gemini_tools_process::network::addresses::NotPublic;
 use thiserror::Error;
 
 /// The reason why a request has no answer, or only part of one. No text of it holds a header or a
@@ -15,8 +14,8 @@ pub enum NetError {
     #[error("the call's time limit was reached")]
     OutOfTime,
     /// The address may not be reached.
-    #[error(transparent)]
-    NotPublic(#[from] NotPublic),
+    #[error("{0}")]
+    NotPublic(String),
     /// There is no such name.
     #[error("the name {0} does not exist")]
     NoSuchName(String),

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "no crate wraps seccomp's user notification")]
 
+use crate::raw::{install_filter, last};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::{Errno, IoSlice, IoSliceMut};
@@ -31,11 +32,6 @@ pub(super) struct Notice {
 /// The place where the kernel asks.
 pub(super) struct Listener(OwnedFd);
 
-fn last() -> Errno {
-    let error = std::io::Error::last_os_error();
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
-}
-
 /// Has the calling thread ask before the calls of a filter. Makes one system call.
 ///
 /// # Errors
@@ -43,28 +39,12 @@ fn last() -> Errno {
 /// Returns `ACCES` where the thread may still gain rights, `INVAL` for a kernel before 5.19, `BUSY` if another
 /// process listens already.
 pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
-    let program = libc::sock_fprog {
-        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
-        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
-    };
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
         // A signal does not end the wait, so that the call is not repeated for ever.
         | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-    // SAFETY: `program` points to `len` instructions of the kernel's layout which outlive the call; the kernel
-    // only reads them.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
-    };
-    match i32::try_from(fd) {
-        // SAFETY: the descriptor is new.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(last()),
-    }
+    let fd = install_filter(filter, flags)?;
+    // SAFETY: the descriptor is new.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Sends a listener to the supervisor, or the error in its place.

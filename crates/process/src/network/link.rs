@@ -4,13 +4,13 @@
 //! input ends, which our own end brings about however it comes, it ends all servers.
 
 use crate::line_client::{LineClient, LineReply, TICK};
-use crate::network::protocol;
 use crate::network::wire::{
     Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, WebAnswer, WebRequest,
     WebTask,
 };
-use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use crate::network::{Network, protocol};
+use crate::read_buffer::is_readable;
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
@@ -116,40 +116,6 @@ impl Link {
         )
     }
 
-    /// Runs a task of a built-in tool in the helper, for a user with that home directory.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why there is no answer.
-    pub fn run(
-        &self,
-        task: &WebTask,
-        home: Option<&Path>,
-        cx: &Context,
-    ) -> Result<WebAnswer, Failure> {
-        let cancel = &cx.cancel;
-        let request = |id, _: &mut BTreeSet<String>| {
-            let left = cancel.deadline().map(|deadline| {
-                let left = deadline.saturating_duration_since(Instant::now());
-                u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
-            });
-            let request = WebRequest {
-                id,
-                limit_ms: left,
-                home: home.map(Path::to_owned),
-                task: task.clone(),
-            };
-            line(&Ask::Web(request))
-        };
-        let answer = self.exchange(request, None, cancel, &|message| {
-            if let ClientMessage::ModelCall { call, .. } = message {
-                cx.update_output(OutputUpdate::ModelCall(call));
-            }
-        })?;
-        serde_json::from_value(answer)
-            .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))
-    }
-
     /// Sends a request, and waits for its answer; `news` gets what comes before that.
     fn exchange(
         &self,
@@ -202,6 +168,52 @@ impl Link {
 
     fn give_up(&self, id: u64) {
         self.client.cancel(id, &line(&Ask::Cancel { id }));
+    }
+}
+
+impl Network for Link {
+    fn run(
+        &self,
+        task: &WebTask,
+        home: Option<&Path>,
+        cx: &Context,
+    ) -> Result<WebAnswer, ToolError> {
+        let cancel = &cx.cancel;
+        let request = |id, _: &mut BTreeSet<String>| {
+            let left = cancel.deadline().map(|deadline| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+            });
+            let request = WebRequest {
+                id,
+                limit_ms: left,
+                home: home.map(Path::to_owned),
+                task: task.clone(),
+            };
+            line(&Ask::Web(request))
+        };
+        let answer = self.exchange(request, None, cancel, &|message| {
+            if let ClientMessage::ModelCall { call, .. } = message {
+                cx.update_output(OutputUpdate::ModelCall(call));
+            }
+        });
+        let mut reason = match answer.map(serde_json::from_value) {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(e)) => e.to_string(),
+            Err(failure) => {
+                if failure.why == FailureKind::Cancelled {
+                    cancel.check()?;
+                }
+                failure.message
+            }
+        };
+        if let Some(first) = reason.get(..1).map(str::to_ascii_uppercase) {
+            reason.replace_range(..1, &first);
+        }
+        Err(ToolError::new(
+            ErrorKind::ExecutionFailed,
+            format!("{reason}."),
+        ))
     }
 }
 
@@ -281,11 +293,7 @@ fn line(ask: &Ask) -> Vec<u8> {
 }
 
 fn is_caller_gone(cancel: &Cancellation) -> bool {
-    cancel.caller().is_some_and(|caller| {
-        let mut fds = [PollFd::new(&caller, PollFlags::IN)];
-        matches!(
-            rustix::event::poll(&mut fds, Some(&Timespec::default())),
-            Ok(1..)
-        )
-    })
+    cancel
+        .caller()
+        .is_some_and(|caller| is_readable(caller, Duration::ZERO))
 }

@@ -42,11 +42,10 @@ pub mod addresses;
 pub mod link;
 pub mod wire;
 
-use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use link::Link;
+use gemini_tools_core::tool::{Context, ToolError};
 use std::fmt::Debug;
 use std::path::Path;
-use wire::{FailureKind, WebAnswer, WebTask};
+use wire::{WebAnswer, WebTask};
 
 /// Returns the version of the protocol: the package's version, and a checksum of the messages'
 /// description. Both sides must have the same; which commit each was built from does not matter.
@@ -80,30 +79,4 @@ pub trait Network: Debug + Send + Sync {
         home: Option<&Path>,
         cx: &Context,
     ) -> Result<WebAnswer, ToolError>;
-}
-
-/// The executable beside ours.
-#[derive(Debug, Default)]
-pub struct Helper {
-    link: Link,
-}
-
-impl Network for Helper {
-    fn run(
-        &self,
-        task: &WebTask,
-        home: Option<&Path>,
-        cx: &Context,
-    ) -> Result<WebAnswer, ToolError> {
-        self.link.run(task, home, cx).map_err(|failure| {
-            if let (FailureKind::Cancelled, Err(interrupted)) = (failure.why, cx.cancel.check()) {
-                return interrupted;
-            }
-            let mut message = failure.message;
-            if let Some(first) = message.get(..1).map(str::to_ascii_uppercase) {
-                message.replace_range(..1, &first);
-            }
-            ToolError::new(ErrorKind::ExecutionFailed, format!("{message}."))
-        })
-    }
 }

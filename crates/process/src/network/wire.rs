@@ -238,23 +238,19 @@ impl WebAnswer {
                 llm_content,
                 display,
                 data,
-            } => {
-                let mut result = ToolResult::text("").with_display(display);
-                result.llm_content = llm_content;
-                result.data = Some(data);
-                Ok(result)
-            }
+            } => Ok(ToolResult {
+                llm_content,
+                data: Some(data),
+                ..ToolResult::text("").with_display(display)
+            }),
             WebAnswer::Error {
                 kind,
                 message,
                 hint,
-            } => {
-                let error = ToolError::new(kind, message);
-                Err(match hint {
-                    Some(hint) => error.with_hint(hint),
-                    None => error,
-                })
-            }
+            } => Err(ToolError {
+                hint,
+                ..ToolError::new(kind, message)
+            }),
             WebAnswer::Model(_) | WebAnswer::HasModel(_) => Err(ToolError::new(
                 ErrorKind::ExecutionFailed,
                 "The answer is one to another question.",

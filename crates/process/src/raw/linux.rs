@@ -6,7 +6,8 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags};
-use std::ffi::{c_int, c_void};
+use seccompiler::sock_filter;
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
 use std::io;
 use std::ptr;
@@ -136,14 +137,39 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     Some(i32::from_ne_bytes(*number))
 }
 
+/// Closes the descriptors of these numbers, or has them closed at exec, as the flags say: the caller
+/// owns nothing among them that it will use again. Makes one system call.
+pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(), Errno> {
+    // SAFETY: it takes integers.
+    match unsafe { libc::syscall(libc::SYS_close_range, from, to, flags) } {
+        0 => Ok(()),
+        _ => Err(last()),
+    }
+}
+
+/// Puts the calling thread under a filter of its system calls, for good. Returns what the flags ask
+/// for, else 0. Makes one system call.
+pub(crate) fn install_filter(filter: &[sock_filter], flags: c_ulong) -> Result<c_int, Errno> {
+    let program = libc::sock_fprog {
+        len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+    };
+    let set = libc::SECCOMP_SET_MODE_FILTER;
+    // SAFETY: `program` points to `len` instructions of the kernel's layout (both structs are
+    // `repr(C)` with the same fields) which outlive the call; the kernel only reads them.
+    let answer = unsafe { libc::syscall(libc::SYS_seccomp, set, flags, &raw const program) };
+    match c_int::try_from(answer) {
+        Ok(answer) if answer >= 0 => Ok(answer),
+        _ => Err(last()),
+    }
+}
+
 /// Closes the descriptors of these numbers.
 pub(super) fn close_range(from: c_int, to: c_int) {
     if from > to {
         return;
     }
-    // SAFETY: the caller owns nothing among these numbers that it will use again.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
-    if done == 0 {
+    if try_close_range(from, to, 0).is_ok() {
         return;
     }
     for fd in from..=to.min(4096) {

@@ -38,6 +38,7 @@ use super::{GRACE, Start, SupervisorEvent};
 use crate::changes::{CommandWatch, SupervisorWatch};
 use crate::jobs::JobFiles;
 use crate::raw::{self, PreparedProgram};
+use crate::read_buffer::is_readable;
 use crate::tree;
 use gemini_tools_workspace::journal::ChangeCounts;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -634,9 +635,7 @@ impl Supervisor {
         };
         let mut buffer = vec![0; CHUNK_BYTES];
         for _ in 0..pieces {
-            let mut ready = [PollFd::new(output, PollFlags::IN)];
-            let now = Timespec::default();
-            if !matches!(rustix::event::poll(&mut ready, Some(&now)), Ok(1)) {
+            if !is_readable(output, Duration::ZERO) {
                 return false;
             }
             match rustix::io::read(output, &mut buffer) {

@@ -1,11 +1,12 @@
 //! The user's editor, on a file of its own in a private directory, which is gone afterwards.
 
 use super::tty::Tty;
+use gemini_tools_process::log::new_file;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
@@ -43,12 +44,7 @@ impl Draft {
         // A name of its own, too: some editors obey files such as .dir-locals.el.
         let file = directory.join(format!("proposed-{name}"));
         let draft = Self { directory, file };
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft.file)?
-            .write_all(text.as_bytes())?;
+        new_file(&draft.file)?.write_all(text.as_bytes())?;
         Ok(draft)
     }
 

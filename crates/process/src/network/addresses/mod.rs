@@ -16,13 +16,13 @@
 //! let host = found.usable[1].host().expect("a host");
 //! let addresses = known_addresses(&host).expect("it is an address");
 //! let refused = policy.filter_allowed("127.0.0.1", 80, addresses).expect_err("it is not public");
-//! assert_eq!(refused.to_string(), "127.0.0.1 is loopback");
+//! assert_eq!(refused, "127.0.0.1 is loopback");
 //! ```
 
 mod policy;
 mod prompt;
 mod public;
 
-pub use policy::{AddressPolicy, HostRule, NotPublic, refusal};
+pub use policy::{AddressPolicy, HostRule, refusal};
 pub use prompt::{ExtractedUrls, check, display_url, find, is_local, target, usable};
 pub use public::{is_public, known_addresses, why_not_public};

@@ -17,20 +17,9 @@ pub enum AddressPolicy {
     },
 }
 
-/// An address that may not be reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", not_public(host, *address, why))]
-pub struct NotPublic {
-    /// The host as it is in the address of the request.
-    pub host: String,
-    /// Address of the host.
-    pub address: IpAddr,
-    /// Reason of the refusal, for example `private`.
-    pub why: &'static str,
-}
-
 /// Describes a refused address. A host that is an address already needs no second name.
-fn not_public(host: &str, address: IpAddr, why: &str) -> String {
+fn not_public(host: &str, address: IpAddr) -> String {
+    let why = why_not_public(address).unwrap_or("reserved");
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     if literal.parse() == Ok(address) {
         format!("{host} is {why}")
@@ -142,13 +131,13 @@ impl AddressPolicy {
     ///
     /// # Errors
     ///
-    /// Returns the first address if none may be reached.
+    /// Returns why the first address may not be reached if none may.
     pub fn filter_allowed(
         &self,
         host: &str,
         port: u16,
         addresses: Vec<IpAddr>,
-    ) -> Result<Vec<IpAddr>, NotPublic> {
+    ) -> Result<Vec<IpAddr>, String> {
         let AddressPolicy::Public { allowed } = self else {
             return Ok(addresses);
         };
@@ -158,11 +147,7 @@ impl AddressPolicy {
         };
         let kept: Vec<IpAddr> = addresses.iter().copied().filter(may).collect();
         match (kept.is_empty(), addresses.first()) {
-            (true, Some(address)) => Err(NotPublic {
-                host: host.to_owned(),
-                address: *address,
-                why: why_not_public(*address).unwrap_or("reserved"),
-            }),
+            (true, Some(address)) => Err(not_public(host, *address)),
             _ => Ok(kept),
         }
     }
