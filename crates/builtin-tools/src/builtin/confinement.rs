@@ -104,9 +104,6 @@ pub fn sandbox(
     }
     let mode = settings.sandbox.mode(&chosen, is_contained)?;
     let mode = mode.max(own.max(cx.least_sandbox).unwrap_or_default());
-    if mode == SandboxMode::Off {
-        return Ok(None);
-    }
     let allowed = settings.sandbox.allowed_paths.iter();
     let writable = workspace
         .written_roots()

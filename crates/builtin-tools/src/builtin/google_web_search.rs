@@ -5,11 +5,8 @@ use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::WebTask;
-use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
-use std::sync::Arc;
 
 /// Maximum characters of a query in a description.
 const SHOWN_CHARS: usize = 100;
@@ -45,23 +42,16 @@ pub(super) struct Params {
 }
 
 struct Call {
-    network: Arc<dyn Network>,
-    workspace: Arc<Workspace>,
+    tool_env: ToolEnv,
     query: String,
 }
 
-fn build(
-    params: Params,
-    ToolEnv {
-        workspace, network, ..
-    }: &ToolEnv,
-) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.query.trim().is_empty() {
         return Err(ToolError::invalid("\"query\" is blank.").with_hint("Say what to search for."));
     }
     Ok(Call {
-        network: Arc::clone(network),
-        workspace: Arc::clone(workspace),
+        tool_env: tool_env.clone(),
         query: params.query,
     })
 }
@@ -81,8 +71,6 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let task = WebTask::Search { query: self.query };
-        self.network
-            .run(&task, self.workspace.home(), cx)?
-            .into_result()
+        self.tool_env.ask_network(&task, cx)?.into_result()
     }
 }

@@ -44,7 +44,11 @@ use gemini_tools_core::tool::{
 #[cfg(feature = "full")]
 use gemini_tools_process::kept_answers;
 #[cfg(feature = "full")]
-use gemini_tools_process::network::{Network, link::Link};
+use gemini_tools_process::network::Network;
+#[cfg(feature = "full")]
+use gemini_tools_process::network::link::Link;
+#[cfg(feature = "full")]
+use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::edit::{SHOWN_BYTES, diff_texts};
@@ -175,6 +179,11 @@ impl ToolEnv {
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.network = network;
         self
+    }
+
+    /// Does a task by the network, for the user of the workspace.
+    fn ask_network(&self, task: &WebTask, cx: &Context) -> Result<WebAnswer, ToolError> {
+        self.network.run(task, self.workspace.home(), cx)
     }
 
     /// Keeps the texts of an answer within the limit of the settings.

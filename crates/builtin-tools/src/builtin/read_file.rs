@@ -24,7 +24,7 @@ pub(super) const DEFAULT_LINES: u64 = 2_000;
 pub(super) const LINE_CHARS: usize = 2_000;
 
 /// Up to this size all lines of a file are counted without being asked.
-const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Maximum bytes of a large file that are searched for its first character beyond ASCII.
 const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;

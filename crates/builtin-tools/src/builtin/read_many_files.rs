@@ -2,7 +2,7 @@
 
 use super::list_directory::FilteringOptions;
 use super::read_file::{
-    DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
+    COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
 };
 use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
@@ -418,7 +418,7 @@ impl Call {
                     limit: DEFAULT_LINES,
                     line_chars: LINE_CHARS,
                     total_chars: room.chars,
-                    count: open.size() <= 64 * 1024 * 1024,
+                    count: open.size() <= COUNT_BYTES,
                 };
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
@@ -458,10 +458,7 @@ impl ToolInvocation for Call {
         let place = |wanted: &String| {
             let place = self.workspace.locate(wanted).ok()?;
             let exists = self.workspace.file_type(&place).is_ok();
-            exists.then(|| Location {
-                path: place.path().to_owned(),
-                line: None,
-            })
+            exists.then(|| place.path().into())
         };
         self.wanted.iter().filter_map(place).collect()
     }

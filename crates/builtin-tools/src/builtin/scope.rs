@@ -114,11 +114,8 @@ pub(super) fn ignored_note(git: usize, gemini: usize) -> String {
 
 /// Returns a note that directories called `node_modules` were left out, if any were.
 pub(super) fn node_modules_note(report: &WalkReport) -> Option<String> {
-    match report.node_modules {
-        0 => None,
-        1 => Some("1 node_modules directory left out".to_owned()),
-        n => Some(format!("{n} node_modules directories left out")),
-    }
+    let directories = super::counted(report.node_modules, "node_modules directory");
+    (report.node_modules > 0).then(|| format!("{directories} left out"))
 }
 
 /// Adds a note that directories could not be read, if any could not.

@@ -650,8 +650,7 @@ impl Call {
         let noun = match matches {
             0 => "No matches found".to_owned(),
             _ if self.names_only => format!("Found {matches} file(s) with matches"),
-            1 => "Found 1 match".to_owned(),
-            _ => format!("Found {matches} matches"),
+            _ => format!("Found {}", super::counted(matches, "match")),
         };
         let mut line = NamedText::answering(cx);
         line.push_str(&format!("{noun} for pattern \"{pattern}\" "));

@@ -83,8 +83,11 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
+    /// What the change is for, for a model that corrects it.
     #[cfg(feature = "full")]
-    corrector: correction::Corrector,
+    instruction: String,
+    #[cfg(feature = "full")]
+    tool_env: ToolEnv,
 }
 
 fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
@@ -97,7 +100,9 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
             new: params.new_string,
         },
         #[cfg(feature = "full")]
-        corrector: correction::Corrector::new(tool_env, params.instruction),
+        instruction: params.instruction,
+        #[cfg(feature = "full")]
+        tool_env: tool_env.clone(),
     })
 }
 

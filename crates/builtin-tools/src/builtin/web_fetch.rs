@@ -10,15 +10,12 @@ use gemini_tools_core::tool::{
     ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_core::variables;
-use gemini_tools_process::network::Network;
 use gemini_tools_process::network::addresses::{
     AddressPolicy, HostRule, find, known_addresses, refusal, target,
 };
 use gemini_tools_process::network::wire::{FetchTask, WebTask};
 use gemini_tools_settings::settings::Settings;
-use gemini_tools_workspace::Workspace;
 use serde::Deserialize;
-use std::sync::Arc;
 use url::Url;
 
 /// As many addresses as the API takes.
@@ -79,8 +76,7 @@ pub(super) struct Params {
 }
 
 struct Call {
-    workspace: Arc<Workspace>,
-    network: Arc<dyn Network>,
+    tool_env: ToolEnv,
     /// Hosts that the user has allowed, as rules.
     allowed: Vec<String>,
     policy: AddressPolicy,
@@ -90,15 +86,7 @@ struct Call {
     unusable: Vec<(String, String)>,
 }
 
-fn build(
-    params: Params,
-    ToolEnv {
-        workspace,
-        settings,
-        network,
-        ..
-    }: &ToolEnv,
-) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let found = find(&params.prompt);
     let why = |(address, why): &(String, String)| format!("{address}: {why}");
     if found.usable.is_empty() {
@@ -119,10 +107,9 @@ fn build(
         ))
         .with_hint("Make several calls."));
     }
-    let (allowed, policy) = address_policy(settings)?;
+    let (allowed, policy) = address_policy(&tool_env.settings)?;
     Ok(Call {
-        workspace: Arc::clone(workspace),
-        network: Arc::clone(network),
+        tool_env: tool_env.clone(),
         allowed,
         policy,
         prompt: params.prompt,
@@ -195,9 +182,7 @@ impl ToolInvocation for Call {
             unusable: self.unusable,
             allowed: self.allowed,
         });
-        self.network
-            .run(&task, self.workspace.home(), cx)?
-            .into_result()
+        self.tool_env.ask_network(&task, cx)?.into_result()
     }
 }
 

@@ -1,15 +1,12 @@
 //! The correction of an edit by a model, which `serve_tools --connect` asks.
 
-use super::super::ToolEnv;
 use super::super::edit::Plan;
 use super::Call;
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
-use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use serde_json::json;
-use std::sync::Arc;
 
 /// System instruction of the model that corrects an edit.
 const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
@@ -18,24 +15,6 @@ const INSTRUCTION: &str = "An edit of a file has failed, because its search text
     replacement must do what the instruction wants, and nothing else. If the file is as the \
     instruction wants it already, say that no changes are required. If it is not clear where the \
     edit belongs, give an empty search text.";
-
-/// The means of a correction.
-pub(super) struct Corrector {
-    network: Arc<dyn Network>,
-    instruction: String,
-    /// True if the settings let a model correct.
-    is_wanted: bool,
-}
-
-impl Corrector {
-    pub(super) fn new(tool_env: &ToolEnv, instruction: String) -> Self {
-        Self {
-            network: Arc::clone(&tool_env.network),
-            instruction,
-            is_wanted: !tool_env.settings.disable_llm_correction,
-        }
-    }
-}
 
 impl Call {
     /// Returns the plan, with a correction by a model where edit matching does not reach.
@@ -85,13 +64,12 @@ impl Call {
     /// .geminiignore closes is not sent.
     pub(super) fn may_correct(&self, cx: &Context) -> bool {
         let edit = &self.edit;
-        if !self.corrector.is_wanted || edit.workspace.is_gemini_ignored(&edit.place) {
+        if self.tool_env.settings.disable_llm_correction
+            || edit.workspace.is_gemini_ignored(&edit.place)
+        {
             return false;
         }
-        let asked = self
-            .corrector
-            .network
-            .run(&WebTask::HasModel, edit.workspace.home(), cx);
+        let asked = self.tool_env.ask_network(&WebTask::HasModel, cx);
         matches!(asked, Ok(WebAnswer::HasModel(true)))
     }
 
@@ -115,7 +93,7 @@ impl Call {
             "The instruction:\n{}\n\nThe search text that failed:\n<search>\n{}\n</search>\n\nThe \
              replacement:\n<replace>\n{}\n</replace>\n\nThe error:\n{}\n\nThe file, {}:\n<file>\n\
              {text}\n</file>",
-            self.corrector.instruction,
+            self.instruction,
             self.edit.old,
             self.edit.new,
             miss.message,
@@ -126,8 +104,7 @@ impl Call {
             prompt,
             schema,
         };
-        let home = self.edit.workspace.home();
-        match self.corrector.network.run(&task, home, cx)? {
+        match self.tool_env.ask_network(&task, cx)? {
             WebAnswer::Model(answer) => {
                 let text = answer.to_string();
                 gemini_tools_core::json::from_value(answer).map_err(|e| {
