@@ -19,17 +19,13 @@ pub enum ColourChoice {
 }
 
 impl ColourChoice {
-    /// The names by which one is chosen.
+    /// The names by which one is chosen, in their order.
     pub const NAMES: [&'static str; 3] = ["auto", "always", "never"];
 
     /// Returns the choice of a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "auto" => Self::Auto,
-            "always" => Self::Always,
-            "never" => Self::Never,
-            _ => return None,
-        })
+        let mut all = [Self::Auto, Self::Always, Self::Never].into_iter();
+        all.find(|choice| Self::NAMES[*choice as usize] == name)
     }
 
     /// Returns true if a stream that is a terminal, or not, gets colours.

@@ -107,8 +107,6 @@ pub struct WalkEntry<'a> {
     pub name: &'a CStr,
     /// The path below the start of the walk.
     pub path: &'a [u8],
-    /// Offset of the name in `path`.
-    pub name_at: usize,
     /// Regular file, link, or something special; never a directory.
     pub file_type: FileType,
     /// The reason to leave it out.
@@ -576,7 +574,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 dir: files.dir.as_fd(),
                 name,
                 path: &self.path,
-                name_at,
                 file_type: *file_type,
                 ignored: *ignored,
             });

@@ -291,13 +291,20 @@ impl Target {
     }
 
     fn error(&self, unplaced: PlacementError, path: &Path) -> ToolError {
+        let path = path.display();
         match unplaced {
             PlacementError::Late(error) => error,
-            PlacementError::Changed | PlacementError::Unmovable => changed_meanwhile(path),
-            PlacementError::System(Errno::EXIST) if self.current.is_none() => {
-                created_meanwhile(path)
-            }
-            PlacementError::System(errno) => system_error(errno, &path.display().to_string()),
+            PlacementError::Changed | PlacementError::Unmovable => lost_race(
+                ErrorKind::FileWriteFailure,
+                format!("{path} was changed by another process meanwhile; nothing was written."),
+                "Read it again and repeat the edit.",
+            ),
+            PlacementError::System(Errno::EXIST) if self.current.is_none() => lost_race(
+                ErrorKind::AttemptToCreateExistingFile,
+                format!("{path} was created by another process meanwhile; nothing was changed."),
+                "Read it and decide again.",
+            ),
+            PlacementError::System(errno) => system_error(errno, &path.to_string()),
         }
     }
 
@@ -361,28 +368,9 @@ pub fn is_lost_race(error: &ToolError) -> bool {
     matches!(&error.source, Some(source) if source.is::<LostRace>())
 }
 
-fn created_meanwhile(path: &Path) -> ToolError {
-    ToolError::new(
-        ErrorKind::AttemptToCreateExistingFile,
-        format!(
-            "{} was created by another process meanwhile; nothing was changed.",
-            path.display()
-        ),
-    )
-    .with_hint("Read it and decide again.")
-    .with_source(LostRace)
-}
-
-fn changed_meanwhile(path: &Path) -> ToolError {
-    ToolError::new(
-        ErrorKind::FileWriteFailure,
-        format!(
-            "{} was changed by another process meanwhile; nothing was written.",
-            path.display()
-        ),
-    )
-    .with_hint("Read it again and repeat the edit.")
-    .with_source(LostRace)
+fn lost_race(kind: ErrorKind, message: String, hint: &str) -> ToolError {
+    let error = ToolError::new(kind, message);
+    error.with_hint(hint).with_source(LostRace)
 }
 
 fn read_only(path: &Path) -> ToolError {

@@ -613,11 +613,7 @@ impl Call {
         let find_all = |line: &str| self.query.find_all(line.as_bytes()).unwrap_or_default();
         let mut shown = ShownMatches {
             text: NamedText::answering(cx),
-            matches: 0,
-            files: 0,
-            locations: Vec::new(),
-            is_cut: false,
-            is_cut_in_file: false,
+            ..ShownMatches::default()
         };
         for (name, hits) in std::mem::take(&mut kept.files) {
             if shown.matches >= most || shown.text.text.len() > room {
@@ -680,6 +676,7 @@ impl Call {
 }
 
 /// The part of the results that fits the answer.
+#[derive(Default)]
 struct ShownMatches {
     text: NamedText,
     matches: u64,

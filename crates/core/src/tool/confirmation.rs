@@ -103,7 +103,7 @@ pub enum ApprovalMode {
 }
 
 impl ApprovalMode {
-    /// The names of all modes, on command lines.
+    /// The names of all modes in their order, on command lines.
     pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
 
     /// The modes, from the one that lets the fewest calls run unasked.
@@ -118,11 +118,6 @@ impl ApprovalMode {
 
     /// Returns the mode's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::AutoEdit => "auto_edit",
-            Self::Yolo => "yolo",
-            Self::Plan => "plan",
-        }
+        Self::NAMES[self as usize]
     }
 }

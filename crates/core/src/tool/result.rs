@@ -94,7 +94,7 @@ impl ToolResult {
 
 /// A place in a file that a search has found; the file alone where its lines were not wanted. Keys are in
 /// the order of their names, as in all that is printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FoundPlace {
     /// The column, from 1 and in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,11 +118,8 @@ impl FoundPlace {
     /// Makes a place that is a file, without a line in it.
     pub fn file(path: impl Into<Arc<[u8]>>) -> Self {
         Self {
-            column: None,
-            end_column: None,
             file: path.into(),
-            line: None,
-            text: None,
+            ..Self::default()
         }
     }
 }
