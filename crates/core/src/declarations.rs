@@ -24,7 +24,7 @@
 //!
 //! // What was repaired and what was left out is told.
 //! assert!(!compiled.findings.is_empty());
-//! # Ok::<(), gemini_tools_core::declarations::ReadError>(())
+//! # Ok::<(), String>(())
 //! ```
 
 mod hidden;
