@@ -13,7 +13,7 @@
 //! # Example
 //!
 //! ```
-//! use gemini_tools_setup::init::{Allow, InitOptions, SetupScope, plan};
+//! use gemini_tools_setup::init::{Allow, InitOptions, SetupPlace, SetupScope, plan};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (home, root) = (dir.path().join("home"), dir.path().join("project"));
@@ -21,9 +21,11 @@
 //!     std::fs::create_dir(directory)?;
 //! }
 //! let plan = plan(&InitOptions {
-//!     home: &home.canonicalize()?,
-//!     root: &root.canonicalize()?,
-//!     scope: SetupScope::Project,
+//!     place: SetupPlace {
+//!         home: &home.canonicalize()?,
+//!         root: &root.canonicalize()?,
+//!         scope: SetupScope::Project,
+//!     },
 //!     allow: Allow::Nothing,
 //!     directory: None,
 //!     tools: &[],
