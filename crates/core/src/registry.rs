@@ -283,12 +283,9 @@ impl ToolRegistry {
             name = next.name;
             args = Value::Object(next.args);
         }
-        Err(ToolError::new(
-            ErrorKind::ExecutionFailed,
-            format!(
-                "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
-            ),
-        ))
+        Err(ToolError::failed(format!(
+            "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
+        )))
     }
 }
 

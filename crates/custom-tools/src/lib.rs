@@ -302,7 +302,7 @@ impl Custom {
         };
         let nowhere = || {
             let message = "No command is run to tell kinds.";
-            Err(ToolError::new(ErrorKind::ExecutionFailed, message))
+            Err(ToolError::failed(message))
         };
         self.declarations(note, false, false, nowhere);
         kinds

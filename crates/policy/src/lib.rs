@@ -69,7 +69,7 @@ use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{bare_name, nearest};
 use gemini_tools_core::text::show_path;
-use gemini_tools_core::tool::{ErrorKind, Kind, ServerTool, ToolError};
+use gemini_tools_core::tool::{Kind, ServerTool, ToolError};
 use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::{Deserialize, Serialize};
@@ -211,7 +211,7 @@ pub struct Verdict {
 impl Verdict {
     /// Returns the error of a call that may not run.
     pub fn to_error(&self) -> ToolError {
-        let error = ToolError::new(ErrorKind::PolicyViolation, self.reason.clone());
+        let error = ToolError::denied(self.reason.clone());
         match &self.file {
             Some(file) => error.with_hint(format!("See {}.", show_path(file))),
             None => error,

@@ -76,7 +76,7 @@ mod ruleset;
 
 #[cfg(target_os = "linux")]
 use crate::raw;
-use gemini_tools_core::tool::{ErrorKind, SandboxMode, ToolError};
+use gemini_tools_core::tool::{SandboxMode, ToolError};
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -249,7 +249,7 @@ fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
 /// Returns the error for a sandbox that was asked for and can't be had. `why` is a sentence without
 /// its full stop, `remedy` is whole sentences.
 fn unavailable(why: &str, remedy: &str) -> ToolError {
-    let error = ToolError::new(ErrorKind::PolicyViolation, format!("{why}."));
+    let error = ToolError::denied(format!("{why}."));
     error.with_hint(format!(
         "{remedy} Without a sandbox, commands run only if the user asks for that \
          (GEMINI_TOOLS_SANDBOX=off)."

@@ -513,11 +513,8 @@ impl Workspace {
 }
 
 fn not_opened(error: &std::io::Error) -> ToolError {
-    ToolError::new(
-        ErrorKind::ExecutionFailed,
-        format!("The current directory can't be opened: {error}."),
-    )
-    .with_hint("Start the command in an existing directory.")
+    ToolError::failed(format!("The current directory can't be opened: {error}."))
+        .with_hint("Start the command in an existing directory.")
 }
 
 /// Says of a root that it is refused, and why.
@@ -545,7 +542,7 @@ pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolEr
         dir.is_ok_and(|dir| resolved.leaves(&dir.real))
     };
     if !resolved.is_plain() && writable.iter().chain(&temporary).any(leaves) {
-        let error = ToolError::new(ErrorKind::PolicyViolation, refusal(written));
+        let error = ToolError::denied(refusal(written));
         return Err(error.with_hint("If it is meant, name where it leads instead."));
     }
     Ok(resolved.real)
@@ -641,10 +638,7 @@ pub fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
     let path = path.display();
     match error.raw_os_error() {
         Some(number) => system_error(Errno::from_raw_os_error(number), &path.to_string()),
-        None => ToolError::new(
-            ErrorKind::ExecutionFailed,
-            format!("{path} can't be used: {error}."),
-        ),
+        None => ToolError::failed(format!("{path} can't be used: {error}.")),
     }
 }
 

@@ -35,11 +35,8 @@ pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
 
 fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolError> {
     let no_home = || {
-        ToolError::new(
-            ErrorKind::ExecutionFailed,
-            "There is no home directory with a journal.",
-        )
-        .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
+        ToolError::failed("There is no home directory with a journal.")
+            .with_hint("Set HOME or GEMINI_CLI_HOME to an absolute path.")
     };
     let home = home().ok_or_else(no_home)?;
     let session = crate::open_session(options)?;
@@ -265,11 +262,10 @@ impl View<'_> {
         cancel: &Cancellation,
     ) -> Result<u8, ToolError> {
         if chosen.is_empty() {
-            return Err(ToolError::new(
-                ErrorKind::ExecutionFailed,
-                "There is nothing to undo in this project.",
-            )
-            .with_hint("call_tool --history --all lists the changes in all projects."));
+            return Err(
+                ToolError::failed("There is nothing to undo in this project.")
+                    .with_hint("call_tool --history --all lists the changes in all projects."),
+            );
         }
         let tool_env = self.session.tool_env();
         let undo = Undo {

@@ -2,7 +2,7 @@
 
 use super::ToolEnv;
 use gemini_tools_core::text::excerpt;
-use gemini_tools_core::tool::{Context, ErrorKind, SandboxMode, ToolError};
+use gemini_tools_core::tool::{Context, SandboxMode, ToolError};
 use gemini_tools_process::changes::ChangeWatch;
 use gemini_tools_process::sandbox::{Sandbox, SandboxPolicy};
 use gemini_tools_process::supervisor::SupervisedProgram;
@@ -93,9 +93,7 @@ pub fn sandbox(
     let chosen = gemini_tools_core::variables::values("GEMINI_TOOLS_SANDBOX");
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
     if let ([], [problem, ..]) = (&*chosen, &*settings.problems) {
-        return Err(ToolError::new(
-            ErrorKind::PolicyViolation,
-            format!(
+        return Err(ToolError::denied(format!(
                 "Whether commands must be kept in a sandbox can't be known: {}. The command was not run.",
                 problem.text()
             ),

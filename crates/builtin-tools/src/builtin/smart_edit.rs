@@ -83,7 +83,7 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    /// What the change is for, for a model that corrects it.
+    /// The purpose of the change, for a model that corrects it.
     #[cfg(feature = "full")]
     instruction: String,
     #[cfg(feature = "full")]

@@ -143,10 +143,9 @@ fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), T
     let (mut texts, mut allowed) = (Vec::new(), Vec::new());
     for (source, text) in by_settings.chain(by_variable) {
         allowed.push(HostRule::parse(text).ok_or_else(|| {
-            ToolError::new(
-                ErrorKind::PolicyViolation,
-                format!("{source} holds {text:?}, which is not a host; nothing was fetched."),
-            )
+            ToolError::denied(format!(
+                "{source} holds {text:?}, which is not a host; nothing was fetched."
+            ))
             .with_hint("A rule is a name, *.name, an address or a network, with or without a port.")
         })?);
         texts.push(text.to_owned());

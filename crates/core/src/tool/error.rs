@@ -98,12 +98,12 @@ impl ToolError {
         Self::new(ErrorKind::InvalidToolParams, message)
     }
 
-    /// A call that could not be made, or has come to nothing.
+    /// Makes the error of a call that could not be made, or has come to nothing.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::ExecutionFailed, message)
     }
 
-    /// A call that must not run.
+    /// Makes the error of a call that must not run.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::PolicyViolation, message)
     }

@@ -277,7 +277,7 @@ fn unreadable(body: &[u8]) -> Answer {
     answer
 }
 
-/// Who may send requests.
+/// The rule for who may send requests.
 impl Http {
     /// Returns the answer to a request that is none of ours. The connection is closed with it.
     fn refusal(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {

@@ -309,7 +309,7 @@ impl Call<'_> {
 /// Returns the error of a call that has come to no page.
 fn nothing_fetched(notes: Vec<String>, refused: Vec<String>, failed: Vec<String>) -> ToolError {
     if failed.is_empty() {
-        return ToolError::new(ErrorKind::PolicyViolation, refusal(&refused));
+        return ToolError::denied(refusal(&refused));
     }
     let all: Vec<String> = notes.into_iter().chain(refused).chain(failed).collect();
     let all = all.join("; ");

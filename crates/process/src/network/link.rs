@@ -10,7 +10,7 @@ use crate::network::wire::{
 };
 use crate::network::{Network, protocol};
 use crate::read_buffer::is_readable;
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, ToolError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
@@ -210,10 +210,7 @@ impl Network for Link {
         if let Some(first) = reason.get(..1).map(str::to_ascii_uppercase) {
             reason.replace_range(..1, &first);
         }
-        Err(ToolError::new(
-            ErrorKind::ExecutionFailed,
-            format!("{reason}."),
-        ))
+        Err(ToolError::failed(format!("{reason}.")))
     }
 }
 

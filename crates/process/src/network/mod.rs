@@ -29,7 +29,7 @@
 //!     ) -> Result<WebAnswer, ToolError> {
 //!         match task {
 //!             WebTask::HasModel => Ok(WebAnswer::HasModel(false)),
-//!             _ => Err(ToolError::new(ErrorKind::PolicyViolation, "There is no network.")),
+//!             _ => Err(ToolError::denied("There is no network.")),
 //!         }
 //!     }
 //! }

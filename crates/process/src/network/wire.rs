@@ -251,10 +251,9 @@ impl WebAnswer {
                 hint,
                 ..ToolError::new(kind, message)
             }),
-            WebAnswer::Model(_) | WebAnswer::HasModel(_) => Err(ToolError::new(
-                ErrorKind::ExecutionFailed,
-                "The answer is one to another question.",
-            )),
+            WebAnswer::Model(_) | WebAnswer::HasModel(_) => {
+                Err(ToolError::failed("The answer is one to another question."))
+            }
         }
     }
 }

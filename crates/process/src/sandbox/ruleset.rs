@@ -2,7 +2,7 @@
 
 use super::unavailable;
 use gemini_tools_core::text::{show_path, visible};
-use gemini_tools_core::tool::{ErrorKind, ToolError};
+use gemini_tools_core::tool::ToolError;
 use gemini_tools_workspace::links::{ResolvedPath, resolve};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -144,10 +144,7 @@ fn check_links<'a>(
 fn not_writable(path: &Path, why: &str) -> ToolError {
     let path = show_path(path);
     let path = visible(&path);
-    ToolError::new(
-        ErrorKind::PolicyViolation,
-        format!("The sandbox can't make {path} writable: {why}."),
-    )
+    ToolError::denied(format!("The sandbox can't make {path} writable: {why}."))
 }
 
 fn cannot_open(path: &Path, error: Errno) -> ToolError {

@@ -108,17 +108,15 @@ impl Call {
             WebAnswer::Model(answer) => {
                 let text = answer.to_string();
                 gemini_tools_core::json::from_value(answer).map_err(|e| {
-                    ToolError::new(
-                        ErrorKind::ExecutionFailed,
-                        format!(
-                            "What the model has answered is not what was asked for: {e}: {text}"
-                        ),
-                    )
+                    ToolError::failed(format!(
+                        "What the model has answered is not what was asked for: {e}: {text}"
+                    ))
                 })
             }
-            other => Err(other.into_result().err().unwrap_or_else(|| {
-                ToolError::new(ErrorKind::ExecutionFailed, "The model has not answered.")
-            })),
+            other => Err(other
+                .into_result()
+                .err()
+                .unwrap_or_else(|| ToolError::failed("The model has not answered."))),
         }
     }
 }
