@@ -1,6 +1,6 @@
 //! Every call fits: each input that was once the worst for some tool is answered within 64 MiB, or refused with an error
-//! that names the limit. That is said of the executables that users have: `scripts/check` runs these tests with those,
-//! and `cargo test` leaves them out.
+//! that names the limit. That is said of the executables that users have: `scripts/check` runs the tests with those,
+//! while `cargo test` leaves these out.
 
 use serde_json::{Value, json};
 

@@ -48,13 +48,10 @@ fn unchanged(before: &Tree, ws: &Workspace) {
 /// The path of an executable as it is in settings: of a checkout the launcher.
 fn command(name: &str) -> String {
     let own = executable(name);
-    let launcher = own
-        .ancestors()
-        .nth(3)
-        .expect("target/debug/NAME")
-        .join("bin")
-        .join(name);
-    if launcher.is_file() { launcher } else { own }
+    let mut launchers = own.ancestors().map(|dir| dir.join("bin").join(name));
+    let launcher = launchers.find(|file| file.is_file());
+    launcher
+        .unwrap_or_else(|| own.clone())
         .display()
         .to_string()
 }
