@@ -130,7 +130,7 @@ impl HttpClient {
         let upload = Duration::from_secs((request.body.len() / MIN_UPLOAD_BYTES_PER_SEC) as u64);
         // The message of the library could quote the address with what is secret in it.
         let built = request.build().map_err(|_| {
-            NetError::BadRequest(format!(
+            NetError::Failed(format!(
                 "The request to {host} can't be sent: its address or a header has characters that HTTP does not allow."
             ))
         })?;
@@ -218,12 +218,8 @@ impl Peer<'_> {
     }
 
     /// Returns the error of a step that took too long.
-    fn silent(&self, what: &'static str, limit: Duration) -> NetError {
-        NetError::Silent {
-            host: self.host.clone(),
-            what,
-            secs: limit.as_secs(),
-        }
+    fn silent(&self, what: &str, limit: Duration) -> NetError {
+        NetError::BadAnswer(format!("{} {what} for {} s", self.host, limit.as_secs()))
     }
 }
 
@@ -302,21 +298,23 @@ impl<'c> Body<'c> {
     ///
     /// Returns the error of the connection, also if the answer ends before its end.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
-        let coding = &self.coding;
-        let host = || self.host.clone();
-        let Some(reader) = &mut self.reader else {
+        let Self {
+            reader,
+            coding,
+            host,
+            ..
+        } = self;
+        let Some(reader) = reader else {
             let name: String = coding.chars().take(40).collect();
-            return Err(NetError::Coding {
-                host: host(),
-                coding: format!("{name:?}, which was not asked for; gzip and br are decoded"),
-            });
+            return Err(NetError::Failed(format!(
+                "the answer of {host} has the content encoding {name:?}, which was not asked for; gzip and br are decoded"
+            )));
         };
-        reader.read(buffer).map_err(|e| match find::<NetError>(&e) {
-            Some(own) => own.clone(),
-            None => NetError::Protocol {
-                host: host(),
-                why: format!("{coding}: {e}"),
-            },
+        reader.read(buffer).map_err(|e| {
+            let why = || format!("the answer of {host} can't be understood: {coding}: {e}");
+            find(&e)
+                .cloned()
+                .unwrap_or_else(|| NetError::BadAnswer(why()))
         })
     }
 
@@ -349,11 +347,11 @@ impl<'c> Body<'c> {
                 return Ok(true);
             }
             if self.begin.elapsed() > self.limit {
-                return Err(NetError::Silent {
-                    host: self.host.clone(),
-                    what: "did not finish its answer",
-                    secs: self.limit.as_secs(),
-                });
+                return Err(NetError::BadAnswer(format!(
+                    "{} did not finish its answer for {} s",
+                    self.host,
+                    self.limit.as_secs()
+                )));
             }
         }
     }
@@ -395,9 +393,8 @@ fn explain(error: &(dyn Error + 'static), host: &str) -> NetError {
     if let Some(own) = find::<NetError>(error) {
         return own.clone();
     }
-    let host = host.to_owned();
     if let Some(tls) = find::<rustls::Error>(error) {
-        let why = tls.to_string();
+        let (host, why) = (host.to_owned(), tls.to_string());
         return NetError::Tls { host, why };
     }
     let mut root = error;
@@ -406,11 +403,11 @@ fn explain(error: &(dyn Error + 'static), host: &str) -> NetError {
     }
     let why = root.to_string();
     match find::<hyper::Error>(error) {
-        Some(e) if e.is_parse() => NetError::Protocol { host, why },
-        Some(e) if e.is_user() => {
-            NetError::BadRequest(format!("The request to {host} can't be sent."))
+        Some(e) if e.is_parse() => {
+            NetError::BadAnswer(format!("the answer of {host} can't be understood: {why}"))
         }
-        _ => NetError::Cut { host, why },
+        Some(e) if e.is_user() => NetError::Failed(format!("The request to {host} can't be sent.")),
+        _ => NetError::BadAnswer(format!("the answer of {host} was cut off: {why}")),
     }
 }
 

@@ -140,10 +140,7 @@ impl Dial {
             },
             other => other,
         })?;
-        let failed = |why: String| NetError::Proxy {
-            proxy: proxy.name.clone(),
-            why,
-        };
+        let failed = |why: String| NetError::Failed(format!("the proxy {}: {why}", proxy.name));
         let asked = async {
             if proxy.is_socks {
                 open_by_socks(stream, proxy, &target).await
@@ -209,7 +206,7 @@ fn host_and_port(url: &Url) -> Result<(String, u16), NetError> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     match url.port_or_known_default() {
         Some(port) if !host.is_empty() => Ok((host.to_owned(), port)),
-        _ => Err(NetError::BadRequest(format!("{url} names no host."))),
+        _ => Err(NetError::Failed(format!("{url} names no host."))),
     }
 }
 
@@ -224,5 +221,5 @@ fn authority(host: &str, port: u16) -> String {
 
 fn parse(uri: &Uri) -> Result<Url, NetError> {
     Url::parse(&uri.to_string())
-        .map_err(|e| NetError::BadRequest(format!("{uri} is not a valid address: {e}")))
+        .map_err(|e| NetError::Failed(format!("{uri} is not a valid address: {e}")))
 }

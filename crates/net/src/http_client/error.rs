@@ -35,24 +35,6 @@ pub enum NetError {
         /// Error of the operating system.
         why: String,
     },
-    /// The proxy did not do its part.
-    #[error("the proxy {proxy}: {why}")]
-    Proxy {
-        /// Host and port.
-        proxy: String,
-        /// Answer of the proxy.
-        why: String,
-    },
-    /// The peer was silent for too long.
-    #[error("{host} {what} for {secs} s")]
-    Silent {
-        /// Host.
-        host: String,
-        /// Step that did not end in time.
-        what: &'static str,
-        /// The limit.
-        secs: u64,
-    },
     /// The peer could not prove who it is, or no cipher is common.
     #[error("no secure connection to {host}: {why}")]
     Tls {
@@ -61,33 +43,13 @@ pub enum NetError {
         /// Error of the TLS library.
         why: String,
     },
-    /// The answer ended before its end.
-    #[error("the answer of {host} was cut off: {why}")]
-    Cut {
-        /// Host.
-        host: String,
-        /// Place of the fault.
-        why: String,
-    },
-    /// The answer is not HTTP, or its content can't be decompressed.
-    #[error("the answer of {host} can't be understood: {why}")]
-    Protocol {
-        /// Host.
-        host: String,
-        /// Reason.
-        why: String,
-    },
-    /// The content is encoded in a way that is not understood.
-    #[error("the answer of {host} has the content encoding {coding}")]
-    Coding {
-        /// Host.
-        host: String,
-        /// The coding's name and what would be understood.
-        coding: String,
-    },
-    /// The request can't be sent at all.
+    /// The peer did not answer in time, or its answer broke off or can't be understood.
     #[error("{0}")]
-    BadRequest(String),
+    BadAnswer(String),
+    /// The request can't be sent, or not by this proxy, or its answer is in a coding that was not
+    /// asked for: asking again does not help.
+    #[error("{0}")]
+    Failed(String),
 }
 
 impl NetError {
@@ -109,11 +71,7 @@ impl NetError {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            NetError::Names { .. }
-                | NetError::Connect { .. }
-                | NetError::Silent { .. }
-                | NetError::Cut { .. }
-                | NetError::Protocol { .. }
+            NetError::Names { .. } | NetError::Connect { .. } | NetError::BadAnswer(_)
         )
     }
 }

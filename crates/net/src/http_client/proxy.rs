@@ -46,7 +46,7 @@ pub fn check_proxy_variables() -> Result<(), NetError> {
         let value = std::env::var(variable).unwrap_or_default();
         let find = || Matcher::builder().all(&value).build().intercept(&any);
         if !value.trim().is_empty() && find().and_then(parse).is_none() {
-            return Err(NetError::BadRequest(format!(
+            return Err(NetError::Failed(format!(
                 "The environment variable {variable} names no proxy that can be used; it must \
                  look like http://host:port or socks5://host:port."
             )));

@@ -6,11 +6,12 @@
 //! that text; without a credential it is the text itself.
 
 use super::content::{PDF, PageText, WebContent, read};
-use super::fetch::{FetchError, Page, fetch};
+use super::fetch::{FetchError, fetch};
 use super::model::Model;
 use crate::gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gemini_tools_core::parallel;
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
@@ -137,47 +138,26 @@ impl Call<'_> {
 
     /// Fetches pages, some at a time, and reads them one after the other.
     fn fetch_all(&self, urls: &[Url], cancel: &Cancellation) -> Result<Vec<Outcome>, ToolError> {
+        let share = ALL_BYTES / self.urls.len();
         let mut outcomes = Vec::new();
         for group in urls.chunks(AT_ONCE) {
-            for (url, page) in group.iter().zip(self.fetch_group(group, cancel)) {
+            let mut pages: Vec<_> = group.iter().map(|url| (url, None)).collect();
+            parallel::each(pages.iter_mut().collect(), |(url, page)| {
+                *page = Some(fetch(&target(url), &self.policy, share, cancel));
+            });
+            for (url, page) in pages {
                 cancel.check()?;
-                let result = match page {
-                    Ok(page) => match read(&page, cancel) {
-                        Ok(content) => Ok((page.url, content)),
-                        Err(why) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
-                    },
-                    Err(failure) => Err(failure),
-                };
-                outcomes.push(Outcome {
-                    url: url.clone(),
-                    result,
+                let Some(page) = page else { continue };
+                let result = page.and_then(|page| match read(&page, cancel) {
+                    Ok(content) => Ok((page.url, content)),
+                    Err(why) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
                 });
+                let url = url.clone();
+                outcomes.push(Outcome { url, result });
             }
         }
         cancel.check()?;
         Ok(outcomes)
-    }
-
-    fn fetch_group(&self, urls: &[Url], cancel: &Cancellation) -> Vec<Result<Page, FetchError>> {
-        let share = ALL_BYTES / self.urls.len();
-        let fetch_one = |url: &Url| fetch(&target(url), &self.policy, share, cancel);
-        if let [one] = urls {
-            return vec![fetch_one(one)];
-        }
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = urls
-                .iter()
-                .map(|url| scope.spawn(move || fetch_one(url)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| {
-                    thread.join().unwrap_or_else(|_| {
-                        Err(FetchError::Failed("the fetch has died".to_owned()))
-                    })
-                })
-                .collect()
-        })
     }
 
     /// Answers from pages that were fetched from here.
@@ -286,22 +266,19 @@ impl Call<'_> {
                 }
             })
             .collect();
-        let result = if media.is_empty() {
-            ToolResult::text(text)
+        let llm_content = if media.is_empty() {
+            LlmContent::Text(text)
         } else {
-            let mut parts = media;
-            if !text.is_empty() {
-                parts.insert(0, PartOrText::Text(text));
-            }
-            let mut result = ToolResult::text("");
-            result.llm_content = LlmContent::List(parts);
-            result
+            let text = (!text.is_empty()).then_some(PartOrText::Text(text));
+            LlmContent::List(text.into_iter().chain(media).collect())
+        };
+        let pages = counted(self.urls.len(), "page");
+        let result = ToolResult {
+            llm_content,
+            ..ToolResult::default()
         };
         result
-            .with_display(format!(
-                "Content of {} processed.",
-                counted(self.urls.len(), "page")
-            ))
+            .with_display(format!("Content of {pages} processed."))
             .with_data("pages", fetched)
     }
 }
