@@ -84,23 +84,17 @@ impl Mcp {
             return say(Diagnostic::error("discovery", "", "", message).advise("", help));
         }
         let Some(known) = self.cached(at) else {
-            return say(Diagnostic::warning(
-                NOT_ASKED,
-                "",
-                "",
-                "What it declares is not known, or no longer; get_tools lint --mcp asks it.",
-            ));
+            let message =
+                "What it declares is not known, or no longer; get_tools lint --mcp asks it.";
+            return say(Diagnostic::warning(NOT_ASKED, "", "", message));
         };
         let offered = |tool: &str| tool.is_empty() || server.offers(tool);
         let findings = known.findings.iter().filter(|f| offered(&f.place.tool));
         findings.cloned().for_each(&mut say);
         for missing in server.missing(|name| known.tools.iter().any(|t| t.original == name)) {
-            say(Diagnostic::warning(
-                "no-such-tool",
-                missing,
-                "includeTools",
-                "The server has no tool of this name.",
-            ));
+            let message = "The server has no tool of this name.";
+            let finding = Diagnostic::warning("no-such-tool", missing, "includeTools", message);
+            say(finding);
         }
         for tool in known.tools.iter().filter(|t| server.offers(&t.original)) {
             let Some(held) = &tool.held else {

@@ -7,6 +7,7 @@ use gemini_tools_core::text::hex;
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_process::piped::Program;
 use gemini_tools_workspace::atomic_file::write_cache;
+use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,8 @@ use std::path::{Path, PathBuf};
 /// The form of a file; others are not read.
 const FORM: u32 = 4;
 
-/// Maximum size of a cache, in bytes: a larger file is not one of ours.
+/// Maximum size of a cache, in bytes: a larger file is not one of ours, and does not parse when it
+/// is cut.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A server's declarations, known without asking it.
@@ -119,11 +121,7 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
 
 /// Reads a file; returns `None` if it is missing or can't be used.
 pub(super) fn read(path: &Path) -> Option<Declarations> {
-    let meta = std::fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > MAX_BYTES {
-        return None;
-    }
-    let text = std::fs::read(path).ok()?;
+    let text = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     let declarations = serde_json::from_slice::<Declarations>(&text).ok()?;
     (declarations.form == FORM).then_some(declarations)
 }

@@ -49,15 +49,11 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<
         match declare_one(server, tool) {
             Ok((one, more)) => {
                 if let Some(other) = declared.get(&one.name) {
-                    findings.push(Diagnostic::error(
-                        "name-clash",
-                        &one.original,
-                        "",
-                        format!(
-                            "It is left out, because its {:?} has the name {} already.",
-                            other.original, one.name
-                        ),
-                    ));
+                    let message = format!(
+                        "It is left out, because its {:?} has the name {} already.",
+                        other.original, one.name
+                    );
+                    findings.push(Diagnostic::error("name-clash", &one.original, "", message));
                 } else {
                     findings.extend(more);
                     declared.insert(one.name.clone(), one);
@@ -72,12 +68,8 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<
 
 fn declare_one(server: &str, tool: &Value) -> Result<(DeclaredTool, Vec<Diagnostic>), Diagnostic> {
     let Some(original) = tool["name"].as_str().filter(|name| !name.is_empty()) else {
-        return Err(Diagnostic::error(
-            "nameless",
-            "",
-            "name",
-            "A tool without a name is left out.",
-        ));
+        let message = "A tool without a name is left out.";
+        return Err(Diagnostic::error("nameless", "", "name", message));
     };
     if tool["execution"]["taskSupport"] == "required" {
         let message = "It is left out, because it runs only as a task, which is not supported.";

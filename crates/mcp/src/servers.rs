@@ -25,21 +25,10 @@ pub(super) struct Server {
     pub(super) settings: McpServer,
     /// File that keeps the server's declarations.
     pub(super) cache: Option<PathBuf>,
-    /// Place of the server in the settings.
-    entry: Entry,
-}
-
-/// The place of a server in the settings.
-#[derive(Debug, Clone)]
-enum Entry {
-    /// In `mcpServers` of a file.
-    Servers {
-        file: PathBuf,
-        home: Option<PathBuf>,
-        root: PathBuf,
-    },
-    /// In `mcp.serverCommand`.
-    Command,
+    /// File whose `mcpServers` has the server; `None` if it is that of `mcp.serverCommand`.
+    file: Option<PathBuf>,
+    home: Option<PathBuf>,
+    root: PathBuf,
 }
 
 impl Server {
@@ -52,15 +41,16 @@ impl Server {
 
     /// Returns its key in the settings, and the file with its line, for people.
     pub(super) fn entry(&self) -> String {
-        let Entry::Servers { file, home, root } = &self.entry else {
+        let Some(file) = &self.file else {
             return "mcp.serverCommand in the settings".to_owned();
         };
         let key = format!("mcpServers.{}", self.name);
-        let shown = match home.as_ref().and_then(|home| file.strip_prefix(home).ok()) {
+        let home = self.home.as_deref();
+        let shown = match home.and_then(|home| file.strip_prefix(home).ok()) {
             Some(rest) => format!("~/{}", show_path(rest)),
             None => show_path(file).into_owned(),
         };
-        match SettingsLines::new(home.as_deref(), root).line_of(file, &key) {
+        match SettingsLines::new(home, &self.root).line_of(file, &key) {
             Some(line) => format!("{key} in {shown}:{line}"),
             None => format!("{key} in {shown}"),
         }
@@ -116,18 +106,13 @@ pub(super) fn servers(
             continue;
         }
         let connect = connect(&server, root, roots);
-        let entry = if settings.server_command.is_some() && name == COMMAND_SERVER {
-            Entry::Command
-        } else {
-            Entry::Servers {
-                file: server.source.file(home, root).unwrap_or_default(),
-                home: home.map(Path::to_owned),
-                root: root.to_owned(),
-            }
-        };
+        let is_command = settings.server_command.is_some() && name == COMMAND_SERVER;
+        let file = (!is_command).then(|| server.source.file(home, root).unwrap_or_default());
         servers.push(Server {
             cache: cache::path(home, &name, &connect),
-            entry,
+            file,
+            home: home.map(Path::to_owned),
+            root: root.to_owned(),
             name,
             connect,
             settings: server,

@@ -453,28 +453,29 @@ impl Mcp {
         )))
     }
 
-    /// Calls a tool by its name on the server; with it come the annotations by which the policy
-    /// has judged the call.
+    /// Calls a tool of a server as it was declared when the policy judged the call.
     pub(super) fn call(
         &self,
         at: usize,
-        tool: &str,
-        judged: Option<&Map<String, Value>>,
-        what: ServerRequest,
+        judged: &DeclaredTool,
+        arguments: Map<String, Value>,
         cx: &Context,
     ) -> Result<Value, ToolError> {
         let started = Instant::now();
         let known = self.fresh(at, cx)?;
-        let declared = known.tools.iter().find(|t| t.original == tool);
+        let tool = &judged.original;
+        let declared = known.tools.iter().find(|t| t.original == *tool);
         if let Some(declared) = declared {
             self.check_held(at, declared)?;
         }
         // What was judged may be older than what the server has said since, also to other calls.
         let now = declared.and_then(|declared| declared.annotations.as_ref());
-        if self.heeds_annotations.load(Ordering::Relaxed) && now != judged {
+        if self.heeds_annotations.load(Ordering::Relaxed) && now != judged.annotations.as_ref() {
             return Err(says_something_else(&self.servers[at].name, tool)
                 .with_hint("Call it again: the policy then judges by that."));
         }
+        let tool = tool.clone();
+        let what = ServerRequest::Call { tool, arguments };
         self.request(at, what, started, cx)
     }
 

@@ -8,7 +8,6 @@ use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Schema, ServerTool, Tool,
     ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
-use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -20,12 +19,10 @@ pub(super) struct McpTool {
     mcp: Arc<Mcp>,
     /// The server's place in the list.
     server: usize,
-    original: String,
-    name: String,
+    declared: Arc<DeclaredTool>,
     display_name: String,
     description: String,
     schema: Schema,
-    annotations: Option<Map<String, Value>>,
     is_read_only: bool,
 }
 
@@ -60,12 +57,10 @@ impl McpTool {
             mcp: Arc::clone(mcp),
             server,
             display_name: format!("{} ({server_name} MCP server)", declared.original),
-            original: declared.original.clone(),
-            name: declared.name.clone(),
             description: declaration.description,
             schema: Schema::from_value(declaration.parameters_json_schema)
                 .checked_by(serde_json::from_str(&declared.whole).ok()),
-            annotations: declared.annotations.clone(),
+            declared: Arc::new(declared.clone()),
             is_read_only,
         })
     }
@@ -73,7 +68,7 @@ impl McpTool {
 
 impl Tool for McpTool {
     fn name(&self) -> &str {
-        &self.name
+        &self.declared.name
     }
 
     fn description(&self) -> &str {
@@ -95,9 +90,9 @@ impl Tool for McpTool {
             can_update_output: true,
             server: Some(ServerTool {
                 name: &self.mcp.servers[self.server].name,
-                tool: &self.original,
+                tool: &self.declared.original,
             }),
-            annotations: self.annotations.as_ref(),
+            annotations: self.declared.annotations.as_ref(),
             ..ToolInfo::new(&self.display_name, kind)
         }
     }
@@ -106,10 +101,8 @@ impl Tool for McpTool {
         Ok(Box::new(Call {
             mcp: Arc::clone(&self.mcp),
             server: self.server,
-            original: self.original.clone(),
-            name: self.name.clone(),
+            declared: Arc::clone(&self.declared),
             arguments: args.as_map().clone(),
-            annotations: self.annotations.clone(),
         }))
     }
 }
@@ -117,19 +110,18 @@ impl Tool for McpTool {
 struct Call {
     mcp: Arc<Mcp>,
     server: usize,
-    original: String,
-    name: String,
+    /// The tool, with the annotations by which the policy has judged the call.
+    declared: Arc<DeclaredTool>,
     arguments: Map<String, Value>,
-    /// By which the policy has judged the call.
-    annotations: Option<Map<String, Value>>,
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
         let server = &self.mcp.servers[self.server].name;
+        let tool = &self.declared.original;
         let arguments = Value::Object(self.arguments.clone()).to_string();
         let shown = excerpt(&arguments, MAX_SHOWN_CHARS);
-        format!("{} of the MCP server {server} with {shown}", self.original)
+        format!("{tool} of the MCP server {server} with {shown}")
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
@@ -137,23 +129,19 @@ impl ToolInvocation for Call {
         if server.settings.trust {
             return Ok(Confirmation::NotNeeded);
         }
+        let DeclaredTool { original, name, .. } = &*self.declared;
         Ok(Confirmation::Ask(ConfirmationDetails::Mcp {
-            title: format!("Call {} of the MCP server {}", self.original, server.name),
+            title: format!("Call {original} of the MCP server {}", server.name),
             server_name: server.name.clone(),
-            tool_name: self.original.clone(),
-            tool_display_name: self.name.clone(),
+            tool_name: original.clone(),
+            tool_display_name: name.clone(),
         }))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let what = ServerRequest::Call {
-            tool: self.original.clone(),
-            arguments: self.arguments,
-        };
-        let judged = self.annotations.as_ref();
         let answer = self
             .mcp
-            .call(self.server, &self.original, judged, what, cx)?;
-        Ok(content::result(&self.original, &answer))
+            .call(self.server, &self.declared, self.arguments, cx)?;
+        Ok(content::result(&self.declared.original, &answer))
     }
 }
