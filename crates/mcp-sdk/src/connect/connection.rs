@@ -65,9 +65,10 @@ pub(super) struct Connection {
     end: OnceCell<String>,
 }
 
-/// When and why waiting ends.
-#[derive(Clone)]
+/// A request of the caller, and when waiting for its answer ends.
 pub(super) struct WaitLimit {
+    /// The id of the request, under which progress is reported.
+    pub(super) id: u64,
     /// The time limit.
     pub(super) deadline: Instant,
     /// Becomes true when the caller no longer waits.
@@ -96,7 +97,7 @@ impl Connection {
         let opened = tokio::select! {
             opened = Self::greet(connect, handler, &aside, &refusal) => opened,
             why = until.over() => Err(match (why, lock(&refusal).take()) {
-                (FailureKind::TimedOut, Some(refusal)) => Problem::new(FailureKind::Connection, refusal),
+                (FailureKind::TimedOut, Some(refusal)) => Problem::connection(refusal),
                 (FailureKind::TimedOut, None) => {
                     Problem::new(why, "it did not answer in time to the greeting")
                 }
@@ -138,7 +139,7 @@ impl Connection {
         newest: bool,
         shared: &Mutex<StrayOutputLog>,
     ) -> Result<Self, Problem> {
-        let bad = |message: String| Problem::new(FailureKind::Connection, message);
+        let bad = |message: String| Problem::connection(message);
         if let Some(command) = &connect.command {
             let (piped, transport, aside) = stdio::start(connect, command).map_err(bad)?;
             *lock(shared) = aside.clone();
@@ -157,9 +158,8 @@ impl Connection {
             (Some(url), _) => (url, false),
             (None, Some(url)) => (url, true),
             (None, None) => {
-                return Err(bad(
-                    "it has neither a command nor an address in the settings".to_owned(),
-                ));
+                let message = "it has neither a command nor an address in the settings";
+                return Err(Problem::connection(message));
             }
         };
         let url: Url = http::address(text).map_err(bad)?;
@@ -215,23 +215,22 @@ impl Connection {
             .unwrap_or_default()
     }
 
-    /// Asks the server; progress is reported under `id`.
+    /// Asks the server.
     pub(super) async fn ask(
         &self,
-        id: u64,
         request: ServerRequest,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
         match request {
-            ServerRequest::Tools => self.tools(id, until).await,
-            ServerRequest::Resources => self.resources(id, until).await,
+            ServerRequest::Tools => self.tools(until).await,
+            ServerRequest::Resources => self.resources(until).await,
             ServerRequest::Call { tool, arguments } => {
                 let params = json!({ "name": tool, "arguments": arguments });
-                self.complete(id, "tools/call", params, until).await
+                self.complete("tools/call", params, until).await
             }
             ServerRequest::Read { uri } => {
                 let params = json!({ "uri": uri });
-                self.complete(id, "resources/read", params, until).await
+                self.complete("resources/read", params, until).await
             }
         }
     }
@@ -239,15 +238,14 @@ impl Connection {
     /// Makes a request again and again with what the server asks for, until its answer is complete.
     async fn complete(
         &self,
-        id: u64,
         method: &str,
         params: Value,
         until: &mut WaitLimit,
     ) -> Result<Value, Problem> {
-        let bad = |message: String| Err(Problem::new(FailureKind::Connection, message));
+        let bad = |message: String| Err(Problem::connection(message));
         let mut round = params.clone();
         for _ in 0..MAX_ROUNDS {
-            let answer = self.request(id, method, round, until).await?;
+            let answer = self.request(method, round, until).await?;
             match &answer["resultType"] {
                 Value::Null => return Ok(answer),
                 kind if kind == "complete" => return Ok(answer),
@@ -286,13 +284,12 @@ impl Connection {
         ))
     }
 
-    async fn tools(&self, id: u64, until: &mut WaitLimit) -> Result<Value, Problem> {
+    async fn tools(&self, until: &mut WaitLimit) -> Result<Value, Problem> {
         let capabilities = self.capabilities();
         let (mut tools, mut notes) = (Vec::new(), Vec::new());
         if capabilities.tools.is_some() {
-            tools = self
-                .pages(id, "tools/list", "tools", &mut notes, until)
-                .await?;
+            let method = "tools/list";
+            tools = self.pages(method, "tools", &mut notes, until).await?;
         }
         Ok(json!({
             "tools": tools,
@@ -301,17 +298,17 @@ impl Connection {
         }))
     }
 
-    async fn resources(&self, id: u64, until: &mut WaitLimit) -> Result<Value, Problem> {
+    async fn resources(&self, until: &mut WaitLimit) -> Result<Value, Problem> {
         let mut notes = Vec::new();
         if self.capabilities().resources.is_none() {
             return Ok(json!({ "resources": [], "templates": [] }));
         }
         let resources = self
-            .pages(id, "resources/list", "resources", &mut notes, until)
+            .pages("resources/list", "resources", &mut notes, until)
             .await?;
         let method = "resources/templates/list";
         let templates = self
-            .pages(id, method, "resourceTemplates", &mut notes, until)
+            .pages(method, "resourceTemplates", &mut notes, until)
             .await
             // Many servers have none and don't know the word.
             .or_else(|problem| match problem.why {
@@ -324,7 +321,6 @@ impl Connection {
     /// Fetches all pages of a list.
     async fn pages(
         &self,
-        id: u64,
         method: &str,
         key: &str,
         notes: &mut Vec<String>,
@@ -337,16 +333,12 @@ impl Connection {
                 Some(cursor) => json!({ "cursor": cursor }),
                 None => json!({}),
             };
-            let mut answer = self.request(id, method, params, until).await?;
-            match answer[key].take() {
-                Value::Array(more) => items.extend(more),
-                _ => {
-                    return Err(Problem::new(
-                        FailureKind::Connection,
-                        format!("its answer has no list of {key}"),
-                    ));
-                }
-            }
+            let mut answer = self.request(method, params, until).await?;
+            let Value::Array(more) = answer[key].take() else {
+                let message = format!("its answer has no list of {key}");
+                return Err(Problem::connection(message));
+            };
+            items.extend(more);
             let next = answer["nextCursor"].as_str().unwrap_or_default();
             if next.is_empty() {
                 return Ok(items);
@@ -367,7 +359,6 @@ impl Connection {
     /// Sends a request, and returns its answer as it came.
     async fn request(
         &self,
-        id: u64,
         method: &str,
         params: Value,
         until: &mut WaitLimit,
@@ -379,14 +370,12 @@ impl Connection {
             Ok(Ok(handle)) => handle,
             Ok(Err(e)) => return Err(self.explained(e).await),
             Err(_) => {
-                return Err(Problem::new(
-                    FailureKind::TimedOut,
-                    "it does not take the request",
-                ));
+                let message = "it does not take the request";
+                return Err(Problem::new(FailureKind::TimedOut, message));
             }
         };
         let token = handle.progress_token.clone();
-        self.handler.watch_progress(&token, id);
+        self.handler.watch_progress(&token, until.id);
         let answered = tokio::select! {
             biased;
             answer = &mut handle.rx => Ok(answer),
@@ -395,8 +384,9 @@ impl Connection {
         self.handler.forget_progress(&token);
         match answered {
             Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
-            Ok(Ok(Ok(result))) => serde_json::to_value(result)
-                .map_err(|e| Problem::new(FailureKind::Connection, e.to_string())),
+            Ok(Ok(Ok(result))) => {
+                serde_json::to_value(result).map_err(|e| Problem::connection(e.to_string()))
+            }
             Ok(Ok(Err(e))) => Err(self.explained(e).await),
             Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed).await),
             Err(why) => {
@@ -406,9 +396,10 @@ impl Connection {
                 };
                 // A server that does not listen is not waited for.
                 let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
+                let aside = self.aside.description(false);
                 Err(Problem::new(
                     why,
-                    format!("it did not answer in time{}", self.aside.description(false)),
+                    format!("it did not answer in time{aside}"),
                 ))
             }
         }
@@ -428,7 +419,7 @@ impl Connection {
             }
             // It did not take the request.
             ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
-                Problem::new(FailureKind::Connection, self.end_in_words().await)
+                Problem::connection(self.end_in_words().await)
             }
             ServiceError::TransportSend(e) => {
                 let (reason, is_unsent) = reason(&*e.error);
@@ -439,7 +430,7 @@ impl Connection {
                 };
                 Problem::new(why, format!("it can't be reached: {reason}"))
             }
-            other => Problem::new(FailureKind::Connection, other.to_string()),
+            other => Problem::connection(other.to_string()),
         }
     }
 
@@ -463,11 +454,14 @@ impl Connection {
         }
         let process = lock(&self.process).take();
         let Some(mut process) = process else { return };
-        if gone_within(&mut process, BY_ITSELF).await {
-            return;
-        }
-        process.end(GRACE);
-        gone_within(&mut process, SHUTDOWN_TIMEOUT).await;
+        // On a thread, so that others are waited for meanwhile.
+        let ended = tokio::task::spawn_blocking(move || {
+            if !process.wait(BY_ITSELF) {
+                process.end(GRACE);
+                process.wait(SHUTDOWN_TIMEOUT);
+            }
+        });
+        let _ = ended.await;
     }
 }
 
@@ -500,18 +494,6 @@ async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutput
     }
 }
 
-/// Waits for a process without keeping others from being waited for.
-async fn gone_within(process: &mut PipedProgram, limit: Duration) -> bool {
-    let until = Instant::now() + limit;
-    while !process.is_gone() {
-        if Instant::now() >= until {
-            return false;
-        }
-        tokio::time::sleep(Duration::from_millis(3)).await;
-    }
-    true
-}
-
 async fn serve<T, E, A>(handler: Handler, transport: T, newest: bool) -> Result<Service, Problem>
 where
     T: IntoTransport<RoleClient, E, A>,
@@ -530,7 +512,7 @@ where
 }
 
 fn greeting_problem(e: &ClientInitializeError) -> Problem {
-    let mut problem = Problem::new(FailureKind::Connection, String::new());
+    let mut problem = Problem::connection("");
     problem.message = match e {
         ClientInitializeError::JsonRpcError(e) => {
             problem.is_refusal = true;

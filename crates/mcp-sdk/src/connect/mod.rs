@@ -66,6 +66,10 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    fn connection(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Connection, message)
+    }
+
     fn new(why: FailureKind, message: impl Into<String>) -> Self {
         Self {
             why,
@@ -239,11 +243,12 @@ impl Hub {
         self.tasks.spawn(async move {
             let id = request.id;
             let mut until = WaitLimit {
+                id,
                 deadline: Instant::now() + Duration::from_millis(request.limit_ms),
                 given_up,
             };
             let answer = match server.connection(&mut until).await {
-                Ok(connection) => connection.ask(id, request.what, &mut until).await,
+                Ok(connection) => connection.ask(request.what, &mut until).await,
                 Err(problem) => Err(problem),
             };
             lock(&running).remove(&id);

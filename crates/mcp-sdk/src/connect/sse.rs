@@ -43,7 +43,11 @@ impl Sse {
         if !is_stream {
             return Err("it does not answer with a stream of events".to_owned());
         }
-        let mut events = Events::new(answer);
+        let mut events = Events {
+            answer: Some(answer),
+            parser: genai::Events::default(),
+            ready: VecDeque::new(),
+        };
         loop {
             let Some((name, data)) = events.next().await else {
                 return Err("its stream ends before it says where messages go".to_owned());
@@ -112,7 +116,7 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// Events out of a body. A waiting that is given up loses nothing.
+/// The events in a body. A call of [`Events::next`] that is dropped loses none.
 struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
@@ -121,14 +125,6 @@ struct Events {
 }
 
 impl Events {
-    fn new(answer: reqwest::Response) -> Self {
-        Self {
-            answer: Some(answer),
-            parser: genai::Events::default(),
-            ready: VecDeque::new(),
-        }
-    }
-
     /// Returns the name and the data of the next event. None comes any more once one is too large.
     async fn next(&mut self) -> Option<genai::Event> {
         loop {

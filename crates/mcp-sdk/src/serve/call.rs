@@ -89,35 +89,22 @@ impl AskMode {
     }
 }
 
-/// The outcome of a call.
-pub(super) struct CallEnd {
-    pub(super) response: CallToolResponse,
-    /// The project, where the client may have to be told of other tools.
-    pub(super) changed: Option<Arc<Project>>,
-}
-
-impl From<CallToolResponse> for CallEnd {
-    fn from(response: CallToolResponse) -> Self {
-        Self {
-            response,
-            changed: None,
-        }
-    }
-}
+/// The response to a call, and the project where the client may have to be told of other tools.
+type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
 /// Makes a call of a session.
 pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
     context: &RequestContext<RoleServer>,
-) -> CallEnd {
+) -> Outcome {
     let started = server.start();
     let (asked, questions) = mpsc::channel(1);
     let server = Arc::clone(server);
     let work = move |cx| make(&server, &call, cx, asked);
     let done = attend(started, questions, context, work).await;
     done.flatten()
-        .unwrap_or_else(|e| CallToolResponse::from(content::refused(&e)).into())
+        .unwrap_or_else(|e| (content::refused(&e).into(), None))
 }
 
 /// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
@@ -172,7 +159,7 @@ fn make(
     call: &Call,
     mut cx: Context,
     asked: mpsc::Sender<Question>,
-) -> Result<CallEnd, ToolError> {
+) -> Result<Outcome, ToolError> {
     let project = server.project(&call.roots, call.host)?;
     let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
@@ -201,7 +188,7 @@ fn make(
     if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
     {
-        return Ok(CallToolResponse::from(question).into());
+        return Ok((question.into(), None));
     }
     if !is_clients {
         session.tool_env().limit(&mut answer);
@@ -213,10 +200,7 @@ fn make(
         long_answer::limit(&mut result, limit, &keep);
     }
     let is_outdated = call.told.is_some_and(|told| !project.is_known_as(told));
-    Ok(CallEnd {
-        response: result.into(),
-        changed: is_outdated.then_some(project),
-    })
+    Ok((result.into(), is_outdated.then_some(project)))
 }
 
 /// Ends a call when it is dropped.

@@ -278,8 +278,8 @@ impl ServerHandler for Connection {
             told: self.told.get(),
             least_sandbox: codex::chosen_sandbox(&context.meta),
         };
-        let done = call::run(&self.server, call, &context).await;
-        if let Some(project) = done.changed {
+        let (response, changed) = call::run(&self.server, call, &context).await;
+        if let Some(project) = changed {
             let audience = self.audience(&context);
             // Counted as running work: an end of the server waits for it.
             let running = self.server.start();
@@ -288,7 +288,7 @@ impl ServerHandler for Connection {
                 .notify(project, audience, cancel, &context.peer)
                 .await;
         }
-        Ok(done.response)
+        Ok(response)
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

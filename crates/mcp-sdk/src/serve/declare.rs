@@ -78,7 +78,7 @@ fn sorted<'a>(
     servers: &[McpDeclaration],
 ) -> Vec<model::Tool> {
     let mut declared: Vec<_> = tools.map(ours).collect();
-    declared.extend(servers.iter().filter_map(server_tool));
+    declared.extend(servers.iter().map(server_tool));
     declared.sort_by(|a, b| a.name.cmp(&b.name));
     declared
 }
@@ -118,9 +118,8 @@ fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
     )
 }
 
-fn server_tool(listed: &McpDeclaration) -> Option<model::Tool> {
-    let text = format!("{}}}", listed.text);
-    let mut value: Value = serde_json::from_str(&text).ok()?;
+fn server_tool(listed: &McpDeclaration) -> model::Tool {
+    let mut value = listed.declaration();
     let description = value["description"].as_str().unwrap_or_default().to_owned();
     let schema = object(value["parametersJsonSchema"].take());
     let title = listed.origin.as_ref().map_or_else(
@@ -135,8 +134,9 @@ fn server_tool(listed: &McpDeclaration) -> Option<model::Tool> {
         is_read_only,
         Some(true),
     );
-    let tool = model::Tool::new(listed.name.clone(), description, Arc::new(schema));
-    Some(tool.with_title(title).with_annotations(annotations))
+    model::Tool::new(listed.name.clone(), description, Arc::new(schema))
+        .with_title(title)
+        .with_annotations(annotations)
 }
 
 fn object(schema: Value) -> Map<String, Value> {

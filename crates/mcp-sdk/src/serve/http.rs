@@ -11,7 +11,7 @@ use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE,
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, WWW_AUTHENTICATE,
 };
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -307,11 +307,7 @@ impl Http {
     }
 
     fn knows_host(&self, headers: &HeaderMap) -> bool {
-        let mut values = headers.get_all(HOST).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return false;
-        };
-        let authority = value.to_str().ok().and_then(|v| v.parse().ok());
+        let authority = only(headers, HOST).and_then(|value| value.parse().ok());
         authority.is_some_and(|authority| self.is_own(&authority))
     }
 
@@ -329,29 +325,29 @@ impl Http {
             // No other name leads to a number.
             Ok(Host::Ipv4(ip)) => self.allows_remote || IpAddr::V4(ip).is_loopback(),
             Ok(Host::Ipv6(ip)) => self.allows_remote || IpAddr::V6(ip).is_loopback(),
-            Ok(Host::Domain(name)) => name == "localhost" || self.is_named(&name),
+            Ok(Host::Domain(name)) => {
+                let is_it = |host: &String| host.eq_ignore_ascii_case(&name);
+                name == "localhost" || self.hosts.iter().any(is_it)
+            }
             Err(_) => false,
         }
     }
 
-    fn is_named(&self, name: &str) -> bool {
-        self.hosts
-            .iter()
-            .any(|host| host.eq_ignore_ascii_case(name))
-    }
-
     fn knows_token(&self, headers: &HeaderMap) -> bool {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return false;
-        };
-        let token = value.to_str().ok().and_then(|v| v.split_once(' '));
+        let token = only(headers, AUTHORIZATION).and_then(|value| value.split_once(' '));
         token.is_some_and(|(scheme, token)| {
             // Hashes take as long to compare whatever is wrong.
             let is_own = Sha256::digest(token.trim()) == Sha256::digest(&self.token);
             scheme.eq_ignore_ascii_case("bearer") && is_own
         })
     }
+}
+
+/// Returns the value of a header that is there once.
+fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    value.to_str().ok()
 }
 
 /// Returns an answer after which the connection is closed.

@@ -34,17 +34,19 @@ impl RunningCalls {
     pub(super) async fn end(&self) {
         self.cancel_all();
         let mut grace: HashMap<u64, GracePeriod> = HashMap::new();
-        // One that says nothing ends with the process, what it has started with its supervisor.
-        while self.any(|id, cancel| !grace.entry(id).or_default().is_over(cancel)) {
+        // A call that never ends is left to the end of this process, and what it has started to
+        // its supervisor.
+        let mut count = || {
+            let calls = lock(&self.calls);
+            let goes_on = |(id, cancel): &(&u64, &Cancellation)| {
+                !grace.entry(**id).or_default().is_over(cancel)
+            };
+            // The grace of each call begins when it is looked at, so all are.
+            calls.iter().filter(goes_on).count()
+        };
+        while count() > 0 {
             tokio::time::sleep(TICK).await;
         }
-    }
-
-    /// Returns true if `f` is true of any call. Does not short-circuit.
-    fn any(&self, mut f: impl FnMut(u64, &Cancellation) -> bool) -> bool {
-        let calls = lock(&self.calls);
-        let so: Vec<bool> = calls.iter().map(|(id, cancel)| f(*id, cancel)).collect();
-        so.contains(&true)
     }
 }
 

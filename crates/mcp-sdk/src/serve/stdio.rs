@@ -73,7 +73,7 @@ struct Stdio {
     incoming: mpsc::Receiver<Option<Vec<u8>>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
-    /// Changes with it.
+    /// Notified when `pending` loses a request.
     answered: watch::Sender<()>,
     has_begun: bool,
     /// A message that can't be taken is answered with this before the next is looked at.
