@@ -117,12 +117,7 @@ fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> 
             ),
         );
     }
-    let verdict = program_output::parse(program_output::ProgramOutput {
-        stdout: &ended.stdout,
-        stderr: &ended.stderr,
-        ending: Some(ending),
-    });
-    match verdict {
+    match program_output::parse(&ended.stdout, &ended.stderr, Some(ending)) {
         ParsedOutput::Answer(answer) => response_outcome(request, *answer),
         ParsedOutput::Text(text) => {
             let response = json!({ "output": text });

@@ -20,8 +20,6 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -132,16 +130,16 @@ pub(super) fn scan(
     };
     let mut entries = BTreeMap::new();
     let mut is_stale = false;
-    for (name, stamp, is_executable) in files {
-        let name = PathBuf::from(OsStr::from_bytes(&name));
-        let path = directory.join(&name);
+    for file in files {
+        let name = PathBuf::from(file.name);
+        let stamp = file.stamp.to_text();
         let found = kept.remove(&name).filter(|entry| {
-            entry.stamp == stamp.to_text() && stamp.time_until_stable(written).is_none()
+            entry.stamp == stamp && file.stamp.time_until_stable(written).is_none()
         });
         is_stale |= found.is_none();
         let entry = found.unwrap_or_else(|| Entry {
-            stamp: stamp.to_text(),
-            state: compile(&path, owner, is_executable),
+            stamp,
+            state: compile(&directory.join(&name), owner, file.is_executable),
         });
         entries.insert(name, entry);
     }
@@ -198,7 +196,7 @@ pub(super) fn definition(
         let finding = Diagnostic::error("manifest", &name, "", message);
         Some(Err(vec![finding.in_file(path)]))
     };
-    let Some(mut bytes) = files::beginning(path, owner, limit + 1) else {
+    let Ok(Some(mut bytes)) = owner.beginning(path, limit + 1) else {
         return refusal("It can't be read; check its permissions.".to_owned());
     };
     if bytes.len() as u64 > limit {

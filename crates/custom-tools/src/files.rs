@@ -1,5 +1,4 @@
-//! The files of a directory of tools: what is known of them without reading, and their
-//! beginnings.
+//! The files of a directory of tools: what is known of them without reading.
 
 use gemini_tools_core::text::show_path;
 use gemini_tools_process::program::may_be_executed;
@@ -7,7 +6,7 @@ use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
 use gemini_tools_workspace::stamp::Stamp;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -16,16 +15,20 @@ pub(super) fn is_executable(file: &Path, owner: FileOwner<'_>) -> bool {
     owner.stat(file).is_ok_and(|stat| may_be_executed(&stat))
 }
 
+/// A regular file of a directory of tools.
+pub(super) struct ListedFile {
+    pub(super) name: OsString,
+    pub(super) stamp: Stamp,
+    pub(super) is_executable: bool,
+}
+
 /// Lists the regular files of a directory that may be tools, sorted by name. Links are followed; a
 /// project's as long as they stay in it.
 ///
 /// # Errors
 ///
 /// Returns a sentence if a link on the way to the directory leads out of the project.
-pub(super) fn list(
-    directory: &Path,
-    owner: FileOwner<'_>,
-) -> Result<Vec<(Vec<u8>, Stamp, bool)>, String> {
+pub(super) fn list(directory: &Path, owner: FileOwner<'_>) -> Result<Vec<ListedFile>, String> {
     let dir = match owner.open(directory, OFlags::RDONLY | OFlags::DIRECTORY) {
         Err(ResolveError::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
         Err(ResolveError::System(_)) => return Ok(Vec::new()),
@@ -50,15 +53,12 @@ pub(super) fn list(
         let Some(stat) = stat.filter(|stat| file_type(stat) == FileType::RegularFile) else {
             continue;
         };
-        let is_executable = may_be_executed(&stat);
-        files.push((name.to_owned(), Stamp::from_stat(&stat), is_executable));
+        files.push(ListedFile {
+            name: OsStr::from_bytes(name).to_owned(),
+            stamp: Stamp::from_stat(&stat),
+            is_executable: may_be_executed(&stat),
+        });
     }
-    files.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
-}
-
-/// Reads at most `limit` bytes of a regular file's beginning; nothing else is opened, or waited
-/// for.
-pub(super) fn beginning(path: &Path, owner: FileOwner<'_>, limit: u64) -> Option<Vec<u8>> {
-    owner.beginning(path, limit).ok()?
 }

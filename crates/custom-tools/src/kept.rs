@@ -2,7 +2,6 @@
 //!
 //! Such a file is only a shortcut: one that is broken, or of another version, counts as none.
 
-use super::files;
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::stamp::Stamp;
@@ -12,7 +11,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// The version of the files' content.
-const VERSION: &str = concat!("5 ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("6 ", env!("CARGO_PKG_VERSION"));
 
 /// Maximum bytes of a file; one with more is broken.
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
@@ -25,7 +24,7 @@ struct KeptFile<T> {
 
 /// Reads the content of a file, and the time at which it was written.
 pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> {
-    let text = files::beginning(file, FileOwner::Users, MAX_KEPT_BYTES)?;
+    let text = FileOwner::Users.beginning(file, MAX_KEPT_BYTES).ok()??;
     let written = Stamp::from_path(file)?.modified();
     let kept: KeptFile<T> = serde_json::from_slice(&text).ok()?;
     (kept.version == VERSION).then_some((kept.content, written))

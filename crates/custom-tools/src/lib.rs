@@ -10,8 +10,9 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! [`check_list`] checks a printed list of declarations, [`dialect`] writes declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in the
-//! formats of CI services.
+//! [`Lint`] has findings about these files and about printed lists of declarations, [`dialect`]
+//! writes declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in
+//! the formats of CI services.
 //!
 //! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
 //!
@@ -66,7 +67,6 @@ mod run;
 mod words;
 
 pub use lint::{Lint, lint_tools};
-pub use printed_list::{CheckedList, check_list};
 
 use call::CustomTool;
 use catalogue::{Scan, ToolEntry};

@@ -1,6 +1,7 @@
 //! Findings about the tools of a project and of its user.
 
 use super::catalogue::definition;
+use super::files::ListedFile;
 use super::manifest::Definition;
 use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, block, files, pair, position};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
@@ -11,7 +12,7 @@ use gemini_tools_core::tool::ToolError;
 use gemini_tools_settings::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
 
 /// Returns the finding that a script, or a file that looks as if it were to be a tool, is none.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
-    let text = files::beginning(path, owner, MAX_BLOCK_BYTES)?;
+    let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let Some(line) = block::near_miss(&text) else {
@@ -136,11 +137,11 @@ fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagn
 
 /// Returns the findings that something is called like a manifest and is not among the files that
 /// are `listed`.
-fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &BTreeSet<Vec<u8>>) -> Vec<Diagnostic> {
+fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &[OsString]) -> Vec<Diagnostic> {
     let mut names = owner.names(directory).unwrap_or_default();
     names.retain(|name| {
         let bytes = name.as_bytes();
-        bytes.ends_with(b".toml") && !bytes.starts_with(b".") && !listed.contains(bytes)
+        bytes.ends_with(b".toml") && !bytes.starts_with(b".") && !listed.contains(name)
     });
     names.sort();
     let finding = |name: OsString| {
@@ -195,29 +196,28 @@ impl Lint {
             self.findings.push(finding.in_file(directory));
             Vec::new()
         });
-        let listed: BTreeSet<Vec<u8>> = files.iter().map(|(name, _, _)| name.clone()).collect();
+        let listed: Vec<OsString> = files.iter().map(|file| file.name.clone()).collect();
         let (manifests, others): (Vec<_>, Vec<_>) = files
             .into_iter()
-            .partition(|(name, _, _)| name.ends_with(b".toml"));
-        let path_of = |name: &[u8]| directory.join(OsStr::from_bytes(name));
-        let text = |path: &Path| files::beginning(path, owner, MAX_MANIFEST_BYTES);
-        let texts = manifests
-            .iter()
-            .filter_map(|(name, _, _)| text(&path_of(name)));
-        let texts: Vec<String> = texts
-            .map(|text| String::from_utf8_lossy(&text).into_owned())
-            .collect();
-        let is_used = |name: &[u8]| {
-            let name = String::from_utf8_lossy(name);
+            .partition(|file| file.name.as_bytes().ends_with(b".toml"));
+        let text = |file: &ListedFile| {
+            let path = directory.join(&file.name);
+            let text = owner.beginning(&path, MAX_MANIFEST_BYTES).ok()??;
+            Some(String::from_utf8_lossy(&text).into_owned())
+        };
+        let texts: Vec<String> = manifests.iter().filter_map(text).collect();
+        let is_used = |name: &OsStr| {
+            let name = name.to_string_lossy();
             texts.iter().any(|text| text.contains(&*name))
         };
         let mut pairs = Vec::new();
-        for (name, _, is_executable) in manifests.into_iter().chain(others) {
-            let path = path_of(&name);
-            match self.look_at(&path, origin, owner_of, is_executable) {
+        for file in manifests.into_iter().chain(others) {
+            let path = directory.join(&file.name);
+            match self.look_at(&path, origin, owner_of, file.is_executable) {
                 FileRole::Pair => pairs.push(path),
-                FileRole::Other if !is_used(&name) => {
-                    self.findings.extend(no_block(&path, owner, is_executable));
+                FileRole::Other if !is_used(&file.name) => {
+                    let finding = no_block(&path, owner, file.is_executable);
+                    self.findings.extend(finding);
                 }
                 FileRole::Tool | FileRole::Other => {}
             }
@@ -302,12 +302,11 @@ impl Lint {
                 self.tools += 1;
                 self.names.insert(name.to_owned(), owner);
             }
-            Some(other) => self.findings.push(place(Diagnostic::error(
-                "name-clash",
-                name,
-                "",
-                format!("It is left out, because {other} has its name; rename it."),
-            ))),
+            Some(other) => {
+                let message = format!("It is left out, because {other} has its name; rename it.");
+                let finding = Diagnostic::error("name-clash", name, "", message);
+                self.findings.push(place(finding));
+            }
         }
     }
 }

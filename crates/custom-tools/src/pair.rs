@@ -49,12 +49,13 @@ const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
 const FAILURE_SECS: u64 = 60;
 
 /// The outcome of a discovery.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Discovery {
     pub(super) tools: Vec<ToolEntry>,
     /// The reason for which there are no tools.
     pub(super) failure: Option<String>,
-    /// The repairs, and the reasons for which tools are left out.
+    /// The repairs, and the reasons for which tools are left out. They are not kept.
+    #[serde(skip)]
     pub(super) findings: Vec<Diagnostic>,
 }
 
@@ -80,9 +81,9 @@ fn running_with(file: &Path) -> OsString {
 struct KeptPair {
     /// The files on which it depends, each with its stamp if it is there.
     watched: Vec<(PathBuf, Option<String>)>,
-    tools: Vec<ToolEntry>,
-    /// The reason for a failure, and the second until which it is not tried again.
-    failure: Option<(u64, String)>,
+    outcome: Discovery,
+    /// The second until which it counts, if it is a failure.
+    until: Option<u64>,
 }
 
 /// Reads the kept outcome of a pair, unless it is stale.
@@ -95,20 +96,15 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     };
     // A clock that was set back must not keep a failure for ever.
     let lasts = |until: u64| (until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs());
-    let is_fresh = pair.watched.iter().all(is_same)
-        && pair.failure.as_ref().is_none_or(|(until, _)| lasts(*until));
-    is_fresh.then(|| Discovery {
-        tools: pair.tools,
-        failure: pair.failure.map(|(_, reason)| reason),
-        findings: Vec::new(),
-    })
+    let is_fresh = pair.watched.iter().all(is_same) && pair.until.is_none_or(lasts);
+    is_fresh.then_some(pair.outcome)
 }
 
 /// Returns true if the pair in `file` failed when it was asked last, by its outcome in the directory
 /// `caches`.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
     let pair = kept::read(&cache_of(file, caches));
-    pair.is_some_and(|(pair, _): (KeptPair, _)| pair.failure.is_some())
+    pair.is_some_and(|(pair, _): (KeptPair, _)| pair.until.is_some())
 }
 
 fn now_secs() -> u64 {
@@ -128,21 +124,20 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     };
     // Before it runs: what changes meanwhile makes it stale.
     let watched = watched(file, &pair, tool_env);
-    let discovered = declarations(file, &pair, tool_env);
-    let discovered = discovered.unwrap_or_else(|reason| Discovery {
+    let outcome = declarations(file, &pair, tool_env);
+    let outcome = outcome.unwrap_or_else(|reason| Discovery {
         failure: Some(format!("discovery_command: {reason}")),
         ..Discovery::default()
     });
+    let pair = KeptPair {
+        watched,
+        until: outcome.failure.as_ref().map(|_| now_secs() + FAILURE_SECS),
+        outcome,
+    };
     if let Some(cache) = cache {
-        let failure = discovered.failure.clone();
-        let pair = KeptPair {
-            watched,
-            tools: discovered.tools.clone(),
-            failure: failure.map(|reason| (now_secs() + FAILURE_SECS, reason)),
-        };
         kept::write(cache, &pair);
     }
-    discovered
+    pair.outcome
 }
 
 /// Returns the files on which a pair's declarations are known to depend, each with its stamp if it
@@ -252,7 +247,7 @@ fn run(
         running,
         tool_env,
     };
-    let mut streams = Streams::whole();
+    let mut streams = Streams::new(None, false);
     let (end, undo) = program.run(&mut streams, cx, &|_| {})?;
     Ok((streams, end, undo))
 }
@@ -348,12 +343,7 @@ impl ToolInvocation for Call {
         } else {
             streams.errors.raw()
         };
-        let verdict = program_output::parse(program_output::ProgramOutput {
-            stdout: &streams.whole,
-            stderr,
-            ending,
-        });
-        let mut result = match verdict {
+        let mut result = match program_output::parse(&streams.whole, stderr, ending) {
             ParsedOutput::Text(text) if text.is_empty() => {
                 let stderr = streams.errors.text();
                 ToolResult::text(stderr.as_str()).with_display(stderr)

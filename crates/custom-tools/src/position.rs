@@ -1,6 +1,6 @@
 //! Lines and columns of findings in a tool's file.
 
-use super::{MAX_MANIFEST_BYTES, block, files};
+use super::{MAX_MANIFEST_BYTES, block};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, Step};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -53,10 +53,10 @@ pub(super) fn put(
     if findings.iter().all(|finding| finding.place.line.is_some()) {
         return;
     }
-    let bytes = files::beginning(file, owner, MAX_MANIFEST_BYTES);
-    let Some(text) = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
+    let Ok(Some(bytes)) = owner.beginning(file, MAX_MANIFEST_BYTES) else {
         return;
     };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     let source = Source::new(&text, file.extension().is_some_and(|e| e == "toml"));
     let toml = match block::find(&text) {
         _ if source.is_manifest => text.clone(),

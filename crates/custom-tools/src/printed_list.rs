@@ -1,8 +1,9 @@
 //! A printed list of declarations, checked with the place of each finding.
 //!
 //! The list is what a discovery command prints; [`read`](gemini_tools_core::declarations::read) repairs it for use, and
-//! [`check_list`] reports it for its author, whose host may not repair it.
+//! [`Lint::take_list`] reports it for its author, whose host may not repair it.
 
+use super::lint::Lint;
 use super::position::nearest;
 use gemini_tools_core::declarations::{Names, SCHEMA_KEYS, compile, unwrap};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -11,21 +12,29 @@ use gemini_tools_core::position::{LineIndex, Node, NodeKind, Position, Search, S
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use serde_json::Value;
+use std::path::Path;
 
 /// The longest name that the API takes.
 const LONGEST_API_NAME: usize = 63;
 
-/// The findings about a list, and its usable tools.
-#[derive(Debug, Default)]
-pub struct CheckedList {
-    /// The findings, in the order of their places.
-    pub findings: Vec<Diagnostic>,
-    /// The number of tools that can be used as they are printed.
-    pub tools: usize,
+impl Lint {
+    /// Looks at the text of a list of declarations, and at the tools that can be used as they are
+    /// printed; `file` is where the text was read.
+    pub fn take_list(&mut self, text: &str, file: Option<&Path>) {
+        let (findings, tools) = check_list(text);
+        self.files += 1;
+        self.tools += tools;
+        let findings = findings.into_iter().map(|finding| match file {
+            Some(file) => finding.in_file(file),
+            None => finding,
+        });
+        self.findings.extend(findings);
+    }
 }
 
-/// Checks the text of a list of declarations.
-pub fn check_list(text: &str) -> CheckedList {
+/// Returns the findings about a list, in the order of their places, and the number of its usable
+/// tools.
+fn check_list(text: &str) -> (Vec<Diagnostic>, usize) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (message, place) = match serde_json::from_str(text) {
         Ok(Value::Array(items)) => return check_items(items, &places(text)),
@@ -43,31 +52,27 @@ pub fn check_list(text: &str) -> CheckedList {
     let mut finding = Diagnostic::error("json", "", "", message);
     let place = place.map(|(line, column)| Position::new(line, column));
     finding.put_at(place.unwrap_or(Position::START));
-    CheckedList {
-        findings: vec![finding],
-        tools: 0,
-    }
+    (vec![finding], 0)
 }
 
 /// Checks the items of a list, whose values are at these places.
-fn check_items(items: Vec<Value>, top: &Node) -> CheckedList {
-    let mut list = CheckedList::default();
+fn check_items(items: Vec<Value>, top: &Node) -> (Vec<Diagnostic>, usize) {
+    let (mut all, mut tools) = (Vec::new(), 0);
     let mut names = Names::new(LONGEST_API_NAME);
     for (i, item) in items.into_iter().enumerate() {
         let mut findings = Vec::new();
         for (steps, declaration) in unwrap(item, &mut findings) {
             check_declaration(&declaration, &mut names, &mut findings);
-            list.tools += usize::from(findings.iter().all(|f| f.severity != Severity::Error));
+            tools += usize::from(findings.iter().all(|f| f.severity != Severity::Error));
             let path = [&[Step::Index(i)], &steps[..]].concat();
             for mut finding in findings.drain(..) {
                 finding.put_at(find(top, &path, &finding.place.key).unwrap_or(top.at));
-                list.findings.push(finding);
+                all.push(finding);
             }
         }
     }
-    list.findings
-        .sort_by_key(|finding| (finding.place.line, finding.place.column));
-    list
+    all.sort_by_key(|finding| (finding.place.line, finding.place.column));
+    (all, tools)
 }
 
 /// Adds the findings about one declaration as a host reads it that repairs nothing.
@@ -80,12 +85,8 @@ fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<
                 tool.name.len(),
                 Names::LONGEST
             );
-            findings.push(Diagnostic::warning(
-                "long-name",
-                &tool.original,
-                "name",
-                message,
-            ));
+            let finding = Diagnostic::warning("long-name", &tool.original, "name", message);
+            findings.push(finding);
         }
         Ok(_) => {}
         Err(finding) => findings.push(finding),
@@ -161,12 +162,12 @@ mod tests {
         let text = "[\n {\"name\": \"a\",\n  \"description\": \"d\",\n  \"parametersJsonSchema\": {\n   \
                     \"type\": \"object\",\n   \"properties\": {\n    \"x\": {\n     \"type\": \"array\",\n     \
                     \"items\": {\"description\": \"d\"}}}}}\n]";
-        let list = check_list(text);
-        let finding = list.findings.first().expect("untyped");
+        let (findings, tools) = check_list(text);
+        let finding = findings.first().expect("untyped");
         assert_eq!((&*finding.code, numbers(finding)), ("untyped", (9, 6)));
-        assert_eq!((finding.severity, list.tools), (Severity::Error, 0));
-        let list = check_list("{\n\"ä\": \"ü\",,}");
-        let finding = list.findings.first().expect("no JSON");
+        assert_eq!((finding.severity, tools), (Severity::Error, 0));
+        let (findings, _) = check_list("{\n\"ä\": \"ü\",,}");
+        let finding = findings.first().expect("no JSON");
         assert_eq!((&*finding.code, numbers(finding)), ("json", (2, 10)));
     }
 }

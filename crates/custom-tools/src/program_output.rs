@@ -7,17 +7,6 @@ use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::signal_name;
 use serde_json::Value;
 
-/// The output of a program, and the way in which it ended.
-#[derive(Debug, Clone, Copy)]
-pub struct ProgramOutput<'a> {
-    /// Standard output.
-    pub stdout: &'a [u8],
-    /// Standard error.
-    pub stderr: &'a [u8],
-    /// `None` where it was not started.
-    pub ending: Option<ProcessEnd>,
-}
-
 /// The meaning of a program's output.
 #[derive(Debug)]
 pub enum ParsedOutput {
@@ -30,18 +19,17 @@ pub enum ParsedOutput {
 }
 
 /// Parses the output of a program that has ended.
-pub fn parse(ended: ProgramOutput<'_>) -> ParsedOutput {
-    let stdout = String::from_utf8_lossy(ended.stdout);
-    let is_success = ended.ending == Some(ProcessEnd::Code(0)) && ended.stderr.is_empty();
+pub fn parse(stdout: &[u8], stderr: &[u8], ending: Option<ProcessEnd>) -> ParsedOutput {
+    let stdout = String::from_utf8_lossy(stdout);
+    let is_silent = stderr.is_empty();
+    let is_success = is_silent && ending == Some(ProcessEnd::Code(0));
+    let tells_an_error = |answer: &FunctionResponse| answer.response.get("error").is_some();
     match unwrap(&stdout) {
-        Some(answer)
-            if is_success
-                || (answer.response.get("error").is_some() && ended.stderr.is_empty()) =>
-        {
+        Some(answer) if is_success || is_silent && tells_an_error(&answer) => {
             ParsedOutput::Answer(Box::new(answer))
         }
         _ if is_success => ParsedOutput::Text(stdout.into_owned()),
-        _ => ParsedOutput::Failure(five_lines(ended, "")),
+        _ => ParsedOutput::Failure(five_lines(&stdout, stderr, "", ending)),
     }
 }
 
@@ -74,35 +62,25 @@ fn unwrap(stdout: &str) -> Option<FunctionResponse> {
 
 /// Returns the failure of a program that could not be started.
 pub fn not_started(error: &str) -> String {
-    let nothing = ProgramOutput {
-        stdout: b"",
-        stderr: b"",
-        ending: None,
-    };
-    five_lines(nothing, error)
+    five_lines("", b"", error, None)
 }
 
 /// Returns the text of a failure, line for line as Gemini CLI has it.
-fn five_lines(ended: ProgramOutput<'_>, error: &str) -> String {
-    let or = |text: &str, otherwise: &str| {
-        if text.is_empty() {
-            otherwise.to_owned()
-        } else {
-            text.to_owned()
-        }
+fn five_lines(stdout: &str, stderr: &[u8], error: &str, ending: Option<ProcessEnd>) -> String {
+    let or = |text: &str, otherwise: &str| match text {
+        "" => otherwise.to_owned(),
+        text => text.to_owned(),
     };
     let none = || "(none)".to_owned();
-    let (code, signal) = match ended.ending {
+    let (code, signal) = match ending {
         Some(ProcessEnd::Code(code)) => (code.to_string(), none()),
         Some(ProcessEnd::Signal(signal)) => (none(), signal_name(signal)),
         None => (none(), none()),
     };
     format!(
-        "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {}\nSignal: {}",
-        or(&String::from_utf8_lossy(ended.stdout), "(empty)"),
-        or(&String::from_utf8_lossy(ended.stderr), "(empty)"),
+        "Stdout: {}\nStderr: {}\nError: {}\nExit Code: {code}\nSignal: {signal}",
+        or(stdout, "(empty)"),
+        or(&String::from_utf8_lossy(stderr), "(empty)"),
         or(error, "(none)"),
-        code,
-        signal,
     )
 }

@@ -22,6 +22,9 @@ use std::path::Path;
 /// Maximum bytes that are kept of what has to be read as a whole.
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 
+/// Maximum bytes of the end of standard error that are kept: it may be part of the answer.
+const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
+
 /// Maximum bytes of the end of standard error that are shown.
 const TAIL_BYTES: usize = 4 * 1024;
 
@@ -170,19 +173,18 @@ impl Program<'_> {
 }
 
 /// The end of a stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tail {
     kept: Vec<u8>,
     bytes: u64,
-    limit: usize,
 }
 
 impl Tail {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.kept.extend_from_slice(bytes);
-        if self.kept.len() > 4 * self.limit {
-            let from = self.kept.len() - self.limit;
+        if self.kept.len() > 4 * MAX_STDERR_BYTES {
+            let from = self.kept.len() - MAX_STDERR_BYTES;
             self.kept.drain(..from);
         }
     }
@@ -224,21 +226,10 @@ impl<'a> Streams<'a> {
             text,
             whole: Vec::new(),
             is_cut: false,
-            errors: Tail {
-                kept: Vec::new(),
-                bytes: 0,
-                limit: TAIL_BYTES,
-            },
+            errors: Tail::default(),
             bytes: 0,
             live: is_live.then(Vec::new),
         }
-    }
-
-    /// Makes streams for commands whose standard error is part of the answer.
-    pub(super) fn whole() -> Self {
-        let mut streams = Self::new(None, false);
-        streams.errors.limit = MAX_WHOLE_BYTES / 4;
-        streams
     }
 }
 

@@ -53,16 +53,12 @@ impl Bindings<'_> {
     /// Returns the texts of a parameter's values; `None` if it is missing. `may_be_option` is true
     /// at a place where a program takes a text that begins with `-` for an option.
     fn values(&self, name: &str, may_be_option: bool) -> Result<Option<Vec<String>>, ToolError> {
-        let values = match self.args.get(name) {
+        let (values, is_text) = match self.args.get(name) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Array(list)) if list.is_empty() => return Ok(None),
-            Some(Value::Array(list)) => list.as_slice(),
-            Some(value) => std::slice::from_ref(value),
+            Some(Value::Array(list)) => (list.as_slice(), true),
+            Some(value) => (std::slice::from_ref(value), value.is_string()),
         };
-        let is_text = self
-            .args
-            .get(name)
-            .is_some_and(|v| v.is_string() || v.is_array());
         let values = values.iter().map(|value| text_of(name, value));
         let values: Vec<String> = values.collect::<Result<_, _>>()?;
         if self.guards_options
@@ -181,16 +177,10 @@ impl Template {
                 }
                 Element::Group(group) => {
                     last_is_flag = false;
-                    let mut words = Vec::new();
-                    let mut is_whole = true;
-                    for word in group {
-                        match word.fill(filling, options_over)? {
-                            Some(more) => words.extend(more),
-                            None => is_whole = false,
-                        }
-                    }
-                    if is_whole {
-                        out.extend(words);
+                    let words = group.iter().map(|word| word.fill(filling, options_over));
+                    let words: Vec<Option<Vec<_>>> = words.collect::<Result<_, _>>()?;
+                    if words.iter().all(Option::is_some) {
+                        out.extend(words.into_iter().flatten().flatten());
                     }
                 }
             }

@@ -5,7 +5,6 @@ use crate::command::{LintFormat, LintOptions};
 use crate::print::{fail, print};
 use gemini_tools::answer::to_line;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
-use gemini_tools::custom::check_list;
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
@@ -87,13 +86,14 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
                 let text = read(&file)?;
                 // Other JSON, such as a package.json, may lie beside lists of declarations.
                 if text.trim_start().starts_with('[') {
-                    take_list(&mut all, &file, &text);
+                    all.take_list(&text, Some(&file));
                 }
             }
         } else if is_tool_file(path)? {
             all.take_path(path, home.as_deref(), root);
         } else {
-            take_list(&mut all, path, &read(path)?);
+            let file = Some(path.as_path()).filter(|path| path.as_os_str() != "-");
+            all.take_list(&read(path)?, file);
         }
     }
     Ok(all)
@@ -126,21 +126,6 @@ fn is_tool_file(path: &Path) -> Result<bool, String> {
     let beginning = beginning.trim_ascii_start();
     let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
     Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
-}
-
-/// Takes the findings about a list of declarations.
-fn take_list(all: &mut Lint, path: &Path, text: &str) {
-    let list = check_list(text);
-    all.files += 1;
-    all.tools += list.tools;
-    let in_file = |finding: Diagnostic| {
-        if path.as_os_str() == "-" {
-            finding
-        } else {
-            finding.in_file(path)
-        }
-    };
-    all.findings.extend(list.findings.into_iter().map(in_file));
 }
 
 fn read(path: &Path) -> Result<String, String> {
