@@ -32,7 +32,7 @@ const TRY_LIMIT: Duration = Duration::from_secs(120);
 /// A start that is felt, with each call.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// The time from which on a call is not made again: all together must stay bearable.
+/// The time from which on a call is not made again, so that the checks don't take too long.
 const RETRY_WITHIN: Duration = Duration::from_secs(2);
 
 /// An answer that floods a model, in bytes.
@@ -204,16 +204,13 @@ fn warn_of_noise(seen: &ProgramRun, about: &str, declared: &[String], report: &m
         return;
     }
     let name = declared.first().map_or("NAME", String::as_str);
-    report.warn(
-        "call-stderr",
-        about,
-        format!(
-            "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
-            excerpt(&seen.stderr)
-        ),
-        "If it writes there in every call, each of them is a failure for Gemini CLI.",
-        format!("Make a real call to see whether it does: get_tools doctor --try {name}"),
+    let what = format!(
+        "A call of a tool that is not there ends with status 0, but writes to standard error: {}",
+        excerpt(&seen.stderr)
     );
+    let why = "If it writes there in every call, each of them is a failure for Gemini CLI.";
+    let help = format!("Make a real call to see whether it does: get_tools doctor --try {name}");
+    report.warn("call-stderr", about, what, why, help);
 }
 
 fn how_it_ended(seen: &ProgramRun) -> String {
@@ -241,33 +238,25 @@ fn check_any_call(
     report: &mut DoctorReport,
 ) -> bool {
     if seen.ending == Err(StopReason::Unwatched) {
-        report.error(
-            "call-fails",
-            about,
-            "A call killed the process that watched over it.",
-            "That may be Gemini CLI itself.",
-            "Don't end the parent process.",
-        );
+        let what = "A call killed the process that watched over it.";
+        let why = "That may be Gemini CLI itself.";
+        let help = "Don't end the parent process.";
+        report.error("call-fails", about, what, why, help);
         return false;
     }
     if seen.ending.is_err() {
-        report.error(
-            "call-hangs",
-            about,
-            format!("A call has not ended after {} s.", limit.as_secs()),
-            "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.",
-            "Set a time limit in the program itself.",
-        );
+        let what = format!("A call has not ended after {} s.", limit.as_secs());
+        let why = "Gemini CLI sets no limit: the session hangs until the user presses Escape, and the call goes on.";
+        let help = "Set a time limit in the program itself.";
+        report.error("call-hangs", about, what, why, help);
         return false;
     }
     if seen.was_held {
-        report.error(
-            "call-background",
-            about,
-            "Something that it started still holds its output.",
-            "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.",
-            "Start it in a session of its own, with its output to a file or /dev/null.",
-        );
+        let what = "Something that it started still holds its output.";
+        let why =
+            "Gemini CLI waits until the pipes are closed, so the call hangs as long as that runs.";
+        let help = "Start it in a session of its own, with its output to a file or /dev/null.";
+        report.error("call-background", about, what, why, help);
     }
     true
 }
@@ -283,16 +272,13 @@ fn check_unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport)
         && seen.stderr.is_empty()
         && !tells_an_error(&seen.stdout)
     {
-        report.warn(
-            "unknown-tool-succeeds",
-            about,
-            format!(
-                "A call of a tool that is not there succeeds: {}",
-                excerpt(&seen.stdout)
-            ),
-            "The model takes that for the answer.",
-            "Exit with a status other than 0 for a name that is not known.",
+        let what = format!(
+            "A call of a tool that is not there succeeds: {}",
+            excerpt(&seen.stdout)
         );
+        let why = "The model takes that for the answer.";
+        let help = "Exit with a status other than 0 for a name that is not known.";
+        report.warn("unknown-tool-succeeds", about, what, why, help);
     }
     if seen.took > SLOW {
         warn_of_slow_call(seen, about, report);
@@ -300,26 +286,20 @@ fn check_unknown_tool(seen: &ProgramRun, about: &str, report: &mut DoctorReport)
 }
 
 fn report_left_input(about: &str, report: &mut DoctorReport) {
-    report.error(
-        "call-leaves-input",
-        about,
-        "It ends without having read all of standard input.",
-        "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.",
-        "Read standard input to its end before anything else, also where the call fails.",
-    );
+    let what = "It ends without having read all of standard input.";
+    let why = "Writing the arguments fails in Gemini CLI then, which is not caught there and can end the whole session.";
+    let help = "Read standard input to its end before anything else, also where the call fails.";
+    report.error("call-leaves-input", about, what, why, help);
 }
 
 fn warn_of_slow_call(seen: &ProgramRun, about: &str, report: &mut DoctorReport) {
-    report.warn(
-        "call-slow",
-        about,
-        format!(
-            "A call that does next to nothing takes {:.1} s.",
-            seen.took.as_secs_f64()
-        ),
-        "Each call of each tool pays for that.",
-        "Load less at the start, or keep a server running that the command asks.",
+    let what = format!(
+        "A call that does next to nothing takes {:.1} s.",
+        seen.took.as_secs_f64()
     );
+    let why = "Each call of each tool pays for that.";
+    let help = "Load less at the start, or keep a server running that the command asks.";
+    report.warn("call-slow", about, what, why, help);
 }
 
 fn tells_an_error(stdout: &[u8]) -> bool {
@@ -336,13 +316,10 @@ fn is_outside(stdout: &[u8]) -> bool {
 fn report_failed_call(seen: &ProgramRun, name: &str, report: &mut DoctorReport) {
     let (stdout, stderr) = (excerpt(&seen.stdout), excerpt(&seen.stderr));
     if is_outside(&seen.stdout) {
-        return report.error(
-            "call-root",
-            name,
-            format!("The project is not where the tools work: {stdout}"),
-            "The model gets the files of another directory, and none of this project.",
-            "Take --root out of the script that the call command names, or let it name this project.",
-        );
+        let what = format!("The project is not where the tools work: {stdout}");
+        let why = "The model gets the files of another directory, and none of this project.";
+        let help = "Take --root out of the script that the call command names, or let it name this project.";
+        return report.error("call-root", name, what, why, help);
     }
     let how = how_it_ended(seen);
     let what = format!("It fails ({how}): {stdout} {stderr}");
@@ -372,24 +349,19 @@ fn check_real_call(seen: &ProgramRun, name: &str, limit: Duration, report: &mut 
         let why = "Gemini CLI reads it as UTF-8; what does not fit is lost.";
         report.error("call-encoding", name, what, why, "Print UTF-8.");
     } else if seen.splits_characters {
-        report.warn(
-            "call-split-character",
-            name,
-            format!(
-                "Of its {} bytes a character lies across the edge of a piece.",
-                seen.stdout.len()
-            ),
-            "Gemini CLI decodes each piece that it reads alone: the character becomes U+FFFD.",
-            "Print long answers in ASCII, in JSON as \\u escapes.",
+        let what = format!(
+            "Of its {} bytes a character lies across the edge of a piece.",
+            seen.stdout.len()
         );
+        let why =
+            "Gemini CLI decodes each piece that it reads alone: the character becomes U+FFFD.";
+        let help = "Print long answers in ASCII, in JSON as \\u escapes.";
+        report.warn("call-split-character", name, what, why, help);
     }
     if seen.stdout.len() > FLOOD_BYTES {
-        report.warn(
-            "call-floods",
-            name,
-            format!("It prints {} bytes.", seen.stdout.len()),
-            "All of it goes to the model and stays in its context.",
-            "Limit what is printed, and say what was left out.",
-        );
+        let what = format!("It prints {} bytes.", seen.stdout.len());
+        let why = "All of it goes to the model and stays in its context.";
+        let help = "Limit what is printed, and say what was left out.";
+        report.warn("call-floods", name, what, why, help);
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
         // It was read before.
         return DeclaredNames::default();
     };
+    let items: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
     let findings = outcome.findings.into_iter().map(as_the_host_takes_it);
     report.findings.extend(findings);
     let tokens = text.len() / BYTES_PER_TOKEN;
@@ -38,43 +39,32 @@ pub(super) fn check(setup: &Setup<'_>, text: &[u8], report: &mut DoctorReport) -
     let what = format!("{tools}, about {tokens} tokens in each request");
     report.note("declarations", what, State::Works);
     if tokens > MANY_TOKENS {
-        report.warn(
-            "many-tokens",
-            "the declarations",
-            format!("They take about {tokens} tokens."),
-            "They are paid for with each request, and with many tools models choose worse.",
-            "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.",
-        );
+        let what = format!("They take about {tokens} tokens.");
+        let why = "They are paid for with each request, and with many tools models choose worse.";
+        let help = "Leave some out (get_tools --only, tools.exclude), or shorten descriptions.";
+        report.warn("many-tokens", "the declarations", what, why, help);
     }
     let originals: BTreeSet<&str> = outcome.tools.iter().map(|t| t.original.as_str()).collect();
-    let ours = ours(text);
+    let ours = ours(&items);
     warn_of_left_out(setup, &ours, report);
     if setup.host_may_be(..(0, 61)) {
         let is_foreign =
             |name: &&&str| builtin::find(name).is_some() && !ours.iter().any(|own| own == *name);
         for name in originals.iter().filter(is_foreign) {
-            report.warn(
-                "replaces-built-in",
-                *name,
-                "It has the name of a tool of Gemini CLI's own.",
-                "Before 0.61 it takes that one's place, without a word.",
-                "Rename it, unless that is meant.",
-            );
+            let what = "It has the name of a tool of Gemini CLI's own.";
+            let why = "Before 0.61 it takes that one's place, without a word.";
+            let help = "Rename it, unless that is meant.";
+            report.warn("replaces-built-in", *name, what, why, help);
         }
     }
-    if has_none_of_the_wrappers(text) {
+    if !items.iter().any(|item| item["function"].is_object()) {
         let names = originals.into_iter().map(str::to_owned).collect();
         return DeclaredNames { names, ours };
     }
     let why =
         "Gemini CLI knows its own wrappers, functionDeclarations and function_declarations, only.";
-    report.error(
-        "foreign-wrapper",
-        "the declarations",
-        "Some are in the wrapper of another API.",
-        why,
-        PAIR,
-    );
+    let what = "Some are in the wrapper of another API.";
+    report.error("foreign-wrapper", "the declarations", what, why, PAIR);
     DeclaredNames::default()
 }
 
@@ -88,27 +78,21 @@ fn warn_of_left_out(setup: &Setup<'_>, ours: &[String], report: &mut DoctorRepor
     if !has_lists || ours.is_empty() || left_out.is_empty() {
         return;
     }
-    report.warn(
-        "tools-left-out",
-        "the declarations",
-        format!(
-            "tools.exclude or tools.core leaves out: {}.",
-            left_out.join(", ")
-        ),
-        "The model is not told of these tools.",
-        "Change the list, if you want them: get_tools config names its file.",
+    let what = format!(
+        "tools.exclude or tools.core leaves out: {}.",
+        left_out.join(", ")
     );
+    let why = "The model is not told of these tools.";
+    let help = "Change the list, if you want them: get_tools config names its file.";
+    report.warn("tools-left-out", "the declarations", what, why, help);
 }
 
 /// Returns the names of the declarations that are those of our built-in tools.
-fn ours(text: &[u8]) -> Vec<String> {
+fn ours(items: &[Value]) -> Vec<String> {
     let own: Vec<Value> = builtin::TOOLS
         .iter()
         .filter_map(|tool| serde_json::from_str(&tool.declaration(false)).ok())
         .collect();
-    let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
-        return Vec::new();
-    };
     let is_own = |item: &&Value| {
         let keys = ["name", "parametersJsonSchema"];
         own.iter()
@@ -162,11 +146,4 @@ fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
     };
     finding.severity = severity;
     finding.advise(why, help)
-}
-
-fn has_none_of_the_wrappers(text: &[u8]) -> bool {
-    let Ok(Value::Array(items)) = serde_json::from_slice(text) else {
-        return true;
-    };
-    !items.iter().any(|item| item["function"].is_object())
 }

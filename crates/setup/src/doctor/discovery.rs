@@ -14,7 +14,7 @@ use std::time::Duration;
 /// After this Gemini CLI's users think that it hangs.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// The time from which on a program is not started again: all together must stay bearable.
+/// The time from which on a program is not started again, so that the checks don't take too long.
 const RETRY_WITHIN: Duration = Duration::from_secs(3);
 
 /// A start that takes longer is felt.
@@ -61,13 +61,10 @@ pub(super) fn check(
     }
     report.time("discovery time", seen.took);
     if again.is_some_and(|again| again.ending == seen.ending && again.stdout != seen.stdout) {
-        report.warn(
-            "discovery-changes",
-            about,
-            "Run twice, it prints two different things.",
-            "The declarations change from request to request, so the API can't cache them.",
-            "Print the tools in the same order each time.",
-        );
+        let what = "Run twice, it prints two different things.";
+        let why = "The declarations change from request to request, so the API can't cache them.";
+        let help = "Print the tools in the same order each time.";
+        report.warn("discovery-changes", about, what, why, help);
     }
     Some(trimmed(&seen.stdout).to_vec())
 }
@@ -76,13 +73,11 @@ pub(super) fn check(
 fn split(line: &str, about: &str, report: &mut DoctorReport) -> Option<Vec<String>> {
     let (line, unset) = without_unset(line);
     for name in unset {
-        report.warn(
-            "unset-variable",
-            about,
-            format!("${name} is not set here, so nothing takes its place."),
-            "Gemini CLI replaces variables itself before it splits the command, within double quotes too.",
-            "Set it where Gemini CLI is started, or put the line into a script, and name that.",
-        );
+        let what = format!("${name} is not set here, so nothing takes its place.");
+        let why = "Gemini CLI replaces variables itself before it splits the command, within double quotes too.";
+        let help =
+            "Set it where Gemini CLI is started, or put the line into a script, and name that.";
+        report.warn("unset-variable", about, what, why, help);
     }
     if let Some(fault) = shell_syntax(&line) {
         report.findings.push(fault.about(about));
@@ -125,14 +120,11 @@ fn without_unset(line: &str) -> (String, Vec<&str>) {
 fn shell_syntax(line: &str) -> Option<Diagnostic> {
     let help = "Put the piece in quotes where it means itself; or put the line into a script, and name that.";
     if let Some(word) = find_syntax(line) {
-        return Some(fault(
-            "shell-syntax",
-            format!(
-                "{word:?} is not a word for Gemini CLI, but an operator, a pattern or a comment."
-            ),
-            "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.",
-            help,
-        ));
+        let what = format!(
+            "{word:?} is not a word for Gemini CLI, but an operator, a pattern or a comment."
+        );
+        let why = "It splits the command as npm's shell-quote does, without a shell, and fails at its start with what is not a word.";
+        return Some(fault("shell-syntax", what, why, help));
     }
     let is_assignment = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -142,12 +134,9 @@ fn shell_syntax(line: &str) -> Option<Diagnostic> {
     let mut words = line.split_whitespace();
     let first = words.clone().next().filter(|word| is_assignment(word));
     let shells = first.or_else(|| words.find(|word| word.starts_with('`')))?;
-    Some(fault(
-        "shell-syntax",
-        format!("{shells:?} means something to a shell, but no shell is there."),
-        "Gemini CLI splits the command into words and hands them over as they are.",
-        help,
-    ))
+    let what = format!("{shells:?} means something to a shell, but no shell is there.");
+    let why = "Gemini CLI splits the command into words and hands them over as they are.";
+    Some(fault("shell-syntax", what, why, help))
 }
 
 /// Finds the first word in which something is an operator, a pattern or a comment to npm's
@@ -229,22 +218,17 @@ fn has_ended_well(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> 
         return false;
     }
     if seen.was_held {
-        report.error(
-            "discovery-background",
-            about,
-            "Something that it started still holds its output.",
-            "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.",
-            "Start it with its output to /dev/null, or not at all.",
-        );
+        let what = "Something that it started still holds its output.";
+        let why =
+            "Gemini CLI waits until the pipes are closed, so its start hangs as long as that runs.";
+        let help = "Start it with its output to /dev/null, or not at all.";
+        report.error("discovery-background", about, what, why, help);
     }
     if seen.took > SLOW {
-        report.warn(
-            "discovery-slow",
-            about,
-            format!("It takes {:.1} s.", seen.took.as_secs_f64()),
-            "Each start of Gemini CLI waits for it.",
-            "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.",
-        );
+        let what = format!("It takes {:.1} s.", seen.took.as_secs_f64());
+        let why = "Each start of Gemini CLI waits for it.";
+        let help = "Print declarations that were made before, or let get_tools keep them: make it a pair in .gemini/tools.";
+        report.warn("discovery-slow", about, what, why, help);
     }
     true
 }
@@ -282,13 +266,8 @@ fn is_array(seen: &ProgramRun, about: &str, report: &mut DoctorReport) -> bool {
         Ok(serde_json::Value::Array(list)) if list.is_empty() => {
             let help = "Print at least one declaration, or take the commands out of the settings.";
             let what = "It declares no tool.";
-            report.warn(
-                "no-tools",
-                about,
-                what,
-                "The two commands do nothing then.",
-                help,
-            );
+            let why = "The two commands do nothing then.";
+            report.warn("no-tools", about, what, why, help);
             true
         }
         Ok(serde_json::Value::Array(_)) => true,

@@ -83,13 +83,10 @@ fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
     };
     report.note("Gemini CLI", host.to_string(), State::Works);
     if !setup.host_may_be(OLDEST_TRIED..) {
-        report.warn(
-            "host-old",
-            "Gemini CLI",
-            "This version is older than 0.8, which was tried.",
-            "Before 0.3 it does not read these settings; it may not call the tools.",
-            "Update it: npm install -g @google/gemini-cli",
-        );
+        let what = "This version is older than 0.8, which was tried.";
+        let why = "Before 0.3 it does not read these settings; it may not call the tools.";
+        let help = "Update it: npm install -g @google/gemini-cli";
+        report.warn("host-old", "Gemini CLI", what, why, help);
     }
 }
 
@@ -119,13 +116,11 @@ fn check_siblings(report: &mut DoctorReport) {
         // It is built when it is first needed.
         let has_launcher = name == "serve_tools" && launcher().is_some();
         if !path.is_file() && !has_launcher {
-            report.error(
-                "incomplete",
-                path.as_path(),
-                format!("{name} is not beside get_tools."),
-                "They are made for each other: tools are declared by one and run by the other.",
-                "Install all of them: scripts/install",
-            );
+            let what = format!("{name} is not beside get_tools.");
+            let why =
+                "They are made for each other: tools are declared by one and run by the other.";
+            let help = "Install all of them: scripts/install";
+            report.error("incomplete", path.as_path(), what, why, help);
         }
     }
 }
@@ -152,15 +147,12 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         return;
     }
     if let Err(e) = sandbox(&tool_env, &Context::default(), None) {
-        report.error(
-            "sandbox",
-            "tools.commandSandbox",
-            e.message,
-            "run_shell_command runs nothing without the sandbox that is asked for.",
-            e.hint.unwrap_or_else(|| {
-                "Set tools.commandSandbox to \"off\", or use a newer kernel.".to_owned()
-            }),
-        );
+        let what = e.message;
+        let why = "run_shell_command runs nothing without the sandbox that is asked for.";
+        let help = e.hint.unwrap_or_else(|| {
+            "Set tools.commandSandbox to \"off\", or use a newer kernel.".to_owned()
+        });
+        report.error("sandbox", "tools.commandSandbox", what, why, help);
     }
 }
 
@@ -241,12 +233,15 @@ fn check_servers<'a>(setup: &'a Setup<'_>, report: &mut DoctorReport) -> Vec<&'a
         };
         if !is_there {
             missing.push(name.as_str());
+            let what = format!("There is no program {command:?}.");
+            let why = "The server can't be started, so its tools are not there.";
+            let help = "Install it, or correct the command.";
             report.error(
                 "server-missing",
                 format!("mcpServers.{name}"),
-                format!("There is no program {command:?}."),
-                "The server can't be started, so its tools are not there.",
-                "Install it, or correct the command.",
+                what,
+                why,
+                help,
             );
         }
     }

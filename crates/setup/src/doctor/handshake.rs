@@ -5,7 +5,7 @@ use super::calls::HARMLESS;
 use super::fault;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
-use gemini_tools_process::piped::{PipedProgram, Program};
+use gemini_tools_process::piped::Program;
 use gemini_tools_process::terminal::excerpt;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -65,15 +65,11 @@ pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagno
     let result = talk.run();
     let Talk { input, answers, .. } = talk;
     drop(input);
-    finish(&mut running);
-    result.map(|()| answers)
-}
-
-fn finish(running: &mut PipedProgram) {
     if !running.wait(GRACE) {
         running.end(Duration::ZERO);
         running.wait(GRACE);
     }
+    result.map(|()| answers)
 }
 
 /// Reads lines on a thread, until the output is closed or a line is too long, which is the last one.

@@ -3,10 +3,10 @@
 
 use super::environment::InstalledHost;
 use super::handshake::{ServerAnswers, shake_hands};
-use super::host_setup::HostSetup;
+use super::host_setup::{HostSetup, SettingsFile};
 use super::setup::UNTRUSTED_IS_NOT_RUN;
 use super::{DoctorReport, Setup, State, program, trust_remedy};
-use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED};
+use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED, owner};
 use crate::init::SetupScope;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::variables::{self, NAMES, RESTRICTING};
@@ -14,38 +14,18 @@ use gemini_tools_custom_tools::own_program::{is_own_server, own_name};
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::terminal::excerpt;
 use gemini_tools_settings::settings::expanded;
-use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The variables besides our own that the tools use: those for the Gemini API.
 const KEYS: [&str; 3] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "CODEX_HOME"];
-
-/// A file of settings, as a host reads it.
-struct SettingsFile {
-    path: PathBuf,
-    scope: SetupScope,
-    value: Value,
-    /// The fault for which it can't be read.
-    fault: Option<String>,
-    /// True if such a text names `serve_tools` somewhere.
-    names_server: bool,
-}
 
 /// A host that is to be checked, with its files: the project's comes first.
 pub(super) struct HostFiles {
     host: &'static Host,
     files: [SettingsFile; 2],
-}
-
-pub(super) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a> {
-    if is_projects && home != root {
-        let home = Some(home);
-        return FileOwner::Projects { root, home };
-    }
-    FileOwner::Users
 }
 
 /// Finds the hosts to check: the one that is asked for, or all whose settings name `serve_tools`. Gemini
@@ -73,7 +53,10 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFil
     let text = owner.read(&path).map_err(|e| e.to_string());
     let names_server = matches!(&text, Ok(Some(text)) if text.contains("serve_tools"));
     let value = text.and_then(|text| match text {
-        Some(text) => host.value(&text).map_err(|e| e.trim_end().to_owned()),
+        Some(text) => host
+            .syntax
+            .value(&text)
+            .map_err(|e| e.trim_end().to_owned()),
         None => Ok(Value::Null),
     });
     let (value, fault) = match value {
@@ -140,11 +123,8 @@ impl HostFiles {
         let of_host = HostSetup {
             home,
             root: setup.root,
-            scope: counting.scope,
-            file: counting.path.clone(),
-            document: &counting.value,
-            user_file: user.path.clone(),
-            user: &user.value,
+            file: counting,
+            user,
             entry: entries.first().map(|(_, entry)| *entry),
         };
         self.note(&of_host, installed.as_ref(), report);
@@ -184,7 +164,7 @@ impl HostFiles {
         report: &mut DoctorReport,
     ) {
         let host = self.host;
-        let file = &*of_host.file;
+        let file = &*of_host.file.path;
         let place = setup.root.to_string_lossy();
         let filled = |text: &str| expanded(&text.replace("${workspaceFolder}", &place));
         let Some(command) = entry["command"].as_str().map(filled) else {
@@ -216,7 +196,8 @@ impl HostFiles {
                 .as_object()
                 .is_none_or(serde_json::Map::is_empty)
             && is_own_server(&command, &directory);
-        let is_trusted = of_host.scope == SetupScope::User || setup.settings.trust.is_trusted();
+        let is_trusted =
+            of_host.file.scope == SetupScope::User || setup.settings.trust.is_trusted();
         if !is_plain && !is_trusted {
             let what = "The project's entry starts more than serve_tools, and was not tried.";
             let help = trust_remedy(setup);
@@ -237,13 +218,10 @@ impl HostFiles {
     fn report_unreadable(&self, report: &mut DoctorReport) {
         for file in &self.files {
             if let Some(fault) = &file.fault {
-                report.error(
-                    "host-unreadable",
-                    &*file.path,
-                    format!("{} can't read it: {fault}.", self.host.title),
-                    "None of its servers is there then, or it does not start.",
-                    "Correct the file at that place.",
-                );
+                let what = format!("{} can't read it: {fault}.", self.host.title);
+                let why = "None of its servers is there then, or it does not start.";
+                let help = "Correct the file at that place.";
+                report.error("host-unreadable", &*file.path, what, why, help);
             }
         }
     }
@@ -264,7 +242,7 @@ impl HostFiles {
         if setup.entry.is_some() {
             let what = format!(
                 "gets the tools from serve_tools ({})",
-                show_path(&setup.file)
+                show_path(&setup.file.path)
             );
             report.fact(host.title, what);
         }
@@ -276,13 +254,10 @@ impl HostFiles {
         if let (Some(there), Some(seen)) = (installed.and_then(InstalledHost::minor), seen)
             && there < seen
         {
-            report.warn(
-                "host-old",
-                host.title,
-                format!("This version is older than {}, which was tried.", host.seen),
-                "It may not know a key of the entry, or behave otherwise.",
-                "Update it.",
-            );
+            let what = format!("This version is older than {}, which was tried.", host.seen);
+            let why = "It may not know a key of the entry, or behave otherwise.";
+            let help = "Update it.";
+            report.warn("host-old", host.title, what, why, help);
         }
     }
 }
@@ -304,13 +279,10 @@ fn check_root(
     let root = directory.join(given);
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if !real(setup.root).starts_with(real(&root)) {
-        report.error(
-            "host-root",
-            &*setup.file,
-            format!("--root {given} is not this project."),
-            "The tools see the files of that directory, and none of this project.",
-            "Take --root out of args: without it the tools work where the host does.",
-        );
+        let what = format!("--root {given} is not this project.");
+        let why = "The tools see the files of that directory, and none of this project.";
+        let help = "Take --root out of args: without it the tools work where the host does.";
+        report.error("host-root", &*setup.file.path, what, why, help);
     }
 }
 
@@ -366,13 +338,10 @@ fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut 
     let what = format!("{tools}, greeted in {milliseconds:.1} ms{call}");
     report.note(host.title, what, State::Works);
     if let Some((name, Some(error))) = &answers.call {
-        report.error(
-            "call-fails",
-            *name,
-            format!("It fails: {error}"),
-            "The model gets an error.",
-            "Correct that; get_tools config shows the settings and rules in force.",
-        );
+        let what = format!("It fails: {error}");
+        let why = "The model gets an error.";
+        let help = "Correct that; get_tools config shows the settings and rules in force.";
+        report.error("call-fails", *name, what, why, help);
     }
     if answers.tools.is_empty() {
         let why = "The model has nothing to call.";
@@ -380,15 +349,12 @@ fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut 
         report.error("no-tools", file, "The server has no tools.", why, help);
     }
     if let Some(noise) = &answers.noise {
-        report.warn(
-            "host-noise",
-            file,
-            format!(
-                "The server prints what is no message: {}",
-                excerpt(noise.as_bytes())
-            ),
-            "Claude Code, Codex and Qwen Code skip such lines; others end the connection.",
-            "Print it to standard error, or not at all.",
+        let what = format!(
+            "The server prints what is no message: {}",
+            excerpt(noise.as_bytes())
         );
+        let why = "Claude Code, Codex and Qwen Code skip such lines; others end the connection.";
+        let help = "Print it to standard error, or not at all.";
+        report.warn("host-noise", file, what, why, help);
     }
 }

@@ -1,6 +1,7 @@
 //! The subject of the checks of a host, and the checks that several hosts have in common.
 
-use super::{DoctorReport, host::owner};
+use super::DoctorReport;
+use crate::hosts::owner;
 use crate::init::SetupScope;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -10,21 +11,31 @@ use std::time::Duration;
 pub(crate) struct HostSetup<'a> {
     pub(crate) home: &'a Path,
     pub(crate) root: &'a Path,
-    /// The scope of the file that counts.
-    pub(crate) scope: SetupScope,
     /// The file that counts.
-    pub(crate) file: PathBuf,
-    /// The settings in it.
-    pub(crate) document: &'a Value,
+    pub(crate) file: &'a SettingsFile,
     /// The user's file.
-    pub(crate) user_file: PathBuf,
-    /// The settings in that.
-    pub(crate) user: &'a Value,
+    pub(crate) user: &'a SettingsFile,
     /// Our entry and its name; `None` where there is none.
     pub(crate) entry: Option<(&'a str, &'a Value)>,
 }
 
+/// A file of settings, as a host reads it.
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    pub(crate) scope: SetupScope,
+    pub(crate) value: Value,
+    /// The fault for which it can't be read.
+    pub(super) fault: Option<String>,
+    /// True if such a text names `serve_tools` somewhere.
+    pub(super) names_server: bool,
+}
+
 impl HostSetup<'_> {
+    /// Returns the settings that count, and the user's.
+    pub(crate) fn settings(&self) -> [&Value; 2] {
+        [&self.file.value, &self.user.value]
+    }
+
     /// Reads another file of JSON of the host; `None` if there is none, or it can't be read.
     pub(crate) fn read(&self, path: &Path, is_projects: bool) -> Option<Value> {
         let owner = owner(is_projects, self.home, self.root);
@@ -38,13 +49,10 @@ impl HostSetup<'_> {
     pub(crate) fn check_lists(&self, keys: [&str; 2], report: &mut DoctorReport) {
         let Some((_, entry)) = self.entry else { return };
         for key in keys.into_iter().filter(|key| entry[*key].is_array()) {
-            report.warn(
-                "host-tools-left-out",
-                &*self.file,
-                format!("{key} is {}.", entry[key]),
-                "The model is not told of the other tools, or of these.",
-                "Take the list out, if you want all tools.",
-            );
+            let what = format!("{key} is {}.", entry[key]);
+            let why = "The model is not told of the other tools, or of these.";
+            let help = "Take the list out, if you want all tools.";
+            report.warn("host-tools-left-out", &*self.file.path, what, why, help);
         }
     }
 
@@ -52,15 +60,15 @@ impl HostSetup<'_> {
     pub(crate) fn check_server_lists(&self, report: &mut DoctorReport) {
         let Some((name, _)) = self.entry else { return };
         let has = |key: &str| {
-            let names = [self.document, self.user].map(|value| value["mcp"][key].as_array());
+            let names = self.settings().map(|value| value["mcp"][key].as_array());
             let names = names.into_iter().flatten().next()?;
             Some(names.iter().any(|one| one == name))
         };
         if has("excluded") == Some(true) {
-            report_off(&self.file, "mcp.excluded has it", report);
+            report_off(&self.file.path, "mcp.excluded has it", report);
         }
         if has("allowed") == Some(false) {
-            report_off(&self.file, "mcp.allowed lacks it", report);
+            report_off(&self.file.path, "mcp.allowed lacks it", report);
         }
     }
 
@@ -72,20 +80,17 @@ impl HostSetup<'_> {
         else {
             return;
         };
-        report.warn(
-            "host-timeout",
-            &*self.file,
-            format!("{key} is {limit}: less than a minute."),
-            "The host gives up calls that take longer, such as builds and tests.",
-            "Take it out; the host's own limit is longer.",
-        );
+        let what = format!("{key} is {limit}: less than a minute.");
+        let why = "The host gives up calls that take longer, such as builds and tests.";
+        let help = "Take it out; the host's own limit is longer.";
+        report.warn("host-timeout", &*self.file.path, what, why, help);
     }
 
     /// Reports that the host runs in a container, by the variable or `tools.sandbox`.
     pub(crate) fn check_container(&self, variable: &str, report: &mut DoctorReport) {
         let is_on = |value: &str| !matches!(value, "" | "0" | "false");
         let of_settings = || {
-            let sandbox = [self.document, self.user].map(|value| &value["tools"]["sandbox"]);
+            let sandbox = self.settings().map(|value| &value["tools"]["sandbox"]);
             let sandbox = sandbox.into_iter().find(|value| !value.is_null())?;
             let is_off = sandbox == false || sandbox["enabled"] == false;
             (!is_off).then(|| format!("tools.sandbox is {sandbox}"))
@@ -99,13 +104,11 @@ impl HostSetup<'_> {
         let Some(cause) = cause.filter(|_| !cfg!(target_os = "macos")) else {
             return;
         };
-        report.warn(
-            "host-sandbox",
-            &*self.file,
-            format!("{cause}: the host runs in a container."),
-            "It starts the server there, where serve_tools is not, unless the image has it.",
-            "Put serve_tools into the image, or use the sandbox of these tools (docs/sandbox.md).",
-        );
+        let what = format!("{cause}: the host runs in a container.");
+        let why = "It starts the server there, where serve_tools is not, unless the image has it.";
+        let help =
+            "Put serve_tools into the image, or use the sandbox of these tools (docs/sandbox.md).";
+        report.warn("host-sandbox", &*self.file.path, what, why, help);
     }
 
     /// Reports rules of a file by which the host refuses calls of our tools.
@@ -118,13 +121,10 @@ impl HostSetup<'_> {
         };
         let denied = settings["permissions"]["deny"].as_array();
         for rule in denied.into_iter().flatten().filter(is_denied) {
-            report.warn(
-                "host-tools-left-out",
-                file,
-                format!("permissions.deny has {rule}."),
-                "The host refuses these calls.",
-                "Take it out, if you want the tool.",
-            );
+            let what = format!("permissions.deny has {rule}.");
+            let why = "The host refuses these calls.";
+            let help = "Take it out, if you want the tool.";
+            report.warn("host-tools-left-out", file, what, why, help);
         }
     }
 }

@@ -17,12 +17,10 @@ const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 /// Returns a finding if it can't be started.
 pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
     if word.starts_with('~') {
-        return Err(fault(
-            "tilde",
-            format!("{word:?} begins with a ~."),
-            "No shell is there to replace it: a directory of that name is looked for.",
-            "Write the whole path; Gemini CLI replaces $HOME.",
-        ));
+        let what = format!("{word:?} begins with a ~.");
+        let why = "No shell is there to replace it: a directory of that name is looked for.";
+        let help = "Write the whole path; Gemini CLI replaces $HOME.";
+        return Err(fault("tilde", what, why, help));
     }
     let not_started =
         |code, what: String, help: &str| Err(fault(code, what, NOT_STARTED, help.to_owned()));
@@ -61,12 +59,10 @@ fn check_first_line(path: &Path, shown: &str) -> Result<(), Diagnostic> {
         if head.is_empty() || head.starts_with(b"\x7fELF") || head.contains(&0) {
             return Ok(());
         }
-        return Err(fault(
-            "no-interpreter",
-            format!("{shown} is a script, but its first line names no interpreter."),
-            "A shell would run it all the same; the host asks the system, which does not.",
-            "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.",
-        ));
+        let what = format!("{shown} is a script, but its first line names no interpreter.");
+        let why = "A shell would run it all the same; the host asks the system, which does not.";
+        let help = "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.";
+        return Err(fault("no-interpreter", what, why, help));
     };
     let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

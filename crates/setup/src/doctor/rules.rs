@@ -64,23 +64,16 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
     let is_allowed = |name: &String| allows(&allowed, name);
     for name in names.iter().filter(|name| !is_allowed(name)) {
         if allowed.contains(name) {
-            report.warn(
-                "rule-without-prefix",
-                name.as_str(),
-                format!("A rule allows {name:?}, which does not allow the discovered tool."),
-                "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.",
-                format!("Name it {PREFIX}{name} in the rule."),
-            );
+            let what = format!("A rule allows {name:?}, which does not allow the discovered tool.");
+            let why = "Gemini CLI 0.61 puts discovered_tool_ before the names of discovered tools; a rule without it is for Gemini CLI's own tool.";
+            let help = format!("Name it {PREFIX}{name} in the rule.");
+            report.warn("rule-without-prefix", name.as_str(), what, why, help);
         }
     }
     if !names.is_empty() && !names.iter().any(is_allowed) {
-        report.warn(
-            "no-rule",
-            "~/.gemini/policies",
-            "No rule allows any of these tools.",
-            HEADLESS,
-            "get_tools init writes one for tools that only read.",
-        );
+        let what = "No rule allows any of these tools.";
+        let help = "get_tools init writes one for tools that only read.";
+        report.warn("no-rule", "~/.gemini/policies", what, HEADLESS, help);
     }
     warn_of_project_rules(setup, report);
 }
@@ -89,13 +82,10 @@ pub(super) fn check(setup: &Setup<'_>, names: &[String], report: &mut DoctorRepo
 fn warn_of_patterns(file: &Path, names: &[String], report: &mut DoctorReport) {
     for name in names {
         if name.contains('*') && name.starts_with("discovered") {
-            report.warn(
-                "rule-pattern",
-                file,
-                format!("{name:?} is a pattern."),
-                "For discovered tools Gemini CLI compares whole names: it matches none.",
-                "Name each tool; get_tools init writes such a rule.",
-            );
+            let what = format!("{name:?} is a pattern.");
+            let why = "For discovered tools Gemini CLI compares whole names: it matches none.";
+            let help = "Name each tool; get_tools init writes such a rule.";
+            report.warn("rule-pattern", file, what, why, help);
         }
     }
 }
@@ -108,13 +98,11 @@ fn warn_of_project_rules(setup: &Setup<'_>, report: &mut DoctorReport) {
         .iter()
         .any(|name| Path::new(name).extension().is_some_and(|e| e == "toml"));
     if setup.home != Some(setup.root) && has_rules {
-        report.warn(
-            "project-policies",
-            projects.as_path(),
-            "The project has its own rules.",
-            "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.",
-            "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.",
-        );
+        let what = "The project has its own rules.";
+        let why = "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.";
+        let help =
+            "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.";
+        report.warn("project-policies", projects.as_path(), what, why, help);
     }
 }
 
@@ -152,22 +140,16 @@ fn warn_unasked(
     }
     let names = names.join(", ");
     if in_plan_mode {
-        report.warn(
-            "rule-plan-mode",
-            about,
-            format!("In Plan mode too, no question is asked about {names}."),
-            "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.",
-            format!(
-                "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
-            ),
+        let what = format!("In Plan mode too, no question is asked about {names}.");
+        let why = "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.";
+        let help = format!(
+            "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
         );
+        report.warn("rule-plan-mode", about, what, why, help);
     } else {
-        report.warn(
-            "rule-all-projects",
-            about,
-            format!("In every mode but Plan mode, no question is asked about {names}."),
-            "A rule of yours counts in all of your projects, not in this one alone.",
-            "If that is not meant: get_tools init --allow read-only",
-        );
+        let what = format!("In every mode but Plan mode, no question is asked about {names}.");
+        let why = "A rule of yours counts in all of your projects, not in this one alone.";
+        let help = "If that is not meant: get_tools init --allow read-only";
+        report.warn("rule-all-projects", about, what, why, help);
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     in_force.take_old(report);
     projects.take_old(&mut DoctorReport::default());
     if projects.is_any() {
-        let is_alone = in_force.discovery.is_none() || in_force.call.is_none();
+        let is_alone = in_force.commands.iter().any(Option::is_none);
         note_untrusted(&projects, &in_force, is_alone, setup, report);
         if is_alone {
             return None;
@@ -46,11 +46,12 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     if !is_all_read && !in_force.is_any() {
         return None;
     }
-    let (discovery, call) = in_force.both(&files, setup, report)?;
-    for (name, command) in [("discovery", &discovery), ("call", &call)] {
+    let commands = in_force.both(&files, setup, report)?;
+    let Commands { discovery, call } = &commands;
+    for (name, command) in [("discovery", discovery), ("call", call)] {
         report.fact(name, format!("{} ({})", command.text, command.file));
     }
-    Some(Commands { discovery, call })
+    Some(commands)
 }
 
 /// Lists the settings files, in the order in which they count.
@@ -126,16 +127,13 @@ fn note_untrusted(
             remedy,
         );
     }
-    report.warn(
-        "project-left-out",
-        projects.file(),
-        format!(
-            "The project names its own commands, but those of {} apply.",
-            in_force.file()
-        ),
-        "What an untrusted project names is left out, here and in Gemini CLI.",
-        format!("Leave it so, or: {remedy}"),
+    let what = format!(
+        "The project names its own commands, but those of {} apply.",
+        in_force.file()
     );
+    let why = "What an untrusted project names is left out, here and in Gemini CLI.";
+    let help = format!("Leave it so, or: {remedy}");
+    report.warn("project-left-out", projects.file(), what, why, help);
 }
 
 /// Warns where Gemini CLI does not trust the folder: our own record is not known to it.
@@ -178,20 +176,14 @@ pub(super) fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
         Some(_) => trust_remedy(setup),
         None => environment.to_owned(),
     };
-    report.warn(
-        "gemini-untrusted",
-        setup.root,
-        why_not,
-        "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.",
-        help,
-    );
+    let why = "Without a terminal (-p, CI) Gemini CLI 0.61 ends with status 55 there; on one it asks, and leaves out what the project brings.";
+    report.warn("gemini-untrusted", setup.root, why_not, why, help);
 }
 
-/// The two commands, where files name them.
+/// The discovery command and the call command, where files name them.
 #[derive(Default)]
 struct CommandPair {
-    discovery: Option<CommandText>,
-    call: Option<CommandText>,
+    commands: [Option<CommandText>; 2],
     /// Both under the names before 0.3.
     old: [Option<CommandText>; 2],
 }
@@ -213,22 +205,20 @@ impl CommandText {
 
 impl CommandPair {
     fn is_any(&self) -> bool {
-        self.discovery.is_some() || self.call.is_some()
+        self.commands.iter().any(Option::is_some)
     }
 
     /// Returns the file that names the first of them.
     fn file(&self) -> &str {
-        let first = self.discovery.as_ref().or(self.call.as_ref());
+        let first = self.commands.iter().flatten().next();
         first.map_or("settings.json", |command| &command.file)
     }
 
     /// Takes the commands of a file, which count more than those of the files before, and reports
     /// what is wrong with its keys.
     fn take(&mut self, file: &str, value: &Value, report: &mut DoctorReport) {
-        for (key, into) in [
-            ("discoveryCommand", &mut self.discovery),
-            ("callCommand", &mut self.call),
-        ] {
+        let keys = ["discoveryCommand", "callCommand"];
+        for (key, into) in keys.into_iter().zip(&mut self.commands) {
             match &value["tools"][key] {
                 Value::Null => {}
                 Value::String(text) if text.trim().is_empty() => {}
@@ -259,15 +249,15 @@ impl CommandPair {
         let Some(file) = old.iter().flatten().next().map(|old| old.file.clone()) else {
             return;
         };
-        let mut finding = fault(
-            "old-names",
-            "It has commands under toolDiscoveryCommand or toolCallCommand, the names before 0.3.",
-            "Gemini CLI 0.8 and run_agent put them in the place of others; 0.61 ignores them.",
-            "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.",
-        );
-        let is_complete = self.discovery.is_some() && self.call.is_some();
+        let what =
+            "It has commands under toolDiscoveryCommand or toolCallCommand, the names before 0.3.";
+        let why =
+            "Gemini CLI 0.8 and run_agent put them in the place of others; 0.61 ignores them.";
+        let help = "Put them under tools.discoveryCommand and tools.callCommand, and nowhere else.";
+        let mut finding = fault("old-names", what, why, help);
+        let is_complete = self.commands.iter().all(Option::is_some);
         let mut differs = false;
-        for (old, into) in old.into_iter().zip([&mut self.discovery, &mut self.call]) {
+        for (old, into) in old.into_iter().zip(&mut self.commands) {
             let Some(old) = old else { continue };
             differs |= into.get_or_insert(old.clone()).text != old.text;
         }
@@ -285,21 +275,21 @@ impl CommandPair {
         files: &[String],
         setup: &Setup<'_>,
         report: &mut DoctorReport,
-    ) -> Option<(CommandText, CommandText)> {
-        let (code, about, what) = match (self.discovery, self.call) {
-            (Some(discovery), Some(call)) => return Some((discovery, call)),
-            (None, None) if setup.is_for_others => return None,
-            (None, None) => (
+    ) -> Option<Commands> {
+        let (code, about, what) = match self.commands {
+            [Some(discovery), Some(call)] => return Some(Commands { discovery, call }),
+            [None, None] if setup.is_for_others => return None,
+            [None, None] => (
                 "no-commands",
                 "settings.json".to_owned(),
                 "No settings name the two commands.",
             ),
-            (Some(command), None) => (
+            [Some(command), None] => (
                 "no-call-command",
                 command.file,
                 "tools.discoveryCommand is there, tools.callCommand is not.",
             ),
-            (None, Some(command)) => (
+            [None, Some(command)] => (
                 "no-discovery-command",
                 command.file,
                 "tools.callCommand is there, tools.discoveryCommand is not.",
@@ -325,13 +315,13 @@ fn take_command(
     report: &mut DoctorReport,
 ) {
     if let Some(earlier) = into.as_ref().filter(|earlier| earlier.text != text) {
-        report.warn(
-            "command-overridden",
-            file,
-            format!("tools.{key} here takes the place of {:?} in {}.", earlier.text, earlier.file),
-            "The tools of the other command are not there in this project.",
-            "Remove one of them, or call the other by a pair in ~/.gemini/tools (README, \"A tool of your own\").",
+        let what = format!(
+            "tools.{key} here takes the place of {:?} in {}.",
+            earlier.text, earlier.file
         );
+        let why = "The tools of the other command are not there in this project.";
+        let help = "Remove one of them, or call the other by a pair in ~/.gemini/tools (README, \"A tool of your own\").";
+        report.warn("command-overridden", file, what, why, help);
     }
     *into = Some(CommandText {
         text: text.to_owned(),

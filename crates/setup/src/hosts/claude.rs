@@ -51,8 +51,8 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         let names = names.as_array().into_iter().flatten();
         names.into_iter().any(|one| one == name)
     };
-    if has(&setup.user["projects"][&*root]["disabledMcpServers"]) {
-        report_off(&setup.user_file, "disabledMcpServers has it", report);
+    if has(&setup.user.value["projects"][&*root]["disabledMcpServers"]) {
+        report_off(&setup.user.path, "disabledMcpServers has it", report);
     }
     let users = own_directory(setup.home);
     let projects = setup.root.join(".claude");
@@ -65,7 +65,7 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         let value = setup.read(&file, directory == &projects);
         let value = value.unwrap_or_default();
         setup.check_denied(&file, &value, report);
-        if setup.scope == SetupScope::Project && has(&value["disabledMcpjsonServers"]) {
+        if setup.file.scope == SetupScope::Project && has(&value["disabledMcpjsonServers"]) {
             report_off(&file, "disabledMcpjsonServers has it", report);
         }
     }

@@ -60,18 +60,15 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     let Some((_, entry)) = setup.entry else {
         return;
     };
-    let file = &*setup.file;
+    let file = &*setup.file.path;
     let is_trusted = |folder: &Path| {
-        setup.user["projects"][&*folder.to_string_lossy()]["trust_level"] == "trusted"
+        setup.user.value["projects"][&*folder.to_string_lossy()]["trust_level"] == "trusted"
     };
-    if setup.scope == SetupScope::Project && !setup.root.ancestors().any(is_trusted) {
-        report.error(
-            "host-untrusted",
-            file,
-            "Codex does not trust this folder, so the project's file does not count.",
-            "The server is not started, without a word.",
-            "Start codex here once and trust the folder, or: get_tools init --host codex.",
-        );
+    if setup.file.scope == SetupScope::Project && !setup.root.ancestors().any(is_trusted) {
+        let what = "Codex does not trust this folder, so the project's file does not count.";
+        let why = "The server is not started, without a word.";
+        let help = "Start codex here once and trust the folder, or: get_tools init --host codex.";
+        report.error("host-untrusted", file, what, why, help);
     }
     if entry["enabled"] == false {
         report_off(file, "enabled = false", report);
@@ -79,23 +76,17 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     setup.check_lists(["enabled_tools", "disabled_tools"], report);
     setup.check_timeout("tool_timeout_sec", Duration::from_secs(1), report);
     if entry["default_tools_approval_mode"] == "prompt" {
-        report.warn(
-            "host-approval",
-            file,
-            "default_tools_approval_mode is \"prompt\".",
-            "codex exec refuses every call then, also of tools that read.",
-            "Take it out: tools that read are called without a question then.",
-        );
+        let what = "default_tools_approval_mode is \"prompt\".";
+        let why = "codex exec refuses every call then, also of tools that read.";
+        let help = "Take it out: tools that read are called without a question then.";
+        report.warn("host-approval", file, what, why, help);
     }
     // Each tool may have its own; this is about all that has none.
-    if setup.user["approval_policy"] == "never" && entry["default_tools_approval_mode"] != "approve"
-    {
-        report.warn(
-            "host-approval",
-            &*setup.user_file,
-            "approval_policy is \"never\".",
-            "Codex refuses calls that change something or send data out, instead of asking.",
-            "Choose \"on-request\", or approve tools in the entry: default_tools_approval_mode = \"approve\".",
-        );
+    let refuses = setup.user.value["approval_policy"] == "never";
+    if refuses && entry["default_tools_approval_mode"] != "approve" {
+        let what = "approval_policy is \"never\".";
+        let why = "Codex refuses calls that change something or send data out, instead of asking.";
+        let help = "Choose \"on-request\", or approve tools in the entry: default_tools_approval_mode = \"approve\".";
+        report.warn("host-approval", &*setup.user.path, what, why, help);
     }
 }

@@ -57,13 +57,10 @@ fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
         let program = command.split_whitespace().next()?;
         is_named(program, "get_tools").then(|| command.to_owned())
     };
-    if let Some(command) = discovery(setup.document).or_else(|| discovery(setup.user)) {
-        report.warn(
-            "host-twice",
-            &*setup.file,
-            format!("tools.discoveryCommand is {command:?} beside the entry {name}."),
-            "The model gets the tools twice, under two names.",
-            "Take one of the two out; docs/other-hosts.md compares them.",
-        );
+    if let Some(command) = setup.settings().into_iter().find_map(discovery) {
+        let what = format!("tools.discoveryCommand is {command:?} beside the entry {name}.");
+        let why = "The model gets the tools twice, under two names.";
+        let help = "Take one of the two out; docs/other-hosts.md compares them.";
+        report.warn("host-twice", &*setup.file.path, what, why, help);
     }
 }

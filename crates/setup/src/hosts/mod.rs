@@ -18,6 +18,7 @@ use crate::syntax::Syntax;
 #[cfg(doc)]
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_process::command::find_program;
+use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -139,18 +140,6 @@ impl Host {
         }
     }
 
-    /// Reads a text as the host reads its settings.
-    pub(crate) fn value(&self, text: &str) -> Result<Value, String> {
-        self.syntax.value(text)
-    }
-
-    /// Returns the keys of our entry.
-    pub(crate) fn keys(&self, server: &str) -> Vec<(&'static str, Value)> {
-        let mut keys = (self.needs)();
-        keys.insert(0, ("command", server.into()));
-        keys
-    }
-
     /// Returns true if the host puts the values of variables into texts.
     pub(crate) fn replaces_variables(&self) -> bool {
         self.syntax != Syntax::Toml
@@ -172,6 +161,15 @@ impl Host {
         let program = find_program(OsStr::new(self.program)).is_some();
         program || self.file(home, home, SetupScope::User).exists()
     }
+}
+
+/// Returns the owner of a file of settings: a project's is the user's where it is the home.
+pub(crate) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a> {
+    if is_projects && home != root {
+        let home = Some(home);
+        return FileOwner::Projects { root, home };
+    }
+    FileOwner::Users
 }
 
 /// Returns true if an entry starts `serve_tools`, also by way of another program.

@@ -41,45 +41,37 @@ pub(super) static HOST: Host = Host {
 
 /// Reports what keeps Qwen Code from starting the server or from calling its tools.
 fn check(setup: &HostSetup<'_>, report: &mut DoctorReport) {
-    let file = &*setup.file;
-    if setup.document["tools"]["discoveryCommand"].is_string() {
+    let file = &*setup.file.path;
+    if setup.file.value["tools"]["discoveryCommand"].is_string() {
         check_pair(setup, report);
     }
     let Some((name, entry)) = setup.entry else {
         return;
     };
     if entry["alwaysLoadTools"] != true {
-        report.warn(
-            "host-tools-late",
-            file,
-            format!("{name} has no \"alwaysLoadTools\": true."),
-            "The model sees none of the tools until it searches for them.",
-            "get_tools init --host qwen adds it.",
-        );
+        let what = format!("{name} has no \"alwaysLoadTools\": true.");
+        let why = "The model sees none of the tools until it searches for them.";
+        let help = "get_tools init --host qwen adds it.";
+        report.warn("host-tools-late", file, what, why, help);
     }
     if entry["trust"] == true {
-        report.warn(
-            "host-approval",
-            file,
-            format!("{name} has \"trust\": true."),
-            "Nothing is asked about then, and in plan mode the tools edit and run commands too.",
-            "Take it out, and name what needs no question in permissions.allow.",
-        );
+        let what = format!("{name} has \"trust\": true.");
+        let why =
+            "Nothing is asked about then, and in plan mode the tools edit and run commands too.";
+        let help = "Take it out, and name what needs no question in permissions.allow.";
+        report.warn("host-approval", file, what, why, help);
     }
     setup.check_lists(["includeTools", "excludeTools"], report);
-    setup.check_denied(file, setup.document, report);
+    setup.check_denied(file, &setup.file.value, report);
     setup.check_server_lists(report);
     setup.check_timeout("timeout", Duration::from_millis(1), report);
     setup.check_container("QWEN_SANDBOX", report);
-    let mut settings = [setup.document, setup.user].into_iter();
+    let mut settings = setup.settings().into_iter();
     if settings.any(|value| !value["tools"]["executionSandbox"].is_null()) {
-        report.error(
-            "host-sandbox",
-            file,
-            "tools.executionSandbox is set.",
-            "That sandbox takes no MCP servers: qwen ends when it starts.",
-            "Take it out, and use the sandbox of these tools (docs/sandbox.md).",
-        );
+        let what = "tools.executionSandbox is set.";
+        let why = "That sandbox takes no MCP servers: qwen ends when it starts.";
+        let help = "Take it out, and use the sandbox of these tools (docs/sandbox.md).";
+        report.error("host-sandbox", file, what, why, help);
     }
     check_plan(setup, name, report);
     check_trust(setup, report);
@@ -92,41 +84,35 @@ fn check_plan(setup: &HostSetup<'_>, name: &str, report: &mut DoctorReport) {
         .map(|tool| format!("mcp__{name}__{}", tool.name))
         .collect();
     names.extend([format!("mcp__{name}"), format!("mcp__{name}__*")]);
-    let allowed =
-        [setup.document, setup.user].map(|value| value["permissions"]["allow"].as_array());
+    let settings = setup.settings();
+    let allowed = settings.map(|value| value["permissions"]["allow"].as_array());
     let rules = allowed.into_iter().flatten().flatten();
     let mut rules = rules.filter(|rule| names.iter().any(|name| *rule == name));
     if let Some(rule) = rules.next() {
-        report.warn(
-            "host-plan-mode",
-            &*setup.file,
-            format!("permissions.allow has {rule}."),
-            "These tools edit or run commands in plan mode too.",
-            "Name only tools that read, or don't rely on plan mode.",
-        );
+        let what = format!("permissions.allow has {rule}.");
+        let why = "These tools edit or run commands in plan mode too.";
+        let help = "Name only tools that read, or don't rely on plan mode.";
+        report.warn("host-plan-mode", &*setup.file.path, what, why, help);
     }
 }
 
 /// Reports a folder that Qwen Code does not trust, where it asks for trust at all.
 fn check_trust(setup: &HostSetup<'_>, report: &mut DoctorReport) {
-    let folders = setup.user_file.with_file_name("trustedFolders.json");
-    let asks = setup.user["security"]["folderTrust"]["enabled"] == true;
+    let folders = setup.user.path.with_file_name("trustedFolders.json");
+    let asks = setup.user.value["security"]["folderTrust"]["enabled"] == true;
     if !asks || is_listed(&folders, setup.root) {
         return;
     }
-    report.error(
-        "host-untrusted",
-        setup.root,
-        "Qwen Code does not trust this folder.",
-        "It starts no server there.",
-        "Start qwen here once and trust the folder, or with /trust.",
-    );
+    let what = "Qwen Code does not trust this folder.";
+    let why = "It starts no server there.";
+    let help = "Start qwen here once and trust the folder, or with /trust.";
+    report.error("host-untrusted", setup.root, what, why, help);
 }
 
 /// Reports the fate of the two commands of Gemini CLI in Qwen Code.
 fn check_pair(setup: &HostSetup<'_>, report: &mut DoctorReport) {
     const HELP: &str = "get_tools init --host qwen; then take the two commands out.";
-    let file = &*setup.file;
+    let file = &*setup.file.path;
     if std::env::var_os(BLOCKING).is_some_and(|value| value == "1") {
         let why = "It asks about none of their calls, and in its plan mode they change files too.";
         let what = "qwen takes the two commands' tools in the place of its own.";

@@ -1,6 +1,7 @@
 //! A file that is to be changed.
 
 use super::record::Edit;
+use crate::hosts::owner;
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -93,7 +94,7 @@ pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, 
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     let opened = owner.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
     let Some(bytes) = opened else {
-        // Written to it would become a file, and what it leads to would be left out.
+        // A write would replace such a link by a file, and leave its target as it is.
         return dangling(path).map_or(Ok(None), Err);
     };
     if bytes.len() as u64 > MAX_BYTES {
@@ -123,7 +124,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
         _ => InitError::new(there, e),
     })?;
     let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
-    // Joined with nothing it would have a slash behind it.
+    // Joining an empty path would add a slash.
     Ok(if rest.as_os_str().is_empty() {
         real
     } else {
@@ -152,18 +153,14 @@ impl Project {
             written: root.to_owned(),
             home: home.to_owned(),
             own: own.to_owned(),
-            // Where it leads nowhere, nothing leads there.
+            // Without links followed it is still the path of no other file.
             users: real(&users).unwrap_or(users),
         })
     }
 
     /// Returns the owner of a file, which says how it is read.
     pub(super) fn owner_of(&self, path: &Path) -> FileOwner<'_> {
-        if path.starts_with(&self.own) && self.home != self.written {
-            let (root, home) = (self.written.as_path(), Some(self.home.as_path()));
-            return FileOwner::Projects { root, home };
-        }
-        FileOwner::Users
+        owner(path.starts_with(&self.own), &self.home, &self.written)
     }
 
     /// Follows the links of a file that is the project's, or the user's.

@@ -84,16 +84,10 @@ impl SettingsCommands {
         })
     }
 
-    /// Returns the discovery command that counts.
-    pub(super) fn discovery(&self) -> Option<&str> {
-        let (_, _, text) = self.all().find(|(_, is_call, _)| !is_call)?;
-        Some(text)
-    }
-
-    /// Returns the call command that counts.
-    pub(super) fn call(&self) -> Option<&str> {
-        let (_, _, text) = self.all().find(|(_, is_call, _)| *is_call)?;
-        Some(text)
+    /// Returns the discovery command and the call command that count.
+    pub(super) fn in_force(&self) -> [Option<&str>; 2] {
+        let first = |calls| self.all().find(|(_, is_call, _)| *is_call == calls);
+        [false, true].map(|calls| first(calls).map(|(_, _, text)| text))
     }
 
     /// Returns the changes that put two commands in, and take the old keys out.

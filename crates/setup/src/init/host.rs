@@ -35,7 +35,7 @@ pub fn plan_host(
     let mut plan = SetupPlan::begin(place, Some(host))?;
     let before = plan.read(&path)?;
     // A text that can't be read is refused where it is edited.
-    let document = host.value(before.as_deref().unwrap_or_default());
+    let document = host.syntax.value(before.as_deref().unwrap_or_default());
     let document = document.unwrap_or_default();
     let there = host.own_entry(&document);
     let name = there.map_or(NAME, |(name, _)| name);
@@ -68,7 +68,8 @@ pub fn plan_host(
 
 /// Returns the changes of the file: all of the entry, or what one that is there lacks.
 fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
-    let keys = host.keys(server).into_iter();
+    let keys = [("command", server.into())].into_iter();
+    let keys = keys.chain((host.needs)());
     let Some((name, entry)) = there else {
         let entry = keys.map(|(key, value)| (key.to_owned(), value)).collect();
         return vec![Set::new(&[host.servers, NAME], Some(Value::Object(entry)))];

@@ -215,10 +215,11 @@ impl SetupPlan {
         settings: &Path,
     ) -> Result<(), InitError> {
         let root = options.place.root;
-        let (discovery, call) = own_commands(options.directory)?;
+        let [discovery, call] = own_commands(options.directory)?;
         let before = self.read(settings)?;
         let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
-        let new_discovery = match there.discovery() {
+        let [old_discovery, old_call] = there.in_force();
+        let new_discovery = match old_discovery {
             Some(line) if works(&first_word(line), root, is_this_installation) => line.to_owned(),
             Some(line) if is_own_discovery(line, root) => {
                 let rest = split_program(line).map_or("", |(_, rest)| rest);
@@ -226,7 +227,7 @@ impl SetupPlan {
             }
             _ => quoted(&discovery),
         };
-        let new_call = match there.call() {
+        let new_call = match old_call {
             Some(path) if works(&expanded(path), root, is_this_installation) => path.to_owned(),
             _ => call,
         };
@@ -568,19 +569,18 @@ fn is_empty(text: &str) -> bool {
         .is_empty()
 }
 
-/// Returns the two commands that are put in.
-fn own_commands(directory: Option<&Path>) -> Result<(String, String), InitError> {
-    if let Some(directory) = directory.filter(|path| path.to_string_lossy().contains('$')) {
-        return Err(InitError::new(
-            directory,
-            "Gemini CLI would take the $ in this name for a variable; install the executables in another directory",
-        ));
+/// Returns the two commands that are put in. The host takes the whole of the call command for a
+/// path, so nothing is quoted.
+fn own_commands(directory: Option<&Path>) -> Result<[String; 2], InitError> {
+    let names = ["get_tools", "call_tool"];
+    let Some(directory) = directory else {
+        return Ok(names.map(str::to_owned));
+    };
+    if directory.to_string_lossy().contains('$') {
+        let reason = "Gemini CLI would take the $ in this name for a variable; install the executables in another directory";
+        return Err(InitError::new(directory, reason));
     }
-    // The host takes the whole of the call command for a path, so nothing is quoted.
-    Ok((
-        command(directory, "get_tools"),
-        command(directory, "call_tool"),
-    ))
+    Ok(names.map(|name| show_path(&directory.join(name)).into_owned()))
 }
 
 /// Returns the program of a discovery command, with the values of variables.
@@ -596,11 +596,4 @@ fn is_own_discovery(command: &str, root: &Path) -> bool {
 fn works(program: &str, root: &Path, is_ours: fn(&str, &Path) -> bool) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())
-}
-
-fn command(directory: Option<&Path>, name: &str) -> String {
-    directory.map_or_else(
-        || name.to_owned(),
-        |directory| show_path(&directory.join(name)).into_owned(),
-    )
 }

@@ -16,23 +16,14 @@ const VERSION: u32 = 3;
 const BACKUP: &str = ".before-init";
 
 /// The files that were written for a project, or for all projects of the user.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Record {
+    /// [`VERSION`] in a file.
     version: u32,
     /// The files.
     pub(super) files: Vec<WrittenFile>,
     /// The directories that were made, the highest first.
     pub(super) made: Vec<PathBuf>,
-}
-
-impl Default for Record {
-    fn default() -> Self {
-        Self {
-            version: VERSION,
-            files: Vec::new(),
-            made: Vec::new(),
-        }
-    }
 }
 
 /// A file that was written.
@@ -126,7 +117,8 @@ impl Record {
     /// # Errors
     ///
     /// Returns why the file can't be written.
-    pub(super) fn save(&self, path: &Path) -> Result<(), InitError> {
+    pub(super) fn save(&mut self, path: &Path) -> Result<(), InitError> {
+        self.version = VERSION;
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
         write(&real(path)?, &(text + "\n"), 0o644).map_err(|e| InitError::new(path, e))
     }
@@ -166,8 +158,7 @@ impl Record {
             edit: change.edit.clone(),
             is_new: change.before.is_none(),
         };
-        let known = self.files.iter().position(|file| file.path == *path);
-        let known = known.map(|at| self.files.remove(at));
+        let known = self.files.extract_if(.., |file| file.path == *path).next();
         let mut needed = None;
         match (&change.before, known) {
             (Some(before), Some(known)) if known.edit.is_some() || known.is_as_written(before) => {
