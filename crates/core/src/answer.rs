@@ -150,26 +150,23 @@ impl Answer<'_> {
                 }),
             },
         };
-        let Value::Object(document) = &mut value else {
-            return to_line(&value);
-        };
-        document.extend(more);
-        let locations = self
-            .outcome
-            .as_ref()
-            .ok()
-            .and_then(|r| r.locations.as_deref());
-        let (Form::Result, Some(locations)) = (form, locations) else {
-            return to_line(&value);
-        };
-        let Some(Value::Object(data)) = document.remove("data") else {
-            return to_line(&value);
-        };
-        let data = DataWithPlaces {
-            data: &data,
-            locations,
-        };
-        to_line(&ResultWithPlaces { data, document })
+        if let Value::Object(document) = &mut value {
+            document.extend(more);
+            if form == Form::Result
+                && let Ok(ToolResult {
+                    locations: Some(locations),
+                    ..
+                }) = &self.outcome
+                && let Some(Value::Object(data)) = document.remove("data")
+            {
+                let data = DataWithPlaces {
+                    data: &data,
+                    locations,
+                };
+                return to_line(&ResultWithPlaces { data, document });
+            }
+        }
+        to_line(&value)
     }
 
     /// Returns the text for a person or a pipe. A name in it breaks no line and commands no
@@ -366,10 +363,13 @@ impl Answer<'_> {
         let Ok(result) = &self.outcome else {
             return (Value::Null, Vec::new());
         };
-        let (texts, media) = match &result.llm_content {
-            LlmContent::Text(text) => return (json!({ "output": text }), Vec::new()),
-            content => split(parts_of(content)),
-        };
+        if let LlmContent::Text(text) = &result.llm_content {
+            return (json!({ "output": text }), Vec::new());
+        }
+        let parts = parts_of(&result.llm_content).into_iter();
+        let (texts, media): (Vec<Part>, Vec<Part>) = parts.partition(|part| part.text.is_some());
+        let texts = texts.into_iter().filter_map(|part| part.text);
+        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
         let output = match (texts.is_empty(), media.first()) {
             (false, _) => texts.join("\n"),
             (true, Some(first)) => processed(first),
@@ -567,13 +567,6 @@ fn parts_of(content: &LlmContent) -> Vec<Part> {
             list.iter().map(part).collect()
         }
     }
-}
-
-/// Returns the texts and the media of some parts.
-fn split(parts: Vec<Part>) -> (Vec<String>, Vec<Part>) {
-    let (texts, media): (Vec<Part>, _) = parts.into_iter().partition(|part| part.text.is_some());
-    let texts = texts.into_iter().filter_map(|part| part.text);
-    (texts.filter(|text| !text.is_empty()).collect(), media)
 }
 
 /// Returns the texts of some parts, with a line in the place of each that is media.

@@ -84,7 +84,8 @@ const fn bytes(size: usize) -> AnswerLimit {
 /// of its own.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
-static GEMINI_CLI: ClientHost = ClientHost {
+/// Gemini CLI, in whose file a fact is kept where the host's own is not known.
+pub static GEMINI_CLI: ClientHost = ClientHost {
     client: "gemini-cli-mcp-client",
     variable: None,
     directory: ".gemini",
@@ -124,7 +125,8 @@ static CODEX: ClientHost = ClientHost {
     ],
 };
 
-static QWEN_CODE: ClientHost = ClientHost {
+/// The host qwen-code.
+pub static QWEN_CODE: ClientHost = ClientHost {
     client: "qwen-cli-mcp-client",
     variable: Some("QWEN_HOME"),
     directory: ".qwen",
@@ -152,27 +154,15 @@ static OPENCODE: ClientHost = ClientHost {
     limits: &[],
 };
 
-static HOSTS: [&ClientHost; 5] = [&GEMINI_CLI, &CLAUDE_CODE, &CODEX, &QWEN_CODE, &OPENCODE];
+/// Every host.
+pub static HOSTS: [&ClientHost; 5] = [&GEMINI_CLI, &CLAUDE_CODE, &CODEX, &QWEN_CODE, &OPENCODE];
 
 impl ClientHost {
     /// Returns the host that is an MCP client of this name.
     pub fn find(client: &str) -> Option<&'static Self> {
-        Self::all().find(|host| client.starts_with(host.client))
-    }
-
-    /// Returns Gemini CLI, in whose file a fact is kept where the host's own is not known.
-    pub fn gemini_cli() -> &'static Self {
-        &GEMINI_CLI
-    }
-
-    /// Returns qwen-code.
-    pub fn qwen_code() -> &'static Self {
-        &QWEN_CODE
-    }
-
-    /// Returns all hosts.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        HOSTS.into_iter()
+        HOSTS
+            .into_iter()
+            .find(|host| client.starts_with(host.client))
     }
 
     /// Returns true for Gemini CLI, whose settings may name another memory file.

@@ -88,11 +88,7 @@ impl Look {
 
     /// Adds a text that looks so, which has no line feed.
     pub fn push(self, out: &mut String, text: &str) {
-        out.push_str("\x1b[");
-        out.push_str(self.code());
-        out.push('m');
-        out.push_str(text);
-        out.push_str("\x1b[0m");
+        out.push_str(&format!("\x1b[{}m{text}\x1b[0m", self.code()));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 /// Prefix that Gemini CLI 0.61 gives the name of a discovered tool.
 pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
@@ -32,27 +32,15 @@ pub struct ToolRegistry {
     sources: Vec<Arc<Source>>,
 }
 
+type Tools = Vec<Arc<dyn Tool>>;
+
 /// Tools that are only looked for when a name is wanted that no tool before has.
-pub struct Source {
-    find: Box<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>,
-    tools: OnceLock<Vec<Arc<dyn Tool>>>,
-}
+pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
     /// Makes a source of a function that is called once at most.
-    pub fn new(find: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
-        Self {
-            find: Box::new(find),
-            tools: OnceLock::new(),
-        }
-    }
-
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        self.tools.get_or_init(|| (self.find)())
-    }
-
-    fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools().iter().find(|tool| tool.name() == name)
+    pub fn new(find: impl FnOnce() -> Tools + Send + 'static) -> Self {
+        Self(LazyLock::new(Box::new(find)))
     }
 }
 
@@ -134,8 +122,10 @@ impl ToolRegistry {
         };
         let bare = name.strip_prefix(DISCOVERED_PREFIX);
         let found = exact(name).or_else(|| exact(bare?)).or_else(|| {
-            let mut sources = self.sources.iter();
-            sources.find_map(|source| source.get(name).or_else(|| source.get(bare?)))
+            self.sources.iter().find_map(|source| {
+                let called = |name: &str| source.0.iter().find(|tool| tool.name() == name);
+                called(name).or_else(|| called(bare?))
+            })
         });
         #[cfg(feature = "dialects")]
         let found = found.or_else(|| self.mapped(name));
@@ -153,7 +143,7 @@ impl ToolRegistry {
     /// Returns the tools that are registered, and those of the sources that have none of their
     /// names.
     fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let later = self.sources.iter().flat_map(|source| source.tools());
+        let later = self.sources.iter().flat_map(|source| source.0.iter());
         let later = later.filter(|tool| !self.tools.contains_key(tool.name()));
         self.tools.values().chain(later)
     }
@@ -191,11 +181,6 @@ impl ToolRegistry {
         .with_hint(hint)
     }
 
-    /// Returns up to three names that are near `name`, the nearest first.
-    pub fn near(&self, name: &str) -> Vec<&str> {
-        nearest(name, self.spellings())
-    }
-
     /// Returns all names by which tools are known, each with the tool's own.
     fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().flat_map(|tool| {
@@ -220,7 +205,7 @@ impl ToolRegistry {
     /// Keeps only the tools that `keep` wants; those of the sources are looked for.
     pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
         for source in std::mem::take(&mut self.sources) {
-            for tool in source.tools() {
+            for tool in source.0.iter() {
                 let tools = &mut self.tools;
                 tools
                     .entry(tool.name().to_owned())

@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 /// Returns the path that an argument names. Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
 /// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
 pub fn path_from_argument(argument: &str) -> PathBuf {
-    if !argument.contains("\\x{") {
-        return PathBuf::from(argument);
-    }
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut i = 0;

@@ -11,10 +11,11 @@
 
 mod host;
 
-use crate::client_host::ClientHost;
+use crate::client_host::QWEN_CODE;
+use crate::tool::ToolError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The beginning of each variable's name.
 pub const PREFIX: &str = "GEMINI_TOOLS_";
@@ -67,6 +68,25 @@ impl Variable {
     pub fn text(&self) -> String {
         self.value.to_string_lossy().into_owned()
     }
+
+    /// Parses the value without the blanks around it.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` if `parse` returns `None`: the variable is its value, "which is"
+    /// `fault`, with `hint` as the advice.
+    pub fn parsed<T>(
+        &self,
+        parse: impl Fn(&str) -> Option<T>,
+        fault: &str,
+        hint: impl Into<String>,
+    ) -> Result<T, ToolError> {
+        let text = self.text();
+        parse(text.trim()).ok_or_else(|| {
+            let message = format!("{} is {text:?}, which is {fault}.", self.name);
+            ToolError::invalid(message).with_hint(hint)
+        })
+    }
 }
 
 /// Returns the second name of a variable, and the name itself where it has none.
@@ -93,7 +113,7 @@ pub fn value(name: &str) -> Option<OsString> {
     values(name).into_iter().next().map(|found| found.value)
 }
 
-/// Returns the paths of the variable by the first of its names that is set.
+/// Returns the paths that the value of a variable lists, without empty ones.
 pub fn paths(value: &OsStr) -> Vec<PathBuf> {
     let paths = std::env::split_paths(value);
     paths.filter(|path| !path.as_os_str().is_empty()).collect()
@@ -129,19 +149,19 @@ fn lookup(
 
 /// Returns the lines of the user's files that name a variable of ours. They are read once.
 fn user_files() -> &'static [Lines] {
-    static FILES: OnceLock<Vec<Lines>> = OnceLock::new();
-    FILES.get_or_init(|| {
+    static FILES: LazyLock<Vec<Lines>> = LazyLock::new(|| {
         let Some(home) = home() else {
             return Vec::new();
         };
         let mut files = vec![user_file(&home)];
         if is_in_qwen() {
-            let directory = ClientHost::qwen_code().directory(None);
+            let directory = QWEN_CODE.directory(None);
             let file = directory.map(|directory| directory.join(".env"));
             files.splice(0..0, file);
         }
         files.into_iter().filter_map(read).collect()
-    })
+    });
+    &FILES
 }
 
 /// Returns true if qwen-code has started this program. Seen in 0.24.4: it sets

@@ -117,7 +117,7 @@ pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// Returns the operating system's error.
-pub(crate) fn read_range(file: &File, position: u64, length: u64) -> io::Result<Vec<u8>> {
+pub fn read_range(file: &File, position: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     let filled = read_at(file, &mut bytes, position)?;
     bytes.truncate(filled);

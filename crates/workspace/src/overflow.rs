@@ -4,7 +4,7 @@
 //! root's path>/`, never into the workspace.
 
 use super::Workspace;
-use gemini_tools_core::client_host::{ClientHost, SavedAnswers};
+use gemini_tools_core::client_host::{ClientHost, HOSTS, SavedAnswers};
 use gemini_tools_core::text::hex;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -33,7 +33,11 @@ impl Workspace {
         let home = self.home.as_ref()?;
         let argument = Path::new(argument);
         let own = self.overflow_dir()?;
-        let of_hosts = || ClientHost::all().find_map(|host| self.saved_answers(host, argument));
+        let of_hosts = || {
+            HOSTS
+                .iter()
+                .find_map(|host| self.saved_answers(host, argument))
+        };
         let dir = if argument.starts_with(&own) {
             own
         } else {

@@ -32,16 +32,8 @@ pub fn changes(
     let wanted = match chosen.first() {
         None => tool_env.settings.undo.commands,
         Some(found) => {
-            let text = found.text();
-            let wanted = UndoCommands::from_name(text.trim());
-            let wanted = wanted.ok_or_else(|| {
-                ToolError::invalid(format!("{} is {text:?}, which is unknown.", found.name))
-                    .with_hint(format!(
-                        "Unset it, or set {}.",
-                        UndoCommands::NAMES.join(", ")
-                    ))
-            });
-            Some(wanted?)
+            let hint = format!("Unset it, or set {}.", UndoCommands::NAMES.join(", "));
+            Some(found.parsed(UndoCommands::from_name, "unknown", hint)?)
         }
     };
     let takes_ignored = match wanted {

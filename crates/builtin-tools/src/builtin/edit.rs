@@ -1,24 +1,24 @@
 //! Edits of `replace` and `smart_edit`: a text in a file takes the place of another. How the place
 //! is found is theirs.
 
-use super::nearest::{NearMatch, nearest};
+use super::nearest::nearest;
 use super::{BuiltinTool, placeholder};
 use gemini_tools_core::tool::{
-    Cancellation, Confirmation, Context, Display, ErrorKind, FileDiff, Location, ToolError,
-    ToolResult,
+    Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
 use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
+use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
-use gemini_tools_workspace::lines::read_at;
+use gemini_tools_workspace::lines::beginning;
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::text::{Encoding, detect, is_utf32};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 /// Maximum bytes of a file that are looked at to recognise its encoding before an edit.
-const SAMPLE_BYTES: u64 = 1024 * 1024;
+const SAMPLE_BYTES: usize = 1024 * 1024;
 
 /// Maximum bytes of a file in which near misses are looked for: each takes a multiple of it in
 /// memory.
@@ -44,8 +44,8 @@ pub(super) enum Plan {
     Replace {
         replacement: Replacement,
         encoding: Encoding,
-        /// Notes for the caller about the place.
-        notes: Vec<String>,
+        /// Notes for the caller about the place, each after a blank.
+        notes: String,
         /// By which tier, where not literally.
         tier: Option<&'static str>,
     },
@@ -126,10 +126,7 @@ impl Edit {
 
     /// Reads a whole file.
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
-        let mut bytes = vec![0; usize::try_from(current.size()).unwrap_or(0)];
-        let n = read_at(&current.file, &mut bytes, 0).map_err(|e| self.io_error(&e))?;
-        bytes.truncate(n);
-        Ok(bytes)
+        beginning(current, usize::MAX).map_err(|e| self.io_error(&e))
     }
 
     /// Finds the places that hold a text literally.
@@ -156,11 +153,12 @@ impl Edit {
         let path = self.place.path();
         let replacement = Replacement::new(found.matches, new, current, path, encoding, cancel)?
             .map_err(|c| self.unwritable(encoding, c))?;
-        let mut notes = Vec::new();
-        if found.by_line_ending {
-            notes.push("The line ends in old_string stood for those of the file.".to_owned());
-        }
-        self.plan(subject, replacement, notes, None)
+        let note = if found.by_line_ending {
+            " The line ends in old_string stood for those of the file."
+        } else {
+            ""
+        };
+        self.plan(subject, replacement, note.to_owned(), None)
     }
 
     /// Plans to write a replacement.
@@ -168,7 +166,7 @@ impl Edit {
         &self,
         Subject { current, encoding }: Subject<'_>,
         replacement: Replacement,
-        mut notes: Vec<String>,
+        mut notes: String,
         tier: Option<&'static str>,
     ) -> Result<Plan, ToolError> {
         if replacement
@@ -178,7 +176,7 @@ impl Edit {
             return Err(self.no_change("the file has the new text already"));
         }
         if !encoding.is_utf8() {
-            notes.push(format!("The file stays in {}.", encoding.name()));
+            notes += &format!(" The file stays in {}.", encoding.name());
         }
         Ok(Plan::Replace {
             replacement,
@@ -189,11 +187,7 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
-        let mut sample = Vec::new();
-        let file = &current.file;
-        file.take(SAMPLE_BYTES)
-            .read_to_end(&mut sample)
-            .map_err(|e| self.io_error(&e))?;
+        let sample = beginning(current, SAMPLE_BYTES).map_err(|e| self.io_error(&e))?;
         if is_utf32(&sample) {
             return Err(ToolError::new(
                 ErrorKind::ReadContentFailure,
@@ -202,7 +196,8 @@ impl Edit {
             .with_hint("Convert it to UTF-8 first, with iconv for example."));
         }
         // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
-        Ok(match detect(&sample, current.size() <= SAMPLE_BYTES) {
+        let is_whole = current.size() <= SAMPLE_BYTES as u64;
+        Ok(match detect(&sample, is_whole) {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
                 return Err(ToolError::new(
@@ -273,13 +268,8 @@ impl Edit {
         } else {
             Vec::new()
         };
-        for NearMatch {
-            line,
-            difference,
-            excerpt,
-        } in &candidates
-        {
-            message.push_str(&format!("\nNear: line {line}, {difference}:\n{excerpt}"));
+        for candidate in &candidates {
+            message.push_str(&format!("\nNear: {candidate}"));
         }
         let hint = if !is_shown {
             "Read the file and copy the text exactly."
@@ -334,10 +324,6 @@ impl Edit {
         }
     }
 
-    pub(super) fn locations(&self) -> Vec<Location> {
-        super::locations(&self.place)
-    }
-
     pub(super) fn confirmation(
         &self,
         plan: &Plan,
@@ -365,33 +351,32 @@ impl Edit {
         let diff = (cx.wants_display || is_inexact).then(|| self.file_diff(&plan, &target));
         let diff = diff.transpose()?;
         cx.cancel.check()?;
-        let other_names = super::other_names(&target);
-        let target = target.recorded(&self.workspace, &self.place, super::origin(tool, cx));
+        let origin = super::origin(tool, cx);
         let result = match plan {
-            Plan::Create => self.create(target)?,
+            Plan::Create => self.create(target, origin)?,
             Plan::Replace {
                 replacement,
-                mut notes,
+                notes,
                 tier,
                 ..
             } => {
-                notes.extend(other_names);
                 // What was not asked for literally is shown.
                 let inexact = tier.zip(diff.as_ref());
-                self.replace(target, &replacement, notes, inexact)?
+                self.replace(target, origin, &replacement, &notes, inexact)?
             }
         };
         Ok(match diff.filter(|_| cx.wants_display) {
-            Some(diff) => result.with_display(Display::FileDiff(Box::new(diff))),
+            Some(diff) => result.with_display(diff),
             None => result,
         })
     }
 
-    fn create(&self, target: Target) -> Result<ToolResult, ToolError> {
-        let not_kept = target.commit(&self.place, |file| file.write_all(self.new.as_bytes()))?;
+    fn create(&self, target: Target, origin: ChangeOrigin) -> Result<ToolResult, ToolError> {
+        let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
+            file.write_all(self.new.as_bytes())
+        })?;
         let size = gemini_tools_core::text::counted(self.new.len(), "byte");
-        let mut after = format!(". It has {size}.");
-        super::push_notes(&mut after, super::not_kept(not_kept));
+        let after = format!(". It has {size}.{notes}");
         let before = "Successfully created and wrote to new file: ";
         let text = super::about_path(before, self.place.path(), &after);
         Ok(ToolResult::named(text).with_data("created", true))
@@ -401,22 +386,21 @@ impl Edit {
     fn replace(
         &self,
         target: Target,
+        origin: ChangeOrigin,
         replacement: &Replacement,
-        notes: Vec<String>,
+        notes: &str,
         inexact: Option<(&'static str, &FileDiff)>,
     ) -> Result<ToolResult, ToolError> {
         // A second handle on the same open file: the lock stays with the target.
         let source = target.reopened().map_err(|e| self.io_error(&e))?;
-        let not_kept = target.commit(&self.place, move |file| replacement.write(&source, file))?;
+        let more = super::commit(target, &self.workspace, &self.place, origin, |file| {
+            replacement.write(&source, file)
+        })?;
         let count = replacement.matches.len();
         // Gemini CLI's sentence, which has no singular.
         let mut after = format!(
-            " ({count} replacements). The text was at {}.",
+            " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
-        );
-        super::push_notes(
-            &mut after,
-            notes.into_iter().chain(super::not_kept(not_kept)),
         );
         if let Some((_, diff)) = inexact {
             after.push_str("\nWhat changed:\n");

@@ -9,15 +9,14 @@
 //! goes is [`super::memory`]'s.
 
 use gemini_tools_core::text::with_deceptive;
-use std::borrow::Cow;
 
 /// A fact, fit for the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     /// Fact on a single line, otherwise as given.
     plain: String,
-    /// As the file holds it.
-    stored: String,
+    /// Fact as the file holds it, without the item's bullet.
+    pub(super) stored: String,
 }
 
 impl Fact {
@@ -31,11 +30,6 @@ impl Fact {
             plain: plain.to_owned(),
             stored: neutralise_markup(plain),
         })
-    }
-
-    /// Returns the fact as the file holds it, without the item's bullet.
-    pub(super) fn stored(&self) -> &str {
-        &self.stored
     }
 
     /// Returns true if a line of the file is this fact, in our form or in Gemini CLI's.
@@ -93,10 +87,7 @@ fn neutralise_markup(line: &str) -> String {
 }
 
 /// Makes runs of backticks one, and the last an apostrophe if it has no partner.
-fn single_backticks(line: &str) -> Cow<'_, str> {
-    if !line.contains('`') {
-        return line.into();
-    }
+fn single_backticks(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
         if c != '`' || !out.ends_with('`') {
@@ -108,7 +99,7 @@ fn single_backticks(line: &str) -> Cow<'_, str> {
     {
         out.replace_range(last..=last, "'");
     }
-    out.into()
+    out
 }
 
 /// Returns true if the text after a `<` makes it a tag as hosts use them around the parts of a

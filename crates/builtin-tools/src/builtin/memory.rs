@@ -8,15 +8,6 @@ use super::fact::Fact;
 /// The heading of the section, of level 2.
 const HEADING: &str = "## Gemini Added Memories";
 
-/// A text to put in, and its place.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Insertion {
-    /// The offset in the file, in bytes.
-    pub(super) at: usize,
-    /// Whole lines, with a line end before them if the file's last line lacks one.
-    pub(super) text: String,
-}
-
 /// A line of the file.
 struct Line<'a> {
     /// The line without its end.
@@ -25,9 +16,10 @@ struct Line<'a> {
     end: usize,
 }
 
-/// Returns the line to add for a fact: at the end of the section, or of the file, with the section's
-/// heading, if there is none. `None` if the fact is in a section already.
-pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<Insertion> {
+/// Returns where to put in which lines for a fact: at the end of the section, or of the file, with the
+/// section's heading, if there is none. The place is an offset in bytes; the lines are whole, with a
+/// line end before them if the file's last line lacks one. `None` if the fact is in a section already.
+pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     let lines = split(file);
     let newline = match lines.first() {
         Some(line) if file[..line.end].ends_with(b"\r\n") => "\r\n",
@@ -47,7 +39,7 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<Insertion> {
             place = Some((heading + last.unwrap_or(0), end));
         }
     }
-    let item = fact.stored();
+    let item = &fact.stored;
     let Some((last, end)) = place else {
         let is_ended = file.ends_with(b"\n");
         let gap = match lines.last() {
@@ -55,10 +47,8 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<Insertion> {
             Some(line) if is_ended && is_blank(line.text) => String::new(),
             Some(_) => newline.repeat(if is_ended { 1 } else { 2 }),
         };
-        return Some(Insertion {
-            at: file.len(),
-            text: format!("{gap}{HEADING}{newline}- {item}{newline}"),
-        });
+        let lines = format!("{gap}{HEADING}{newline}- {item}{newline}");
+        return Some((file.len(), lines));
     };
     let at = lines[last].end;
     let before = if file[..at].ends_with(b"\n") {
@@ -69,10 +59,7 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<Insertion> {
     // A heading that follows at once gets a blank line before it.
     let is_last = last + 1 == end && end < lines.len();
     let after = if is_last { newline } else { "" };
-    Some(Insertion {
-        at,
-        text: format!("{before}- {item}{newline}{after}"),
-    })
+    Some((at, format!("{before}- {item}{newline}{after}")))
 }
 
 /// Splits a file into lines; a byte-order mark belongs to none.

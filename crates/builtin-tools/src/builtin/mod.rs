@@ -58,6 +58,8 @@ use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 #[cfg(feature = "full")]
 use std::path::PathBuf;
@@ -171,13 +173,6 @@ impl ToolEnv {
     #[must_use]
     pub fn with_settings(mut self, settings: Arc<Settings>) -> Self {
         self.settings = settings;
-        self
-    }
-
-    /// Returns the same environment with another way to the network.
-    #[must_use]
-    pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
-        self.network = network;
         self
     }
 
@@ -412,14 +407,6 @@ fn about_path(before: &str, path: &Path, after: &str) -> NamedText {
     text
 }
 
-/// Appends notes to an answer, each as a sentence of its own.
-fn push_notes(answer: &mut String, notes: impl IntoIterator<Item = String>) {
-    for note in notes {
-        answer.push(' ');
-        answer.push_str(&note);
-    }
-}
-
 /// Returns the origin of a tool's change, for the journal.
 fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     ChangeOrigin {
@@ -429,20 +416,24 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
-/// Returns a note that a change can't be undone, if a write gives a reason why.
-fn not_kept(reason: Option<String>) -> Option<String> {
-    reason.map(|reason| format!("call_tool --undo can't take this change back: {reason}."))
-}
-
-/// Returns a note that a file to be replaced has other names, which keep the old content.
-fn other_names(target: &Target) -> Option<String> {
-    match target.other_names() {
-        0 => None,
-        1 => Some("It had one more name (a hard link), which keeps the old content.".to_owned()),
-        n => Some(format!(
-            "It had {n} more names (hard links), which keep the old content."
-        )),
+/// Writes to a file, and returns notes on that for the answer, each after a blank.
+fn commit(
+    target: Target,
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    origin: ChangeOrigin,
+    write: impl FnMut(&mut File) -> io::Result<()>,
+) -> Result<String, ToolError> {
+    let mut notes = match target.other_names() {
+        0 => String::new(),
+        1 => " It had one more name (a hard link), which keeps the old content.".to_owned(),
+        n => format!(" It had {n} more names (hard links), which keep the old content."),
+    };
+    let target = target.recorded(workspace, place, origin);
+    if let Some(reason) = target.commit(place, write)? {
+        notes += &format!(" call_tool --undo can't take this change back: {reason}.");
     }
+    Ok(notes)
 }
 
 #[cfg(all(test, feature = "full"))]

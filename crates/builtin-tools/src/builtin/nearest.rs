@@ -18,17 +18,6 @@ const MIN_LIKENESS: f64 = 0.6;
 /// Pairs of letters that are compared at most.
 const COMPARED_PAIRS: usize = 100_000_000;
 
-/// A place that is nearly what was looked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct NearMatch {
-    /// From 1.
-    pub(super) line: usize,
-    /// Difference from the text.
-    pub(super) difference: String,
-    /// The place's text, shortened.
-    pub(super) excerpt: String,
-}
-
 type Normalize = fn(&str) -> String;
 
 /// The ways in which texts that mean the same often differ, the commonest first.
@@ -53,8 +42,8 @@ const DIFFERENCES: [(&str, Normalize); 6] = [
     ),
 ];
 
-/// Finds up to three places near to `old`.
-pub(super) fn nearest(text: &str, old: &str) -> Vec<NearMatch> {
+/// Describes up to three places near to `old`: their line, the difference, and the text that is there.
+pub(super) fn nearest(text: &str, old: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     for (difference, normalize) in DIFFERENCES {
         let found = same_but_for(&lines, old, difference, normalize);
@@ -65,12 +54,7 @@ pub(super) fn nearest(text: &str, old: &str) -> Vec<NearMatch> {
     most_alike(&lines, old)
 }
 
-fn same_but_for(
-    lines: &[&str],
-    old: &str,
-    difference: &str,
-    normalize: Normalize,
-) -> Vec<NearMatch> {
+fn same_but_for(lines: &[&str], old: &str, difference: &str, normalize: Normalize) -> Vec<String> {
     // Escaping can hide line feeds, so the text is normalized as a whole.
     let wanted = normalize(old);
     let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
@@ -92,12 +76,12 @@ fn same_but_for(
         .enumerate()
         .filter(|(_, window)| fits(window))
         .take(SHOWN)
-        .map(|(i, _)| candidate(lines, i, wanted.len(), difference.to_owned()))
+        .map(|(i, _)| describe(lines, i, wanted.len(), difference))
         .collect()
 }
 
 /// Returns the places whose lines are most alike.
-fn most_alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
+fn most_alike(lines: &[&str], old: &str) -> Vec<String> {
     let wanted: Vec<&str> = old.lines().collect();
     let Some((anchor, longest)) = wanted
         .iter()
@@ -133,22 +117,19 @@ fn most_alike(lines: &[&str], old: &str) -> Vec<NearMatch> {
         .map(|(score, i)| {
             let first = i.saturating_sub(anchor);
             let difference = format!("which is {:.0} % alike", score * 100.0);
-            candidate(lines, first, wanted.len(), difference)
+            describe(lines, first, wanted.len(), &difference)
         })
         .collect()
 }
 
-fn candidate(lines: &[&str], first: usize, count: usize, difference: String) -> NearMatch {
+fn describe(lines: &[&str], first: usize, count: usize, difference: &str) -> String {
     let end = (first + count.clamp(1, EXCERPT_LINES)).min(lines.len());
-    let excerpt: Vec<String> = lines[first..end]
-        .iter()
-        .map(|line| line.chars().take(EXCERPT_CHARS).collect())
-        .collect();
-    NearMatch {
-        line: first + 1,
-        difference,
-        excerpt: excerpt.join("\n"),
+    let mut text = format!("line {}, {difference}:", first + 1);
+    for line in &lines[first..end] {
+        text.push('\n');
+        text.extend(line.chars().take(EXCERPT_CHARS));
     }
+    text
 }
 
 fn squeeze(text: &str) -> String {
@@ -187,12 +168,9 @@ mod tests {
         for (old, line, word) in cases {
             let found = nearest(text, old);
             let first = found.first().unwrap_or_else(|| panic!("{old}"));
-            assert_eq!(first.line, line, "{old}");
-            assert!(
-                first.difference.contains(word),
-                "{old}: {}",
-                first.difference
-            );
+            let (head, _) = first.split_once(":\n").expect("a text");
+            assert!(head.starts_with(&format!("line {line},")), "{old}: {head}");
+            assert!(head.contains(word), "{old}: {head}");
         }
         assert!(nearest(text, "something else entirely, not here").is_empty());
         assert!(nearest("", "x").is_empty());

@@ -97,7 +97,12 @@ impl Query {
 
     /// Compiles a pattern; the errors lack the name of the argument, which they begin with.
     fn from_pattern(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
-        check_length(pattern)?;
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(ToolError::invalid(format!(
+                "has {} bytes; it may have {MAX_PATTERN_BYTES}.",
+                pattern.len()
+            )));
+        }
         if pattern.contains('\n') {
             return Err(spans_lines(pattern));
         }
@@ -105,13 +110,15 @@ impl Query {
             return Self::linear(&regex_syntax::escape(pattern), ignore_case);
         }
         check_classes(pattern)?;
-        let error = match Parser::new().parse(pattern) {
-            Ok(_) => return Self::linear(pattern, ignore_case),
-            Err(e) if asks_to_look_around(e.kind()) => {
-                return Self::backtracking(pattern, ignore_case);
-            }
-            Err(e) => e,
+        let Err(error) = Parser::new().parse(pattern) else {
+            return Self::linear(pattern, ignore_case);
         };
+        if matches!(
+            error.kind(),
+            AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference
+        ) {
+            return Self::backtracking(pattern, ignore_case);
+        }
         // JavaScript and grep take a brace that counts nothing for itself.
         let escaped = escape_braces(pattern).ok_or_else(|| invalid(pattern, &error.to_string()))?;
         let mut query = Self::linear(&escaped, ignore_case)?;
@@ -292,16 +299,6 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-fn check_length(pattern: &str) -> Result<(), ToolError> {
-    if pattern.len() <= MAX_PATTERN_BYTES {
-        return Ok(());
-    }
-    Err(ToolError::invalid(format!(
-        "has {} bytes; it may have {MAX_PATTERN_BYTES}.",
-        pattern.len()
-    )))
-}
-
 /// Counts classes with a letter.
 fn check_classes(pattern: &str) -> Result<(), ToolError> {
     let mut count = 0;
@@ -351,31 +348,21 @@ fn in_order(reason: &str) -> String {
     }
 }
 
-fn asks_to_look_around(kind: &AstErrorKind) -> bool {
-    matches!(
-        kind,
-        AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference
-    )
-}
-
-fn is_about_braces(kind: &AstErrorKind) -> bool {
-    matches!(
-        kind,
-        AstErrorKind::RepetitionCountUnclosed
-            | AstErrorKind::RepetitionCountDecimalEmpty
-            | AstErrorKind::RepetitionMissing
-    )
-}
-
 /// Puts a backslash before each brace that begins no repetition; `None` if that does not help.
 fn escape_braces(pattern: &str) -> Option<String> {
     let mut escaped = pattern.to_owned();
     for _ in 0..MAX_ESCAPED_BRACES {
-        let error = match Parser::new().parse(&escaped) {
-            Ok(_) => return Some(escaped),
-            Err(error) if is_about_braces(error.kind()) => error,
-            Err(_) => return None,
+        let Err(error) = Parser::new().parse(&escaped) else {
+            return Some(escaped);
         };
+        if !matches!(
+            error.kind(),
+            AstErrorKind::RepetitionCountUnclosed
+                | AstErrorKind::RepetitionCountDecimalEmpty
+                | AstErrorKind::RepetitionMissing
+        ) {
+            return None;
+        }
         // The parser names the brace, or the character behind it.
         let at = error.span().start.offset;
         let end = at + usize::from(escaped.get(at..)?.starts_with('{'));

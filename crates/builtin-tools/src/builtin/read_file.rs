@@ -353,12 +353,7 @@ pub(super) fn read_content(
     let path = place.path();
     let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, path);
     let size = open.size();
-    let length = usize::try_from(size)
-        .unwrap_or(SAMPLE_BYTES)
-        .min(SAMPLE_BYTES);
-    let mut sample = vec![0; length];
-    let n = rustix::io::pread(&open.file, &mut sample, 0).map_err(|e| fail(e.into()))?;
-    sample.truncate(n);
+    let sample = beginning(open, SAMPLE_BYTES).map_err(fail)?;
     if sample.is_empty() {
         return Ok(FileContent::Empty);
     }

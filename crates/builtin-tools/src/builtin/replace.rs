@@ -134,7 +134,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        self.edit.locations()
+        super::locations(&self.edit.place)
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {

@@ -12,7 +12,7 @@ use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise,
 };
 use gemini_tools_process::ending::ProcessEnd;
-use gemini_tools_process::jobs::{Files, JobRecord, Jobs, seconds};
+use gemini_tools_process::jobs::{JobRecord, Jobs, seconds};
 use gemini_tools_process::kept_answers;
 use gemini_tools_process::signal_name;
 use gemini_tools_process::supervisor::SupervisedProgram;
@@ -36,9 +36,10 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         Group PGID; kill -- -PGID ends what is left of the group. It is ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
         watchers with is_background: then it answers at once, and read_background_output, \
         list_background_processes and stop_background_process go on with them.",
-    info: ToolInfo::new("Shell", Kind::Execute)
-        .with_live_output()
-        .with_aliases(&["ShellTool"]),
+    info: ToolInfo {
+        can_update_output: true,
+        ..ToolInfo::new("Shell", Kind::Execute).with_aliases(&["ShellTool"])
+    },
     usage: Usage {
         renamed: &[("dir_path", "directory")],
         limits: &[
@@ -252,20 +253,6 @@ impl Call {
         }
     }
 
-    /// Describes the end of a command that was to stay in the background.
-    fn ended_meanwhile(
-        &self,
-        supervised: &SupervisedProgram,
-        capture: &mut Capture<'_>,
-        cx: &Context,
-    ) -> Option<ProcessEnd> {
-        let limits = CommandLimits {
-            background_after: None,
-            ..self.limits
-        };
-        supervise(supervised, capture, limits, &cx.cancel, &|_| {}).ending()
-    }
-
     fn why(&self, why: StopReason, left: usize) -> String {
         let mut text = match why {
             StopReason::OutOfTime => format!(
@@ -336,7 +323,12 @@ impl Report<'_> {
                     return None;
                 }
                 if self.error.is_none() {
-                    self.ending = self.call.ended_meanwhile(supervised, capture, cx);
+                    let limits = CommandLimits {
+                        background_after: None,
+                        ..self.call.limits
+                    };
+                    let end = supervise(supervised, capture, limits, &cx.cancel, &|_| {});
+                    self.ending = end.ending();
                     return None;
                 }
                 // What can't be found again must not stay.
@@ -383,27 +375,25 @@ impl Report<'_> {
                 return false;
             }
         }
+        let files = files.and_then(Result::ok);
         let stays = match &files {
-            Some(Ok(files)) => supervised.detach(&files.record, &files.log),
+            Some(files) => supervised.detach(&files.record, &files.log),
             // Nothing remembers them, but they were meant to stay.
-            Some(Err(_)) | None => supervised.detach_unrecorded(),
+            None => supervised.detach_unrecorded(),
         };
-        match (stays, files) {
-            (Ok(()), Some(Ok(Files { log, .. }))) => self.log = Some(log),
-            (Ok(()), _) => {}
-            (Err(e), files) => {
-                // Its log goes when old files are removed.
-                if let Some(Ok(files)) = files {
-                    files.forget_job();
-                }
-                // Unless they have ended meanwhile, the supervisor could not do it.
-                if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
-                    let e = std::io::Error::from(e);
-                    self.error = Some(format!("The background output can't be kept: {e}."));
-                }
-                return false;
+        if let Err(e) = stays {
+            // Its log goes when old files are removed.
+            if let Some(files) = files {
+                files.forget_job();
             }
+            // Unless they have ended meanwhile, the supervisor could not do it.
+            if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
+                let e = std::io::Error::from(e);
+                self.error = Some(format!("The background output can't be kept: {e}."));
+            }
+            return false;
         }
+        self.log = files.map(|files| files.log);
         self.ending = self
             .ending
             .or_else(|| supervised.ended_meanwhile().map(ProcessEnd::from));

@@ -7,7 +7,9 @@
 use super::fact::Fact;
 use super::memory::insertion;
 use super::{BuiltinTool, ToolEnv, make_call};
-use gemini_tools_core::client_host::ClientHost;
+#[cfg(feature = "full")]
+use gemini_tools_core::client_host::HOSTS;
+use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Confirmation, Context, Display, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo,
@@ -16,13 +18,14 @@ use gemini_tools_core::tool::{
 #[cfg(feature = "full")]
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::journal::ChangeOrigin;
+use gemini_tools_workspace::lines::beginning;
 use gemini_tools_workspace::text::{Encoding, detect};
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +34,7 @@ use std::time::Duration;
 const MAX_FACT_CHARS: usize = 10_000;
 
 /// A larger file is not a memory: all of it goes into every session.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// Maximum characters of a fact that the answer repeats.
 const SHOWN_CHARS: usize = 300;
@@ -54,7 +57,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     usage: Usage {
         limits: &[
             Limit::Characters(MAX_FACT_CHARS).of("a fact"),
-            Limit::Bytes(MAX_FILE_BYTES).of("the file"),
+            Limit::Bytes(MAX_FILE_BYTES as u64).of("the file"),
         ],
         examples: &[
             "call_tool save_memory 'The tests need a database.'",
@@ -99,8 +102,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     #[cfg(not(feature = "full"))]
     let name = None;
     let host = tool_env.memory_host;
-    let path =
-        path_of(workspace, host.unwrap_or_else(ClientHost::gemini_cli), name).map_err(failure)?;
+    let path = path_of(workspace, host.unwrap_or(&GEMINI_CLI), name).map_err(failure)?;
     Ok(Call {
         workspace: Arc::clone(workspace),
         path,
@@ -113,9 +115,8 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();
-    ClientHost::all()
-        .filter_map(|host| path_of(workspace, host, name).ok())
-        .collect()
+    let path = |host: &&ClientHost| path_of(workspace, host, name).ok();
+    HOSTS.iter().filter_map(path).collect()
 }
 
 /// Returns a host's memory file. `name` is that of Gemini CLI's where the settings say.
@@ -177,17 +178,15 @@ impl Call {
     fn plan(&self, cx: &Context) -> Result<Plan, ToolError> {
         let (workspace, place) = Workspace::for_user_file(&self.path)?;
         let target = workspace.target(&place, &cx.cancel)?;
-        let mut old = Vec::new();
-        if let Some(current) = &target.current {
-            (&current.file)
-                .take(MAX_FILE_BYTES + 1)
-                .read_to_end(&mut old)
-                .map_err(|e| io_error(&e, &self.path))?;
-        }
+        let old = match &target.current {
+            Some(current) => beginning(current, MAX_FILE_BYTES + 1),
+            None => Ok(Vec::new()),
+        };
+        let old = old.map_err(|e| io_error(&e, &self.path))?;
         self.check(&old)?;
-        let new = insertion(&old, &self.fact).map(|insertion| {
-            let (before, after) = old.split_at(insertion.at);
-            [before, insertion.text.as_bytes(), after].concat()
+        let new = insertion(&old, &self.fact).map(|(at, lines)| {
+            let (before, after) = old.split_at(at);
+            [before, lines.as_bytes(), after].concat()
         });
         Ok(Plan {
             target,
@@ -200,7 +199,7 @@ impl Call {
     /// Checks that a line can be added to the file. The line is UTF-8 whatever older encoding the
     /// rest may be in: as that Gemini CLI reads all of it.
     fn check(&self, old: &[u8]) -> Result<(), ToolError> {
-        let what = if old.len() as u64 > MAX_FILE_BYTES {
+        let what = if old.len() > MAX_FILE_BYTES {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
@@ -219,31 +218,24 @@ impl Call {
     }
 
     /// Adds the fact, again and again while others are faster. Returns true if it is new, and the
-    /// notes about the file.
-    fn save(&self, cx: &Context) -> Result<(bool, Option<String>), ToolError> {
+    /// notes about the file, each after a blank.
+    fn save(&self, cx: &Context) -> Result<(bool, String), ToolError> {
         loop {
             cx.cancel.check()?;
             let plan = self.plan(cx)?;
             let Some(new) = plan.new else {
-                return Ok((false, None));
+                return Ok((false, String::new()));
             };
-            let others = super::other_names(&plan.target);
             let origin = ChangeOrigin {
                 is_users_file: true,
                 ..super::origin(&TOOL, cx)
             };
-            let target = plan.target.recorded(&self.workspace, &plan.place, origin);
-            let written = target.commit(&plan.place, |file| file.write_all(&new));
-            match written {
+            let (workspace, place) = (&self.workspace, &plan.place);
+            match super::commit(plan.target, workspace, place, origin, |file| {
+                file.write_all(&new)
+            }) {
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
-                Err(e) => return Err(e),
-                Ok(not_kept) => {
-                    let notes: Vec<String> = others
-                        .into_iter()
-                        .chain(super::not_kept(not_kept))
-                        .collect();
-                    return Ok((true, (!notes.is_empty()).then(|| notes.join(" "))));
-                }
+                written => return Ok((true, written?)),
             }
         }
     }
@@ -281,8 +273,8 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let (is_new, others) = self.save(cx).map_err(failure)?;
-        let quoted = excerpt(self.fact.stored(), SHOWN_CHARS);
+        let (is_new, notes) = self.save(cx).map_err(failure)?;
+        let quoted = excerpt(&self.fact.stored, SHOWN_CHARS);
         let mut message = if is_new {
             format!("Okay, I've remembered that: \"{quoted}\"")
         } else {
@@ -291,9 +283,8 @@ impl ToolInvocation for Call {
         if self.is_named {
             message = format!("{message} (in {})", show_path(&self.path));
         }
-        if let Some(others) = others {
-            message.push_str(". ");
-            message.push_str(&others);
+        if !notes.is_empty() {
+            message = format!("{message}.{notes}");
         }
         let text = format!(r#"{{"success":true,"message":{}}}"#, Value::from(&*message));
         let mut result = ToolResult::text(text)

@@ -9,7 +9,7 @@
 //!
 //! `grep-searcher` knows encodings by a byte order mark only. So a file that is not UTF-8 is
 //! decoded on the way. If a file that matches has a zero byte, its matches are counted, but not
-//! shown. `HitSink` keeps what is to be shown, within the bytes that [`SearchRequest`] allows.
+//! shown. `HitSink` keeps what is to be shown, up to [`MAX_BYTES`].
 //!
 //! What a pattern means is up to `query`; which files are searched is up to `search_file_content`
 //! and `workspace::walk`.
@@ -36,6 +36,10 @@ pub(super) const MAX_LINE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Amount of a file that is searched after its first zero byte.
 const BINARY_BYTES: usize = 1024 * 1024;
+
+/// Memory for the lines that are kept of one file, and of one call, in bytes; beyond it the answer is cut
+/// as by the limit of matches.
+pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Memory for a kept line besides its text.
 const LINE_BYTES: usize = 64;
@@ -84,8 +88,6 @@ pub(super) struct SearchRequest {
     pub(super) after: u64,
     /// The most matching lines of one file.
     pub(super) most: u64,
-    /// Memory for what is kept of one file, in bytes.
-    pub(super) bytes: usize,
     /// Lines are kept, not only counted.
     pub(super) lines: bool,
     /// Columns of matches are wanted.
@@ -333,7 +335,7 @@ impl HitSink<'_> {
 
     fn push_context(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
         let is_excepted = self.matcher.is_excepted(line);
-        if !is_excepted.map_err(Failure::Backtracking)? && self.hits.bytes < self.request.bytes {
+        if !is_excepted.map_err(Failure::Backtracking)? && self.hits.bytes < MAX_BYTES {
             let text = String::from_utf8_lossy(line);
             self.push(number, [None, None], false, &cut(&text, 0));
         }
@@ -368,9 +370,8 @@ impl Sink for HitSink<'_> {
         if self.request.lines {
             self.push_match(number, line)?;
         }
-        self.hits.is_cut =
-            self.hits.count >= self.request.most || self.hits.bytes >= self.request.bytes;
-        Ok(self.hits.bytes < self.request.bytes)
+        self.hits.is_cut = self.hits.count >= self.request.most || self.hits.bytes >= MAX_BYTES;
+        Ok(self.hits.bytes < MAX_BYTES)
     }
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Failure> {

@@ -4,7 +4,7 @@ use super::query::{LineMatcher, Query};
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
-use super::search::{Failure, FileSearcher, Hits, SearchRequest};
+use super::search::{Failure, FileSearcher, Hits, MAX_BYTES, SearchRequest};
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
@@ -15,7 +15,6 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
-use grep_matcher::Match;
 use rustix::fs::{FileType, Mode, OFlags};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,10 +24,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matching lines that one call gives.
 const MAX_MATCHES: u64 = 20_000;
-
-/// Memory for the lines of one call, in bytes; beyond it the answer is cut as by the
-/// limit of matches.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Memory for the names of files, where only these are given, in bytes.
 const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
@@ -234,7 +229,6 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
         before: context_lines("before", params.before)?.unwrap_or(context),
         after: context_lines("after", params.after)?.unwrap_or(context),
         most: if names_only { 1 } else { most },
-        bytes: MAX_BYTES,
         lines: !names_only,
         columns: false,
     })
@@ -275,9 +269,6 @@ fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolErro
 /// The results of all workers.
 #[derive(Default)]
 struct Results {
-    names_only: bool,
-    /// The most matches that are shown.
-    most: u64,
     /// The files with matches, by their names: relative to the first root where they lie below it,
     /// else absolute. Their matches are there where lines are shown.
     files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
@@ -292,6 +283,10 @@ struct Results {
     unreadable: usize,
     /// The first of them by name, with the reason.
     unreadable_examples: BTreeMap<Vec<u8>, String>,
+    /// There was a file to search.
+    has_searched: bool,
+    /// The error that ends the call.
+    failed: Option<ToolError>,
 }
 
 impl Results {
@@ -306,7 +301,7 @@ impl Results {
 
     /// Adds the matches of a file, and forgets files that can't be shown. What is kept suffices
     /// whatever else is found: the first matches in the order of names, up to both limits.
-    fn add(&mut self, name: Vec<u8>, hits: Hits) {
+    fn add(&mut self, name: Vec<u8>, hits: Hits, call: &Call) {
         if hits.is_binary {
             self.binaries += 1;
             if self.binary.len() < MAX_BINARY {
@@ -314,11 +309,11 @@ impl Results {
             }
             return;
         }
-        let hits = (!self.names_only).then(|| Box::new(hits));
+        let hits = (!call.names_only).then(|| Box::new(hits));
         self.matches += count_of(hits.as_deref());
         self.bytes += size_of_file(&name, hits.as_deref());
         self.files.insert(name, hits);
-        let (most, room) = self.room();
+        let (most, room) = call.room();
         while let Some(last) = self.files.last_entry() {
             let matches = self.matches - count_of(last.get().as_deref());
             let bytes = self.bytes - size_of_file(last.key(), last.get().as_deref());
@@ -358,15 +353,6 @@ impl Results {
             ")"
         });
     }
-
-    /// Returns the limits of what is shown, in matches and bytes.
-    fn room(&self) -> (u64, usize) {
-        if self.names_only {
-            (u64::MAX, MAX_NAMES_BYTES)
-        } else {
-            (self.most, MAX_BYTES)
-        }
-    }
 }
 
 /// Returns the number of matches of a file; one where only names are given.
@@ -386,9 +372,6 @@ struct Finder<'a> {
     prefix: Vec<u8>,
     searcher: FileSearcher<'a>,
     kept: &'a Mutex<Results>,
-    /// There was a file to search.
-    has_searched: bool,
-    failed: Option<ToolError>,
 }
 
 impl<'a> Finder<'a> {
@@ -419,8 +402,6 @@ impl<'a> Finder<'a> {
                 call.request,
             ),
             kept,
-            has_searched: false,
-            failed: None,
         }
     }
 
@@ -444,14 +425,14 @@ impl<'a> Finder<'a> {
                     kept.leave_out(name.clone(), reason);
                 }
                 if hits.count > 0 {
-                    kept.add(name, hits);
+                    kept.add(name, hits, self.call);
                 }
             }
             // One file that can't be read does not spoil the search of many.
             Err(Failure::Read(e)) if !self.call.single => {
                 self.kept().leave_out(name(self), e.to_string());
             }
-            Err(e) => self.failed = Some(e.into_error()),
+            Err(e) => self.kept().failed = Some(e.into_error()),
         }
     }
 }
@@ -470,17 +451,19 @@ impl Visitor for Finder<'_> {
     }
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
-        if found.file_type != FileType::RegularFile || self.failed.is_some() {
+        if found.file_type != FileType::RegularFile {
             return;
         }
-        self.has_searched = true;
-        let is_beyond = self.kept().cutoff().is_some_and(|cutoff| {
+        let mut kept = self.kept();
+        kept.has_searched = true;
+        let is_beyond = kept.cutoff().is_some_and(|cutoff| {
             let cutoff = cutoff.strip_prefix(self.prefix.as_slice());
             cutoff.is_some_and(|cutoff| found.path > cutoff)
         });
-        if is_beyond {
+        if is_beyond || kept.failed.is_some() {
             return;
         }
+        drop(kept);
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty());
@@ -514,25 +497,19 @@ impl ToolInvocation for Call {
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         self.request.columns = cx.places != ResultPlaces::Unwanted;
-        let kept = Mutex::new(Results {
-            names_only: self.names_only,
-            most: self.most,
-            ..Results::default()
-        });
-        let (mut finders, report) = if self.single {
-            let finder = self.search_file(&kept, cx)?;
-            (vec![finder], WalkReport::default())
+        let kept = Mutex::default();
+        let report = if self.single {
+            self.search_file(&kept, cx)?;
+            WalkReport::default()
         } else {
-            self.scope.walk(false, &cx.cancel, |place| {
-                Finder::new(&self, place, &kept, &cx.cancel)
-            })?
+            let finder = |place| Finder::new(&self, place, &kept, &cx.cancel);
+            self.scope.walk(false, &cx.cancel, finder)?.1
         };
-        if let Some(e) = finders.iter_mut().find_map(|f| f.failed.take()) {
+        let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(e) = kept.failed.take() {
             return Err(e);
         }
-        let has_searched = self.single || finders.iter().any(|f| f.has_searched);
-        drop(finders);
-        let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let has_searched = self.single || kept.has_searched;
         let result = self.answer(kept, &report, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
@@ -542,12 +519,17 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
+    /// Returns the limits of what is shown, in matches and bytes.
+    fn room(&self) -> (u64, usize) {
+        if self.names_only {
+            (u64::MAX, MAX_NAMES_BYTES)
+        } else {
+            (self.most, MAX_BYTES)
+        }
+    }
+
     /// Searches the one file that `path` names.
-    fn search_file<'a>(
-        &'a self,
-        kept: &'a Mutex<Results>,
-        cx: &'a Context,
-    ) -> Result<Finder<'a>, ToolError> {
+    fn search_file(&self, kept: &Mutex<Results>, cx: &Context) -> Result<(), ToolError> {
         let SearchScope {
             workspace, places, ..
         } = &self.scope;
@@ -557,7 +539,7 @@ impl Call {
         let mut finder = Finder::new(self, place, kept, &cx.cancel);
         let name = workspace.display(place.path()).as_os_str();
         finder.search(Ok(open.file), |_| name.as_bytes().to_vec());
-        Ok(finder)
+        Ok(())
     }
 
     /// Returns the answer with the results of all workers.
@@ -608,9 +590,7 @@ impl Call {
 
     /// Returns what is shown of the files, within the limits.
     fn show(&self, kept: &mut Results, cx: &Context) -> ShownMatches {
-        let (most, room) = kept.room();
-        // Where the places of matches can't be told, nothing is marked.
-        let find_all = |line: &str| self.query.find_all(line.as_bytes()).unwrap_or_default();
+        let (most, room) = self.room();
         let mut shown = ShownMatches {
             text: NamedText::answering(cx),
             ..ShownMatches::default()
@@ -621,20 +601,15 @@ impl Call {
                 break;
             }
             shown.files += 1;
-            if self.request.columns {
-                let left = usize::try_from(most - shown.matches).unwrap_or(usize::MAX);
-                push_locations(&mut shown.locations, &name, hits.as_deref(), left);
-            }
             if let Some(hits) = hits {
-                let left = most - shown.matches;
-                shown.matches += push_file(&mut shown.text, &name, &hits, left, &find_all);
-                shown.is_cut |= hits.count > left;
-                shown.is_cut |= hits.is_cut && hits.count < self.request.most;
-                shown.is_cut_in_file |= hits.is_cut;
+                shown.push_file(&name, &hits, self);
             } else {
                 shown.matches += 1;
                 shown.text.push_name(&name);
                 shown.text.push_str("\n");
+                if self.request.columns {
+                    shown.locations.push(FoundPlace::file(name));
+                }
             }
         }
         shown
@@ -688,67 +663,56 @@ struct ShownMatches {
     is_cut_in_file: bool,
 }
 
-/// Appends the places of a file's matches, up to `room`; the file alone where its lines were not
-/// wanted.
-fn push_locations(locations: &mut Vec<FoundPlace>, name: &[u8], hits: Option<&Hits>, room: usize) {
-    let path: Arc<[u8]> = name.into();
-    let Some(hits) = hits.filter(|hits| !hits.lines.is_empty()) else {
-        locations.push(FoundPlace::file(path));
-        return;
-    };
-    let lines = hits.lines.iter();
-    for line in lines.filter(|line| line.is_match).take(room) {
-        locations.push(FoundPlace {
-            file: Arc::clone(&path),
-            line: Some(line.number),
-            column: line.column,
-            end_column: line.end_column,
-            text: Some(line.text.clone()),
-        });
-    }
-}
-
-/// Appends the lines of one file, up to `room` matches; gives back how many. `find_all` finds
-/// the matches of a line.
-fn push_file(
-    body: &mut NamedText,
-    name: &[u8],
-    hits: &Hits,
-    room: u64,
-    find_all: &dyn Fn(&str) -> Vec<Match>,
-) -> u64 {
-    body.push_str("File: ");
-    body.push_name(name);
-    body.push_str("\n");
-    let mut matches = 0;
-    let mut previous = None;
-    for line in &hits.lines {
-        if line.is_match {
-            if matches == room {
-                break;
-            }
-            matches += 1;
-        }
-        // A gap between groups of context lines is marked, as grep does.
-        if hits.lines.len() as u64 > hits.count && previous.is_some_and(|n| n + 1 < line.number) {
-            body.push_str("--\n");
-        }
-        previous = Some(line.number);
-        body.push_str("L");
-        body.push_looking(&line.number.to_string(), Look::LineNumber);
-        body.push_str(if line.is_match { ": " } else { "- " });
-        let text = &*line.text;
-        let mut done = 0;
-        if line.is_match && body.has_looks() {
-            for found in find_all(text) {
-                body.push_str(&text[done..found.start()]);
-                body.push_looking(&text[found.start()..found.end()], Look::Match);
-                done = found.end();
-            }
-        }
-        body.push_str(&text[done..]);
+impl ShownMatches {
+    /// Adds the lines of one file, up to the most matches of the answer.
+    fn push_file(&mut self, name: &[u8], hits: &Hits, call: &Call) {
+        self.is_cut |= hits.count > call.most - self.matches;
+        self.is_cut |= hits.is_cut && hits.count < call.request.most;
+        self.is_cut_in_file |= hits.is_cut;
+        let path: Arc<[u8]> = name.into();
+        let body = &mut self.text;
+        body.push_str("File: ");
+        body.push_name(name);
         body.push_str("\n");
+        let mut previous = None;
+        for line in &hits.lines {
+            if line.is_match {
+                if self.matches == call.most {
+                    break;
+                }
+                self.matches += 1;
+                if call.request.columns {
+                    self.locations.push(FoundPlace {
+                        file: Arc::clone(&path),
+                        line: Some(line.number),
+                        column: line.column,
+                        end_column: line.end_column,
+                        text: Some(line.text.clone()),
+                    });
+                }
+            }
+            // A gap between groups of context lines is marked, as grep does.
+            if hits.lines.len() as u64 > hits.count && previous.is_some_and(|n| n + 1 < line.number)
+            {
+                body.push_str("--\n");
+            }
+            previous = Some(line.number);
+            body.push_str("L");
+            body.push_looking(&line.number.to_string(), Look::LineNumber);
+            body.push_str(if line.is_match { ": " } else { "- " });
+            let text = &*line.text;
+            let mut done = 0;
+            if line.is_match && body.has_looks() {
+                // Where the places of matches can't be told, nothing is marked.
+                for found in call.query.find_all(text.as_bytes()).unwrap_or_default() {
+                    body.push_str(&text[done..found.start()]);
+                    body.push_looking(&text[found.start()..found.end()], Look::Match);
+                    done = found.end();
+                }
+            }
+            body.push_str(&text[done..]);
+            body.push_str("\n");
+        }
+        body.push_str("---\n");
     }
-    body.push_str("---\n");
-    matches
 }

@@ -8,7 +8,7 @@ mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
-use crate::edit_match::{EditMatch, MatchTier, NoMatch, find_place, place_behind, unit_of};
+use crate::edit_match::{MatchTier, Outcome, find_place, place_behind, unit_of};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
@@ -16,10 +16,11 @@ use gemini_tools_core::tool::{
     ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::{Match, Replacement};
-use gemini_tools_workspace::lines::read_at;
+use gemini_tools_workspace::lines::read_range;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// No further than this is looked for the beginning of a place's line.
@@ -162,9 +163,9 @@ impl Call {
             return Err(self.edit.not_found(subject));
         };
         match find_place(&text, old, new, &MatchTier::ALL, &cx.cancel)? {
-            Ok(hit) => self.fuzzy_plan(subject, &text, &hit),
-            Err(NoMatch::Nothing) => Err(self.edit.not_found(subject)),
-            Err(NoMatch::Several(tier, lines)) => {
+            (_, Outcome::Nothing) => Err(self.edit.not_found(subject)),
+            (tier, Outcome::One(place, new)) => self.fuzzy_plan(subject, &text, tier, place, &new),
+            (tier, Outcome::Several(lines)) => {
                 let places = gemini_tools_core::text::counted(lines.len(), "place");
                 Err(ambiguous(format!(
                     "old_string is not in {} literally; it fits {places} if one looks past this: \
@@ -174,21 +175,17 @@ impl Call {
                     line_list(lines.iter().map(|line| *line as u64))
                 )))
             }
-            Err(NoMatch::Unclear(tier, line, why)) => Err(self.unclear(tier, line, why)),
+            (tier, Outcome::Unclear(line, why)) => Err(ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!(
+                    "old_string is not in {} literally. It resembles line {line} and after ({}), \
+                     but {why}; nothing was changed.",
+                    self.edit.path(),
+                    tier.describe()
+                ),
+            )
+            .with_hint("Copy the text exactly as the file has it, with all whitespace.")),
         }
-    }
-
-    fn unclear(&self, tier: MatchTier, line: usize, why: &str) -> ToolError {
-        ToolError::new(
-            ErrorKind::EditNoOccurrenceFound,
-            format!(
-                "old_string is not in {} literally. It resembles line {line} and after ({}), but \
-                 {why}; nothing was changed.",
-                self.edit.path(),
-                tier.describe()
-            ),
-        )
-        .with_hint("Copy the text exactly as the file has it, with all whitespace.")
     }
 
     /// Returns the whole file as text, if it is not too large and would come back to the byte.
@@ -206,7 +203,9 @@ impl Call {
         &self,
         subject: Subject<'_>,
         text: &str,
-        hit: &EditMatch,
+        tier: MatchTier,
+        place: Range<usize>,
+        new: &str,
     ) -> Result<Plan, ToolError> {
         let encoding = subject.encoding;
         let bytes = |part: &str| {
@@ -215,17 +214,17 @@ impl Call {
                 .map(|bytes| bytes.len() as u64)
                 .map_err(|c| self.edit.unwritable(encoding, c))
         };
-        let start = encoding.mark().len() as u64 + bytes(&text[..hit.start])?;
-        let end = start + bytes(&text[hit.start..hit.end])?;
-        let line = text[..hit.start].matches('\n').count() as u64 + 1;
-        let replacement = Replacement::of_range(start..end, line, &hit.replacement, encoding)
+        let line = text[..place.start].matches('\n').count() as u64 + 1;
+        let start = encoding.mark().len() as u64 + bytes(&text[..place.start])?;
+        let end = start + bytes(&text[place])?;
+        let replacement = Replacement::of_range(start..end, line, new, encoding)
             .map_err(|c| self.edit.unwritable(encoding, c))?;
         let note = format!(
-            "old_string is not there literally, but this is what it means: {}.",
-            hit.tier.describe()
+            " old_string is not there literally, but this is what it means: {}.",
+            tier.describe()
         );
         self.edit
-            .plan(subject, replacement, vec![note], Some(hit.tier.name()))
+            .plan(subject, replacement, note, Some(tier.name()))
     }
 
     /// Returns the new text for a literal place, with its lines as deep as they belong.
@@ -240,15 +239,15 @@ impl Call {
         let start = place.start.max(encoding.mark().len() as u64);
         let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
         let from = from.max(encoding.mark().len() as u64);
-        let mut bytes = vec![0; usize::try_from(start - from).unwrap_or(0)];
-        let n = read_at(&current.file, &mut bytes, from).map_err(|e| self.edit.io_error(&e))?;
-        let before = encoding.decode(&bytes[..n]);
+        let bytes = read_range(&current.file, from, start - from);
+        let bytes = bytes.map_err(|e| self.edit.io_error(&e))?;
+        let before = encoding.decode(&bytes);
         let before = before.rsplit('\n').next().unwrap_or_default();
         let unit = || {
             self.text(subject)
                 .ok()
                 .flatten()
-                .and_then(|text| unit_of(&text))
+                .and_then(|text| unit_of(text.lines()))
         };
         place_behind(before, old, new, unit).map_err(|why| {
             ToolError::new(
@@ -276,7 +275,7 @@ impl ToolInvocation for Call {
     }
 
     fn locations(&self) -> Vec<Location> {
-        self.edit.locations()
+        super::locations(&self.edit.place)
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {

@@ -9,7 +9,7 @@ use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_core::variables;
+use gemini_tools_core::variables::{self, Variable};
 use gemini_tools_process::network::addresses::{
     AddressPolicy, HostRule, find, known_addresses, refusal, target,
 };
@@ -121,35 +121,30 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 /// Returns the addresses that may be reached: the public, and those that the user has allowed,
 /// which are given as rules, too.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
-    // Where both names are set, a host must be in both.
-    let texts: Vec<String> = variables::values(ALLOW_VARIABLE)
-        .iter()
-        .map(variables::Variable::text)
-        .collect();
-    let listed = |text: &str| -> Vec<String> {
+    let listed = |variable: Variable| -> Vec<String> {
+        let text = variable.text();
         let hosts = text.split(',').map(|host| host.trim().to_owned());
         hosts.filter(|host| !host.is_empty()).collect()
     };
-    let mut hosts = texts.first().map(|text| listed(text)).unwrap_or_default();
-    for text in texts.iter().skip(1) {
-        let others = listed(text);
+    // Where both names are set, a host must be in both.
+    let mut lists = variables::values(ALLOW_VARIABLE).into_iter().map(listed);
+    let mut hosts = lists.next().unwrap_or_default();
+    for others in lists {
         hosts.retain(|host| others.contains(host));
     }
-    let by_variable = hosts.iter().map(|text| (ALLOW_VARIABLE, text.as_str()));
-    let by_settings = settings
-        .fetch_hosts
-        .iter()
-        .map(|text| ("tools.webFetch.allowedHosts", text.as_str()));
-    let (mut texts, mut allowed) = (Vec::new(), Vec::new());
-    for (source, text) in by_settings.chain(by_variable) {
-        allowed.push(HostRule::parse(text).ok_or_else(|| {
+    let by_variable = hosts.iter().map(|text| (ALLOW_VARIABLE, text));
+    let by_settings = settings.fetch_hosts.iter();
+    let by_settings = by_settings.map(|text| ("tools.webFetch.allowedHosts", text));
+    let rules = by_settings.chain(by_variable).map(|(source, text)| {
+        let rule = HostRule::parse(text).ok_or_else(|| {
             ToolError::denied(format!(
                 "{source} holds {text:?}, which is not a host; nothing was fetched."
             ))
             .with_hint("A rule is a name, *.name, an address or a network, with or without a port.")
-        })?);
-        texts.push(text.to_owned());
-    }
+        })?;
+        Ok((text.clone(), rule))
+    });
+    let (texts, allowed) = rules.collect::<Result<_, ToolError>>()?;
     Ok((texts, AddressPolicy::Public { allowed }))
 }
 

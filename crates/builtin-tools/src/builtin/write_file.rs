@@ -2,20 +2,18 @@
 
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
-    Confirmation, Context, Display, ErrorKind, FileDiff, Kind, Limit, Location, ToolError,
-    ToolInfo, ToolInvocation, ToolResult, Usage,
+    Confirmation, Context, ErrorKind, FileDiff, Kind, Limit, Location, ToolError, ToolInfo,
+    ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
+use gemini_tools_workspace::lines::beginning;
 use gemini_tools_workspace::text::{Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::Deserialize;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::Arc;
-
-/// A present file up to this size is compared with the new content.
-const DIFF_BYTES: u64 = SHOWN_BYTES as u64;
 
 /// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -31,9 +29,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["WriteFileTool"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
-        limits: &[
-            Limit::Bytes(DIFF_BYTES).of("a present file that is compared with the new content")
-        ],
+        limits: &[Limit::Bytes(SHOWN_BYTES as u64)
+            .of("a present file that is compared with the new content")],
         examples: &[
             "call_tool write_file file_path=notes.md content='A note.'",
             "jq -n --rawfile content README.md '{file_path: \"copy.md\", $content}' | call_tool write_file",
@@ -95,15 +92,9 @@ impl Call {
             return Ok(fresh(Some(String::new())));
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
-        let limit = if current.size() > DIFF_BYTES {
-            SAMPLE_BYTES as u64
-        } else {
-            DIFF_BYTES
-        };
-        let mut old = Vec::new();
-        let file = &current.file;
-        file.take(limit).read_to_end(&mut old).map_err(fail)?;
-        let whole = current.size() <= DIFF_BYTES;
+        let whole = current.size() <= SHOWN_BYTES as u64;
+        let limit = if whole { SHOWN_BYTES } else { SAMPLE_BYTES };
+        let old = beginning(current, limit).map_err(fail)?;
         let Some(encoding) = detect(&old, whole) else {
             check("")?;
             return Ok(fresh(None));
@@ -117,14 +108,13 @@ impl Call {
             content = &crlf;
         }
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
-        let keeps_mark = encoding != Encoding::Utf8 { bom: false };
-        let mut bytes = if keeps_mark {
-            encoding.mark().to_vec()
-        } else if self.content.starts_with('\u{feff}') {
-            "\u{feff}".as_bytes().to_vec()
+        let is_marked = encoding.is_utf8() && self.content.starts_with('\u{feff}');
+        let mark = if is_marked {
+            "\u{feff}".as_bytes()
         } else {
-            Vec::new()
+            encoding.mark()
         };
+        let mut bytes = mark.to_vec();
         let encoded = encoding.encode(content).map_err(|c| {
             ToolError::new(
                 ErrorKind::FileWriteFailure,
@@ -184,10 +174,10 @@ impl ToolInvocation for Call {
         let is_new = target.current.is_none();
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
-        let others = super::other_names(&target);
-        let not_kept = target
-            .recorded(&self.workspace, &self.place, super::origin(&TOOL, cx))
-            .commit(&self.place, |file| file.write_all(&plan.bytes))?;
+        let origin = super::origin(&TOOL, cx);
+        let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
+            file.write_all(&plan.bytes)
+        })?;
         let done = if is_new {
             "created and wrote to new file"
         } else {
@@ -199,16 +189,14 @@ impl ToolInvocation for Call {
             format!(" in {}, the encoding it had", plan.encoding.name())
         };
         let size = super::counted(plan.bytes.len(), "byte");
-        let mut after = format!(". It has {size}{kept}.");
-        let notes = others.into_iter().chain(super::not_kept(not_kept));
-        super::push_notes(&mut after, notes);
         let before = format!("Successfully {done}: ");
+        let after = format!(". It has {size}{kept}.{notes}");
         let text = super::about_path(&before, self.place.path(), &after);
         let mut result = ToolResult::named(text)
             .with_data("created", is_new)
             .with_data("bytes", plan.bytes.len());
         if cx.wants_display {
-            result.return_display = Display::FileDiff(Box::new(self.diff(&plan, is_new)));
+            result.return_display = self.diff(&plan, is_new).into();
         }
         Ok(result)
     }

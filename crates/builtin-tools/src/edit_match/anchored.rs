@@ -38,14 +38,11 @@ struct Alignment {
 }
 
 impl Alignment {
-    /// Returns the lines of the file where lines of the old text are.
-    fn lines(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        self.places.iter().filter_map(|place| place.line())
-    }
-
+    /// Returns the first and the last line of the file where a line of the old text is.
     fn range(&self) -> (usize, usize) {
-        let first = self.lines().next().unwrap_or_default();
-        (first, self.lines().next_back().unwrap_or_default())
+        let mut lines = self.places.iter().filter_map(|place| place.line());
+        let first = lines.next().unwrap_or_default();
+        (first, lines.next_back().unwrap_or(first))
     }
 }
 
@@ -91,10 +88,7 @@ pub(super) fn find(
     Ok(match alignments.as_slice() {
         [] => Outcome::Nothing,
         [one] => Merge::new(file, &one.places, &old_lines, &new_lines).outcome(),
-        several => {
-            let starts = several.iter().map(|one| file.range(one.range().0).start);
-            Outcome::Several(starts.collect())
-        }
+        several => Outcome::Several(several.iter().map(|one| one.range().0 + 1).collect()),
     })
 }
 

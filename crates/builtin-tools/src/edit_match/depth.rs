@@ -398,7 +398,7 @@ fn levels(indent: &str, unit: &str) -> Option<usize> {
 
 /// Returns the unit of the lines' indentation: a tab, or the commonest step in spaces; `None` if no
 /// line is indented more than another.
-pub(super) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
+pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let mut tabs = 0_usize;
     let mut steps = [0_usize; 9];
     let mut before = None;

@@ -47,7 +47,10 @@ impl<'a> Haystack<'a> {
         match candidates.as_slice() {
             [] => Outcome::Nothing,
             [one] => self.replaced(one, old, new),
-            several => Outcome::Several(several.iter().map(|one| one.range.start).collect()),
+            several => {
+                let line = |one: &Candidate| self.file.line_of(one.range.start) + 1;
+                Outcome::Several(several.iter().map(line).collect())
+            }
         }
     }
 
@@ -141,7 +144,7 @@ impl<'a> Haystack<'a> {
             None => (old, new),
         };
         if !depth::stays_in_block(head, old, new) {
-            return Outcome::Unclear(place.range.start, depth::UNCLEAR);
+            return Outcome::Unclear(first + 1, depth::UNCLEAR);
         }
         let head = if is_blank(head) {
             ""

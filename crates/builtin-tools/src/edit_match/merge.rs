@@ -8,6 +8,7 @@ use super::form::{Blanks, FormChar, form};
 use super::lines::{FileLines, ModelLines, indentation, trim_end};
 use super::omission::omission;
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -85,14 +86,14 @@ impl<'a> Merge<'a> {
         let (old, new) = (self.old, self.new);
         let gone = |old: usize, new: usize, there| old.saturating_sub(new).min(there);
         let blank = self.file.blank_before(first);
-        let start = first - gone(old.blank_before, new.blank_before, blank);
+        let first = first - gone(old.blank_before, new.blank_before, blank);
         let blank = self.file.blank_after(last);
         let end = last + gone(old.blank_after, new.blank_after, blank);
-        let start = self.file.range(start).start;
+        let start = self.file.range(first).start;
         let added = new.blank_before.saturating_sub(old.blank_before);
         self.out.resize(added, String::new());
         if let Err(why) = self.merge() {
-            return Outcome::Unclear(start, why);
+            return Outcome::Unclear(first + 1, why);
         }
         let added = new.blank_after.saturating_sub(old.blank_after);
         let length = self.out.len() + added;
@@ -103,7 +104,8 @@ impl<'a> Merge<'a> {
         } else {
             self.file.range(end).end
         };
-        Outcome::One(start..end, self.out.join("\n"))
+        let new = fitted(self.file.text, start..end, &self.out.join("\n"));
+        Outcome::One(start..end, new)
     }
 
     fn merge(&mut self) -> Result<(), &'static str> {

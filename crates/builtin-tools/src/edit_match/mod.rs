@@ -34,10 +34,9 @@ mod omission;
 mod tiers_tests;
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 
-pub(crate) use depth::place_behind;
+pub(crate) use depth::{place_behind, unit_of};
 pub(crate) use form::{plain, unescape};
 pub(crate) use omission::omission;
 
@@ -86,47 +85,22 @@ impl MatchTier {
     }
 }
 
-/// A place, and what is to be there.
+/// The result of looking for a text. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EditMatch {
-    /// First byte in the text.
-    pub(crate) start: usize,
-    /// After the last byte.
-    pub(crate) end: usize,
-    /// New text; its lines end as those around it.
-    pub(crate) replacement: String,
-    /// Distance of the old text.
-    pub(crate) tier: MatchTier,
-}
-
-/// The reason why there is no place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoMatch {
+pub(crate) enum Outcome {
     /// No text is near enough.
     Nothing,
-    /// Several places are, at these lines (from 1).
-    Several(MatchTier, Vec<usize>),
-    /// A place is, but the new text does not say clearly what should become of it.
-    Unclear(MatchTier, usize, &'static str),
-}
-
-/// The result of a tier.
-enum Outcome {
-    Nothing,
-    /// A place, and what is to be there, with line feeds for line ends.
+    /// A place, in bytes, and its new text, whose lines end as those around it.
     One(Range<usize>, String),
-    /// The first bytes of several places.
+    /// Several places are near enough; they begin on these lines.
     Several(Vec<usize>),
-    /// The first byte of a place, and why its new content is not clear.
+    /// A place on this line is near enough, but for this reason it is not clear what should become
+    /// of it.
     Unclear(usize, &'static str),
 }
 
-/// Returns the unit that a file is indented by; `None` if no line is indented.
-pub(crate) fn unit_of(text: &str) -> Option<String> {
-    depth::unit_of(text.lines())
-}
-
-/// Tries the given tiers from strict to lenient until one finds something.
+/// Tries the given tiers from strict to lenient until one finds something, and returns that tier
+/// with its result.
 ///
 /// # Errors
 ///
@@ -137,7 +111,7 @@ pub(crate) fn find_place(
     new: &str,
     tiers: &[MatchTier],
     cancel: &Cancellation,
-) -> Result<Result<EditMatch, NoMatch>, ToolError> {
+) -> Result<(MatchTier, Outcome), ToolError> {
     let file = lines::FileLines::new(text);
     let variants = [
         (
@@ -150,34 +124,20 @@ pub(crate) fn find_place(
     let haystack = exact::Haystack::new(&file);
     for (tier, variant) in variants {
         cancel.check()?;
-        if let Some((old, new)) = variant.filter(|_| tiers.contains(&tier))
-            && let Some(result) = result(text, tier, haystack.find(&old, &new))
-        {
-            return Ok(result);
+        if let Some((old, new)) = variant.filter(|_| tiers.contains(&tier)) {
+            let outcome = haystack.find(&old, &new);
+            if outcome != Outcome::Nothing {
+                return Ok((tier, outcome));
+            }
         }
     }
     drop(haystack);
-    if !tiers.contains(&MatchTier::Anchored) {
-        return Ok(Err(NoMatch::Nothing));
-    }
-    let outcome = anchored::find(&file, old, new, cancel)?;
-    Ok(result(text, MatchTier::Anchored, outcome).unwrap_or(Err(NoMatch::Nothing)))
-}
-
-/// Returns the result of a tier; `None` to go on with the next one.
-fn result(text: &str, tier: MatchTier, outcome: Outcome) -> Option<Result<EditMatch, NoMatch>> {
-    let line = |at: &usize| text[..*at].matches('\n').count() + 1;
-    Some(match outcome {
-        Outcome::Nothing => return None,
-        Outcome::One(range, new) => Ok(EditMatch {
-            start: range.start,
-            end: range.end,
-            replacement: fitted(text, range, &new),
-            tier,
-        }),
-        Outcome::Several(starts) => Err(NoMatch::Several(tier, starts.iter().map(line).collect())),
-        Outcome::Unclear(at, why) => Err(NoMatch::Unclear(tier, line(&at), why)),
-    })
+    let outcome = if tiers.contains(&MatchTier::Anchored) {
+        anchored::find(&file, old, new, cancel)?
+    } else {
+        Outcome::Nothing
+    };
+    Ok((MatchTier::Anchored, outcome))
 }
 
 #[cfg(test)]

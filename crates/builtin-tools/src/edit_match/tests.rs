@@ -1,16 +1,16 @@
-use super::{MatchTier, NoMatch, find_place};
+use super::{MatchTier, Outcome, find_place};
 use gemini_tools_core::tool::Cancellation;
 
-fn edit(text: &str, old: &str, new: &str) -> Result<(String, MatchTier), NoMatch> {
-    let hit = find_place(text, old, new, &MatchTier::ALL, &Cancellation::default())
-        .expect("not interrupted")?;
-    let edited = format!(
-        "{}{}{}",
-        &text[..hit.start],
-        hit.replacement,
-        &text[hit.end..]
-    );
-    Ok((edited, hit.tier))
+fn edit(text: &str, old: &str, new: &str) -> Result<(String, MatchTier), (MatchTier, Outcome)> {
+    let found = find_place(text, old, new, &MatchTier::ALL, &Cancellation::default());
+    match found.expect("not interrupted") {
+        (tier, Outcome::One(place, new)) => {
+            let mut edited = text.to_owned();
+            edited.replace_range(place, &new);
+            Ok((edited, tier))
+        }
+        other => Err(other),
+    }
 }
 
 #[track_caller]
@@ -174,7 +174,10 @@ fn two_places_are_one_too_many() {
     let twice = "a  \nb\n\na \nb\n";
     assert_eq!(
         edit(twice, "a\nb", "c"),
-        Err(NoMatch::Several(MatchTier::LookAlikes, vec![1, 4]))
+        Err((MatchTier::LookAlikes, Outcome::Several(vec![1, 4])))
     );
-    assert_eq!(edit("x\ny\n", "something else", "z"), Err(NoMatch::Nothing));
+    assert_eq!(
+        edit("x\ny\n", "something else", "z"),
+        Err((MatchTier::Anchored, Outcome::Nothing))
+    );
 }

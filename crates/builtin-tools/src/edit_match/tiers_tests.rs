@@ -3,7 +3,7 @@
 //! The table in `docs/tools/smart_edit.md` is made here: `UPDATE_TOOL_PAGES=1 cargo test --workspace
 //! --lib tool_pages` writes it anew.
 
-use super::{MatchTier, find_place, place_behind, unit_of};
+use super::{MatchTier, Outcome, find_place, place_behind, unit_of};
 use gemini_tools_core::tool::Cancellation;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -22,13 +22,13 @@ fn edited<'c>(case: &'c Value, tiers: &[MatchTier]) -> Cow<'c, str> {
         [] => {
             let found = find_place(before, old, new, tiers, &Cancellation::default());
             match found.expect("not interrupted") {
-                Ok(hit) => put(hit.start, hit.end, &hit.replacement),
-                Err(_) => Cow::Borrowed(before),
+                (_, Outcome::One(place, new)) => put(place.start, place.end, &new),
+                _ => Cow::Borrowed(before),
             }
         }
         [at] => {
             let line = before[..*at].rsplit('\n').next().unwrap_or_default();
-            match place_behind(line, old, new, || unit_of(before)) {
+            match place_behind(line, old, new, || unit_of(before.lines())) {
                 Ok(new) => put(*at, at + old.len(), &new),
                 Err(_) => Cow::Borrowed(before),
             }

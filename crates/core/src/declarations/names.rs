@@ -45,12 +45,18 @@ impl Names {
         original: &str,
         findings: &mut Vec<Diagnostic>,
     ) -> Result<String, &'static str> {
-        let mut name = self.valid(original);
+        let plain = self.plain(original);
+        let hashed = || hashed(&plain, original, self.longest);
+        let mut name = if plain.len() <= self.longest {
+            plain.clone()
+        } else {
+            hashed()
+        };
         if let Some(other) = self.taken.get(&name) {
             if other == original {
                 return Err("It is declared twice; the first counts.");
             }
-            name = hashed(&self.plain(original), original, self.longest);
+            name = hashed();
             if self.taken.contains_key(&name) {
                 return Err("Its name can't be told from another's; rename it.");
             }
@@ -70,16 +76,7 @@ impl Names {
         Ok(name)
     }
 
-    /// Returns a valid name of at most `longest` characters.
-    fn valid(&self, original: &str) -> String {
-        let name = self.plain(original);
-        if name.len() <= self.longest {
-            name
-        } else {
-            hashed(&name, original, self.longest)
-        }
-    }
-
+    /// Returns the name with the characters that the API takes.
     fn plain(&self, original: &str) -> String {
         let mut name = api_name(original);
         if !self.has_servers {

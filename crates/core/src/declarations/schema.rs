@@ -317,15 +317,13 @@ impl SchemaRepair<'_> {
             return;
         }
         let certain = match map.get("enum") {
-            Some(Value::Array(values)) => Some(types_of(values)),
-            _ if map.contains_key("properties") => Some("object".into()),
-            _ if map.contains_key("items") => Some("array".into()),
-            _ => None,
+            Some(Value::Array(values)) => types_of(values),
+            _ if map.contains_key("properties") => "object".into(),
+            _ if map.contains_key("items") => "array".into(),
+            _ => return,
         };
-        if let Some(certain) = certain {
-            self.add("type", place, format!("The type was added: {certain}."));
-            map.insert("type".to_owned(), certain);
-        }
+        self.add("type", place, format!("The type was added: {certain}."));
+        map.insert("type".to_owned(), certain);
     }
 
     /// Gives branches without a type the one beside their combiner.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The key that Gemini CLI 0.61 adds to every tool's schema and passes through.
-const HOST_KEYS: [&str; 1] = ["wait_for_previous"];
+pub(super) const HOST_KEY: &str = "wait_for_previous";
 
 /// A JSON object of arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,11 +59,6 @@ impl Args {
         }
     }
 
-    /// Returns true if a host has added this argument for itself.
-    pub(super) fn is_of_host(name: &str) -> bool {
-        HOST_KEYS.contains(&name)
-    }
-
     /// Checks the arguments against `schema` and gives them back, without those that the host
     /// has added.
     ///
@@ -72,10 +67,8 @@ impl Args {
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn checked(mut self, schema: &Schema) -> Result<Self, ToolError> {
         let properties = schema.value().get("properties").and_then(Value::as_object);
-        for key in HOST_KEYS {
-            if !properties.is_some_and(|p| p.contains_key(key)) {
-                self.0.remove(key);
-            }
+        if !properties.is_some_and(|p| p.contains_key(HOST_KEY)) {
+            self.0.remove(HOST_KEY);
         }
         let value = Value::Object(self.0);
         schema.validate(&value)?;
@@ -100,10 +93,8 @@ impl Args {
     /// # Errors
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
-    pub fn parse<P: DeserializeOwned>(mut self, schema: &Schema) -> Result<P, ToolError> {
-        fill(schema.value(), &mut self.0);
-        let mut value = Value::Object(self.0);
-        schema.validate(&value)?;
+    pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
+        let mut value = Value::Object(self.filled(schema)?);
         write_whole(&mut value);
         serde_path_to_error::deserialize(value).map_err(|e| {
             let path = match e.path().to_string() {

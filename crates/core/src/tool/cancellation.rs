@@ -46,14 +46,6 @@ struct TimeLimit {
     is_default: bool,
 }
 
-impl TimeLimit {
-    /// Makes a limit that counts from now; `None` if it is beyond what the clock can tell.
-    fn new(length: Duration, is_default: bool) -> Option<Self> {
-        let at = Instant::now().checked_add(length)?;
-        Some(Self { at, is_default })
-    }
-}
-
 /// The course of a call, as waiting code knows it.
 #[derive(Debug, Default)]
 struct Course {
@@ -78,25 +70,27 @@ impl Cancellation {
     /// Returns the same signals for a new call, with a time limit that counts from now.
     #[must_use]
     pub fn restarted(&self, limit: Duration) -> Self {
-        self.for_call(TimeLimit::new(limit, false))
+        self.for_call(Some(limit), false)
     }
 
     /// Returns the same signals for a new call, with a limit that was not asked for: tools that
     /// have one of their own go by that.
     #[must_use]
     pub fn restarted_by_default(&self, limit: Duration) -> Self {
-        self.for_call(TimeLimit::new(limit, true))
+        self.for_call(Some(limit), true)
     }
 
     /// Returns the same signals for a new call, without a time limit.
     #[must_use]
     pub fn without_time_limit(&self) -> Self {
-        self.for_call(None)
+        self.for_call(None, false)
     }
 
-    fn for_call(&self, limit: Option<TimeLimit>) -> Self {
+    fn for_call(&self, limit: Option<Duration>, is_default: bool) -> Self {
+        // A limit beyond what the clock can tell is none.
+        let at = limit.and_then(|limit| Instant::now().checked_add(limit));
         Self {
-            limit,
+            limit: at.map(|at| TimeLimit { at, is_default }),
             course: Arc::default(),
             ..self.clone()
         }
@@ -245,10 +239,8 @@ impl Cancellation {
         course.is_over = true;
         let has_acted = course.has_acted;
         drop(course);
-        let error = match self.check() {
-            Err(error) => error,
-            Ok(()) => ToolError::new(ErrorKind::Cancelled, "The call was given up."),
-        };
+        let given_up = || ToolError::new(ErrorKind::Cancelled, "The call was given up.");
+        let error = self.check().err().unwrap_or_else(given_up);
         if has_acted {
             return error.with_hint("It had begun to change something: look before you repeat it.");
         }

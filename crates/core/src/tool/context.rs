@@ -123,18 +123,11 @@ impl Context {
 ///
 /// Returns `invalid_tool_params` if it is not a number of seconds.
 pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
+    let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
+    let hint = "Unset it, or give a number such as 300.";
     let mut strictest = None;
     for found in variables::values(variable) {
-        let text = found.text();
-        let secs = text.trim().parse::<f64>().ok();
-        let secs = secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok());
-        let limit = secs.ok_or_else(|| {
-            ToolError::invalid(format!(
-                "{} is {text:?}, which is not a number of seconds.",
-                found.name
-            ))
-            .with_hint("Unset it, or give a number such as 300.")
-        })?;
+        let limit = found.parsed(parse, "not a number of seconds", hint)?;
         // Zero means unlimited.
         let length = |limit: &Duration| (limit.is_zero(), *limit);
         strictest = strictest.into_iter().chain([limit]).min_by_key(length);
@@ -149,16 +142,13 @@ pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
 ///
 /// Returns `invalid_tool_params` if it is neither.
 pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
-    let Some(found) = variables::values(variable).into_iter().next() else {
-        return Ok(None);
+    let parse = |text: &str| match text {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
     };
-    match found.text().trim() {
-        "on" => Ok(Some(true)),
-        "off" => Ok(Some(false)),
-        text => Err(ToolError::invalid(format!(
-            "{} is {text:?}, which is neither \"on\" nor \"off\".",
-            found.name
-        ))
-        .with_hint("Unset it, or set it to one of them.")),
-    }
+    let hint = "Unset it, or set it to one of them.";
+    let found = variables::values(variable).into_iter().next();
+    let state = found.map(|found| found.parsed(parse, "neither \"on\" nor \"off\"", hint));
+    state.transpose()
 }

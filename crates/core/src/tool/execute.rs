@@ -1,6 +1,6 @@
 //! Building and running a call in one step.
 
-use super::usage::{misnamed, with_misnamed};
+use super::usage::misnamed;
 use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,20 +23,14 @@ pub fn build(
         let args = args.checked(tool.parameters());
         args.and_then(|args| tool.build(args, cx))
     };
-    built.map_err(|e| with_misnamed(e, misnamed))
-}
-
-/// Checks the arguments against the tool's schema, builds a call and runs it.
-///
-/// # Errors
-///
-/// Whatever building or running gives.
-pub fn build_and_execute(
-    tool: &dyn Tool,
-    args: Args,
-    cx: &Context,
-) -> Result<ToolResult, ToolError> {
-    build(tool, args, cx)?.run(cx)
+    built.map_err(|e| match misnamed {
+        Some(misnamed) if e.kind == ErrorKind::InvalidToolParams => {
+            let hint = e.hint.iter().map(String::as_str).chain([&*misnamed]);
+            let hint = hint.collect::<Vec<_>>().join(" ");
+            e.with_hint(hint)
+        }
+        _ => e,
+    })
 }
 
 /// Checks any JSON value against the tool's schema, builds a call and runs it. A panic inside
@@ -51,7 +45,7 @@ pub fn validate_build_execute(
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let args = Args::from_value(args)?;
-    catch(tool.name(), || build_and_execute(tool, args, cx))
+    catch(tool.name(), || build(tool, args, cx)?.run(cx))
 }
 
 /// Turns a panic of `f` into an error that names the tool.

@@ -3,7 +3,7 @@
 
 use super::usage::obvious_parameter;
 use super::{Parameter, ServerTool, Tool, ToolInfo, parameters};
-use crate::text::visible;
+use crate::text::{one_line, visible, wrapped};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -126,26 +126,18 @@ fn synopsis(tool: &dyn Tool) -> String {
 
 /// Makes a call with what is required, typed and as JSON.
 fn made_examples(tool: &dyn Tool) -> Vec<String> {
-    let schema = tool.parameters();
-    let properties = &schema.value()["properties"];
     let name = tool.name();
-    let mut all = parameters(schema.value());
-    all.retain(|parameter| !parameter.name.contains('.'));
-    let required = all.iter().filter(|parameter| parameter.is_required).count();
-    all.truncate(required.max(1));
+    let members = sample_members(tool.parameters().value());
     let mut typed = format!("call_tool {name}");
-    let mut json = Map::new();
-    for parameter in &all {
-        let value = sample(&properties[&parameter.name]);
-        let key = visible(&parameter.name);
-        typed.push_str(&match &value {
+    for (key, value) in &members {
+        let key = visible(key);
+        typed.push_str(&match value {
             Value::String(text) => format!(" {key}={text}"),
             Value::Bool(_) | Value::Number(_) => format!(" {key}={value}"),
             other => format!(" {key}:={}", quoted(&other.to_string())),
         });
-        json.insert(parameter.name.clone(), value);
     }
-    let json = quoted(&visible(&Value::Object(json).to_string()));
+    let json = quoted(&visible(&Value::Object(members).to_string()));
     vec![typed, format!("echo {json} | call_tool {name}")]
 }
 
@@ -231,19 +223,11 @@ impl Page {
         // Marks of markdown are for pages.
         let text = text.replace('`', "");
         for part in text.trim().split("\n\n") {
-            let mut used = 0;
-            for word in part.split_whitespace() {
-                let word = visible(word);
-                let wide = word.chars().count();
-                if used > 0 && indent.len() + used + 1 + wide > self.width {
-                    self.text.push('\n');
-                    used = 0;
-                }
-                self.text.push_str(if used == 0 { indent } else { " " });
-                used += wide + usize::from(used > 0);
-                self.text.push_str(&word);
+            let lines = wrapped(&visible(&one_line(part)), self.width - indent.len());
+            for line in lines.split('\n') {
+                self.text.push_str(format!("{indent}{line}").trim_end());
+                self.text.push('\n');
             }
-            self.text.push('\n');
         }
     }
 }

@@ -30,7 +30,7 @@ pub use cancellation::{ActGuard, Cancellation, GracePeriod, Interruption, TICK, 
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
 pub use context::{Context, OutputUpdate, ResultPlaces, seconds_of, switch_of};
 pub use error::{ErrorKind, ToolError};
-pub use execute::{build, build_and_execute, catch, validate_build_execute};
+pub use execute::{build, catch, validate_build_execute};
 pub use function::FunctionTool;
 pub use help::help;
 pub use kind::Kind;
@@ -42,9 +42,7 @@ pub use result::{
 };
 pub use sandbox_mode::SandboxMode;
 pub use schema::Schema;
-pub use usage::{
-    ExtraArgument, Limit, Usage, obvious_parameter, refuse_unknown, unknown_arguments,
-};
+pub use usage::{ExtraArgument, Limit, Usage, obvious_parameter, refuse_unknown};
 pub use words::{ReadNamed, from_words};
 
 use serde::{Deserialize, Serialize};
@@ -144,13 +142,6 @@ impl<'a> ToolInfo<'a> {
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
-        self
-    }
-
-    /// Says that calls report live output.
-    #[must_use]
-    pub const fn with_live_output(mut self) -> Self {
-        self.can_update_output = true;
         self
     }
 

@@ -1,7 +1,6 @@
 //! Patterns of JSON Schema, which are regular expressions of ECMA-262.
 
 use fancy_regex::Regex;
-use std::borrow::Cow;
 
 /// Returns the regular expression of a pattern; `None` where it is not one here.
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
@@ -11,10 +10,7 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
 /// Returns a pattern in the words of the engine: for ECMA-262 digits and letters are those of
 /// ASCII, a space may be a byte-order mark, a class has no classes within it, four characters end a
 /// line, and a repetition says its least number.
-fn translated(pattern: &str) -> Cow<'_, str> {
-    if !pattern.contains(['\\', '[', '.', '{']) {
-        return Cow::Borrowed(pattern);
-    }
+fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;
     let mut chars = pattern.chars().peekable();
@@ -48,7 +44,7 @@ fn translated(pattern: &str) -> Cow<'_, str> {
             c => out.push(c),
         }
     }
-    Cow::Owned(out)
+    out
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! References in a JSON Schema.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Returns the schema within `root` that a reference leads to: by pointer, by anchor, or by the
@@ -13,11 +14,11 @@ pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
             schema["$id"].as_str().map(|id| id.trim_end_matches('#')) == Some(address)
         })?
     };
-    let fragment = decoded(fragment);
+    let fragment = percent_decode_str(fragment).decode_utf8_lossy();
     if fragment.is_empty() || fragment.starts_with('/') {
         return document.pointer(&fragment);
     }
-    let is_called = |schema: &Value, key: &str| schema[key] == fragment;
+    let is_called = |schema: &Value, key: &str| schema[key] == *fragment;
     only(document, &|schema| {
         is_called(schema, "$anchor") || is_called(schema, "$dynamicAnchor")
     })
@@ -49,24 +50,4 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
 /// Returns true if a key of a schema holds data, and not a schema.
 pub fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
-}
-
-/// Returns a fragment of an address as a JSON pointer.
-pub(crate) fn decoded(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let hex = bytes[i..]
-            .strip_prefix(b"%")
-            .and_then(|rest| rest.get(..2))
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(hex.unwrap_or(bytes[i]));
-        i += if hex.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

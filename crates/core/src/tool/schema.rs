@@ -6,22 +6,15 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::OnceLock;
 
 /// A JSON Schema, as text and, when first needed, as a value.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Schema {
     text: Cow<'static, str>,
     value: OnceLock<Value>,
     /// Schema that arguments are checked against, if a model can't be given all of it.
     whole: Option<Value>,
-}
-
-impl fmt::Debug for Schema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Schema({})", self.text)
-    }
 }
 
 impl Schema {

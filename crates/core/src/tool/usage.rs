@@ -4,6 +4,7 @@
 //! model's call should not fail because of an argument too many. A person types, so that an unknown
 //! name is a slip, and [`super::from_words`] refuses it with the nearest name.
 
+use super::args::HOST_KEY;
 use super::{Args, ErrorKind, Schema, Tool, ToolError};
 use crate::registry::nearest;
 use serde::Deserialize;
@@ -142,7 +143,7 @@ impl<'a> Names<'a> {
             return Vec::new();
         }
         let keys = args.keys().map(String::as_str);
-        keys.filter(|key| !Args::is_of_host(key) && !self.knows(key))
+        keys.filter(|key| *key != HOST_KEY && !self.knows(key))
             .collect()
     }
 
@@ -261,12 +262,6 @@ fn required(schema: &Schema) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the arguments of a call that the tool would ignore, where it does not take any.
-pub fn unknown_arguments(tool: &dyn Tool, args: &Args) -> Vec<String> {
-    let unknown = Names::new(tool).unknown(args.as_map()).into_iter();
-    unknown.map(str::to_owned).collect()
-}
-
 /// Refuses arguments that the tool would ignore, and says what may have been meant.
 ///
 /// # Errors
@@ -318,19 +313,6 @@ pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
         "The tool {} has no argument \"{name}\": did you mean {meant}?",
         tool.name()
     ))
-}
-
-/// Adds to an error about arguments what [`misnamed`] has said before.
-pub(super) fn with_misnamed(mut error: ToolError, misnamed: Option<String>) -> ToolError {
-    if let Some(misnamed) = misnamed
-        && error.kind == ErrorKind::InvalidToolParams
-    {
-        error.hint = Some(match error.hint.take() {
-            Some(hint) => format!("{hint} {misnamed}"),
-            None => misnamed,
-        });
-    }
-    error
 }
 
 /// Returns the parameter that a value without a name is for, and its schema: the only required one,

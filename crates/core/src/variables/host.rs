@@ -10,7 +10,7 @@ use crate::ancestors;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The variables that are left besides those that begin with [`LEFT_PREFIXES`], seen in 0.61: those of systems, and of
 /// GitHub's workflows. The last four are a shell's between the host and this process.
@@ -62,15 +62,14 @@ const MAX_WORDS: usize = 3;
 
 /// Returns the host's value of one of our variables, which the host has not handed on.
 pub(super) fn variable(name: &str) -> Option<OsString> {
-    static VARIABLES: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
-    let variables = VARIABLES.get_or_init(|| {
+    static VARIABLES: LazyLock<Vec<(OsString, OsString)>> = LazyLock::new(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
             host_variables().unwrap_or_default()
         } else {
             Vec::new()
         }
     });
-    let found = variables.iter().find(|(key, _)| key == name);
+    let found = VARIABLES.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| value.clone())
 }
 

@@ -5,7 +5,7 @@ use super::changes::KnownTools;
 use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
 use crate::lock;
-use gemini_tools_core::client_host::ClientHost;
+use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_session::{Session, with_time_limit};
@@ -89,7 +89,7 @@ impl Server {
     ) -> Result<Arc<Project>, ToolError> {
         let roots = if roots.is_empty() { &self.roots } else { roots };
         let host = host.filter(|host| !host.memory_file.is_empty());
-        let host = host.unwrap_or_else(ClientHost::gemini_cli);
+        let host = host.unwrap_or(&GEMINI_CLI);
         let key = (host, roots.to_vec());
         let open = lock(&self.projects).get(&key).cloned();
         if let Some(open) = open

@@ -1,4 +1,4 @@
-use super::{Insertion, insertion};
+use super::insertion;
 use crate::builtin::fact::Fact;
 use proptest::prelude::{Strategy, proptest};
 use proptest::{collection, sample};
@@ -6,7 +6,7 @@ use proptest::{collection, sample};
 /// The file after a fact was added; `None` where it was there.
 fn with(file: &str, fact: &str) -> Option<String> {
     let fact = Fact::new(fact).expect("a fact");
-    let Insertion { at, text } = insertion(file.as_bytes(), &fact)?;
+    let (at, text) = insertion(file.as_bytes(), &fact)?;
     let mut file = file.to_owned();
     file.insert_str(at, &text);
     Some(file)
@@ -116,9 +116,9 @@ proptest! {
     #[test]
     fn only_lines_are_put_in_and_the_fact_is_found_again(file in file(), fact in "[-a@`# ]{0,6}[a-z]") {
         let fact = Fact::new(&fact).expect("a fact");
-        if let Some(Insertion { at, text }) = insertion(file.as_bytes(), &fact) {
+        if let Some((at, text)) = insertion(file.as_bytes(), &fact) {
             let (before, after) = file.split_at(at);
-            let item = format!("- {}", fact.stored());
+            let item = format!("- {}", fact.stored);
             assert_eq!(text.lines().filter(|line| *line == item).count(), 1);
             assert!(text.lines().all(|l| l.is_empty() || l == item || l == "## Gemini Added Memories"));
             assert!(text.ends_with('\n'));

@@ -10,7 +10,6 @@ fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
         before: context,
         after: context,
         most: 20_000,
-        bytes: 1 << 30,
         lines: true,
         columns: true,
     };

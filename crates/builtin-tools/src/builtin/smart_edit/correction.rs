@@ -51,10 +51,10 @@ impl Call {
         let mut plan = self.plan_for(subject, old, new, cx);
         if let Ok(Plan::Replace { notes, tier, .. }) = &mut plan {
             let note = format!(
-                "A model has corrected the texts, because old_string was not found: {}",
+                " A model has corrected the texts, because old_string was not found: {}",
                 correction.explanation
             );
-            notes.insert(0, note);
+            notes.insert_str(0, &note);
             *tier = Some("model");
         }
         plan.map_err(|_| uncorrected(miss, "but what it gave is not found exactly once either."))
