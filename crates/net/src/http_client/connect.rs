@@ -83,7 +83,7 @@ impl Dial {
                 Err(_) => why = format!("{} did not answer", socket.ip()),
             }
         }
-        let (host, port) = host_and_port(&parse(uri)?)?;
+        let (_, host, port) = parse(uri)?;
         Err(NetError::Connect {
             host: authority(&host, port),
             why,
@@ -92,8 +92,7 @@ impl Dial {
 
     /// Returns the judged addresses of the host of an address.
     async fn addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, NetError> {
-        let url = parse(uri)?;
-        let (host, port) = host_and_port(&url)?;
+        let (url, host, port) = parse(uri)?;
         let known = url.host().and_then(|host| known_addresses(&host));
         let found = match known {
             Some(known) => known,
@@ -114,7 +113,7 @@ impl Dial {
 
     /// Connects to a host by a proxy, which may well be private: it is the user's own choice.
     async fn open_by_proxy(&self, proxy: &Proxy, uri: &Uri) -> Result<TcpStream, NetError> {
-        let (host, port) = host_and_port(&parse(uri)?)?;
+        let (_, host, port) = parse(uri)?;
         let target = if self.policy.trusts(&host, port) {
             authority(&host, port)
         } else {
@@ -201,11 +200,14 @@ async fn open_by_socks(
     Ok(opened.into_inner())
 }
 
-/// Returns the host without brackets, and the port.
-fn host_and_port(url: &Url) -> Result<(String, u16), NetError> {
+/// Parses an address into a URL, its host without brackets, and its port.
+fn parse(uri: &Uri) -> Result<(Url, String, u16), NetError> {
+    let url = Url::parse(&uri.to_string())
+        .map_err(|e| NetError::Failed(format!("{uri} is not a valid address: {e}")))?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let host = host.to_owned();
     match url.port_or_known_default() {
-        Some(port) if !host.is_empty() => Ok((host.to_owned(), port)),
+        Some(port) if !host.is_empty() => Ok((url, host, port)),
         _ => Err(NetError::Failed(format!("{url} names no host."))),
     }
 }
@@ -217,9 +219,4 @@ fn authority(host: &str, port: u16) -> String {
     } else {
         format!("{host}:{port}")
     }
-}
-
-fn parse(uri: &Uri) -> Result<Url, NetError> {
-    Url::parse(&uri.to_string())
-        .map_err(|e| NetError::Failed(format!("{uri} is not a valid address: {e}")))
 }
