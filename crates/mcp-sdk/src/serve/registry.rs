@@ -60,20 +60,13 @@ impl RegistryConnection {
 
 impl ServerHandler for RegistryConnection {
     fn get_info(&self) -> ServerConfig {
-        let ServerInfo {
-            name,
-            version,
-            title,
-            instructions,
-        } = &self.info;
-        let mut own = Implementation::new(name, version);
-        own.title.clone_from(title);
+        let info = &self.info;
+        let mut own = Implementation::new(&info.name, &info.version);
+        own.title.clone_from(&info.title);
         let capabilities = ServerCapabilities::builder().enable_tools().build();
-        let config = ServerConfig::new(capabilities).with_server_info(own);
-        match instructions {
-            Some(instructions) => config.with_instructions(instructions),
-            None => config,
-        }
+        let mut config = ServerConfig::new(capabilities).with_server_info(own);
+        config.instructions.clone_from(&info.instructions);
+        config
     }
 
     fault::refuse_what_is_not_declared!();
