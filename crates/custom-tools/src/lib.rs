@@ -159,12 +159,9 @@ impl Custom {
     }
 
     fn from_env(tool_env: &ToolEnv) -> Self {
-        let ToolEnv {
-            workspace,
-            settings,
-            ..
-        } = tool_env;
-        Self::open(workspace.home(), workspace.root(), &settings.trust)
+        let workspace = &tool_env.workspace;
+        let trust = &tool_env.settings.trust;
+        Self::open(workspace.home(), workspace.root(), trust)
     }
 
     /// Returns the note that the project's tools are left out, and what to do about it.

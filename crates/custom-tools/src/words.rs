@@ -112,10 +112,8 @@ impl Template {
         match self.0.first() {
             Some(Element::Word(word)) if word.is_fixed() && !word.0.is_empty() => {}
             Some(_) => {
-                report.fault(
-                    &format!("{key}[0]"),
-                    "The program must be fixed: a model must not choose what is run.",
-                );
+                let message = "The program must be fixed: a model must not choose what is run.";
+                report.fault(&format!("{key}[0]"), message);
                 return None;
             }
             None => {
@@ -234,17 +232,14 @@ impl Word {
                     pieces.push(piece);
                 }
                 '}' => {
-                    report.fault(
-                        place,
-                        "A closing brace has no opening one; for a brace itself write }}.",
-                    );
+                    let message =
+                        "A closing brace has no opening one; for a brace itself write }}.";
+                    report.fault(place, message);
                     return None;
                 }
                 '\0' => {
-                    report.fault(
-                        place,
-                        "It holds a NUL character, which no argument can hold.",
-                    );
+                    let message = "It holds a NUL character, which no argument can hold.";
+                    report.fault(place, message);
                     return None;
                 }
                 c => plain.push(c),
@@ -267,26 +262,20 @@ impl Word {
             "@root" => return Some(Piece::Root),
             _ => {}
         }
-        let (is_condition, bare) = match name.strip_prefix('?') {
-            Some(bare) => (true, bare),
-            None => (false, name),
+        let (kind, bare): (fn(String) -> Piece, _) = match name.strip_prefix('?') {
+            Some(bare) => (Piece::Condition, bare),
+            None => (Piece::Parameter, name),
         };
         if !parameters.iter().any(|p| p == bare) {
             let nearest = nearest(bare, parameters.iter().map(String::as_str));
-            report.fault(
-                place,
-                format!(
-                    "There is no parameter {bare:?}.{nearest} Declare it under [params], or write {{{{ \
-                     for a brace itself."
-                ),
+            let message = format!(
+                "There is no parameter {bare:?}.{nearest} Declare it under [params], or write {{{{ \
+                 for a brace itself."
             );
+            report.fault(place, message);
             return None;
         }
-        Some(if is_condition {
-            Piece::Condition(bare.to_owned())
-        } else {
-            Piece::Parameter(bare.to_owned())
-        })
+        Some(kind(bare.to_owned()))
     }
 
     /// Returns true if no argument of a call is part of it.
