@@ -177,18 +177,14 @@ impl Project {
         }
         let rest = path.strip_prefix(&self.written).unwrap_or(path);
         if real == self.root.join(rest) {
-            return Err(InitError::new(
-                path,
-                "it is one of your own files, which are for all of your projects; set them up with get_tools init --user",
-            ));
+            let reason = "it is one of your own files, which are for all of your projects; set them up with get_tools init --user";
+            return Err(InitError::new(path, reason));
         }
         let shown = gemini_tools_core::text::show_path(&real);
-        Err(InitError::new(
-            path,
-            format!(
-                "a link makes it {shown}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user"
-            ),
-        ))
+        let reason = format!(
+            "a link makes it {shown}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user"
+        );
+        Err(InitError::new(path, reason))
     }
 }
 
@@ -227,10 +223,8 @@ impl FileChange {
         if read(&self.path, owner)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
-        Err(InitError::new(
-            &self.path,
-            "it has changed meanwhile; look again",
-        ))
+        let reason = "it has changed meanwhile; look again";
+        Err(InitError::new(&self.path, reason))
     }
 
     pub(super) fn make(&self, owner: FileOwner<'_>) -> Result<(), InitError> {

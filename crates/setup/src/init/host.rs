@@ -53,13 +53,8 @@ pub fn plan_host(
         ));
     }
     let sets = sets(host, root, server, there);
-    plan.set(
-        Purpose::Server,
-        (&path, (host.title, host.syntax)),
-        before,
-        &sets,
-        edit,
-    )?;
+    let reader = (host.title, host.syntax);
+    plan.set(Purpose::Server, (&path, reader), before, &sets, edit)?;
     if has_skill {
         plan.write_skill(&host.skills(home, root, scope))?;
     }

@@ -327,13 +327,8 @@ impl SetupPlan {
         }
         let line = env_line::appended(&text, env_line::HOST_FORM);
         let after = Some(text + &line);
-        self.change(
-            Purpose::HostForm,
-            path,
-            before,
-            after,
-            Some(Edit::Line(line)),
-        )
+        let edit = Some(Edit::Line(line));
+        self.change(Purpose::HostForm, path, before, after, edit)
     }
 
     /// Adds the project to Gemini CLI's trusted folders.
@@ -441,13 +436,8 @@ impl SetupPlan {
                 return Ok(());
             }
         };
-        self.change(
-            Purpose::Undo,
-            path.clone(),
-            Some(now),
-            after,
-            file.edit.clone(),
-        )
+        let edit = file.edit.clone();
+        self.change(Purpose::Undo, path.clone(), Some(now), after, edit)
     }
 
     /// Notes that a file stays as it is, with the difference to what was there before.
