@@ -4,8 +4,7 @@
 //! compares lines, they would be another 100 KB of every executable. So would those that
 //! `similar` has besides these two.
 
-use similar::algorithms::{Capture, Compact, Replace, myers, patience};
-use std::collections::HashMap;
+use similar::algorithms::{Capture, Compact, IdentifyDistinct, Replace, myers, patience};
 use std::time::Instant;
 
 pub use similar::{DiffOp, group_diff_ops};
@@ -27,22 +26,15 @@ pub fn diff_lines(
     new: &[&str],
     deadline: Option<Instant>,
 ) -> Vec<DiffOp> {
-    let mut numbers = HashMap::new();
-    let mut number = |line| {
-        let next = numbers.len();
-        *numbers.entry(line).or_insert(next)
-    };
-    let old: Vec<usize> = old.iter().map(|line| number(*line)).collect();
-    let new: Vec<usize> = new.iter().map(|line| number(*line)).collect();
-    let mut ops = Compact::new(Replace::new(Capture::new()), &old[..], &new[..]);
-    let (all_old, all_new) = (0..old.len(), 0..new.len());
+    let lines = IdentifyDistinct::<u32>::new(old, 0..old.len(), new, 0..new.len());
+    let (old, all_old) = (lines.old_lookup(), lines.old_range());
+    let (new, all_new) = (lines.new_lookup(), lines.new_range());
+    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
     // No error can occur: what is found is only captured.
     let Ok(()) = match algorithm {
-        Algorithm::Myers => {
-            myers::diff_deadline(&mut ops, &old[..], all_old, &new[..], all_new, deadline)
-        }
+        Algorithm::Myers => myers::diff_deadline(&mut ops, old, all_old, new, all_new, deadline),
         Algorithm::Patience => {
-            patience::diff_deadline(&mut ops, &old[..], all_old, &new[..], all_new, deadline)
+            patience::diff_deadline(&mut ops, old, all_old, new, all_new, deadline)
         }
     };
     ops.into_inner().into_inner().into_ops()

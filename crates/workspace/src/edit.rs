@@ -265,11 +265,10 @@ impl Replacement {
         // Not as a file: for short pieces, system calls of their own would take longer.
         let to: &mut dyn Write = &mut to;
         let mut copy = |bytes: u64, to: &mut dyn Write| -> io::Result<()> {
-            let copied = io::copy(&mut from.by_ref().take(bytes), to)?;
-            let is_whole = copied == bytes;
-            is_whole
-                .then_some(())
-                .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            match io::copy(&mut from.by_ref().take(bytes), to)? {
+                copied if copied == bytes => Ok(()),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
         };
         let mut at = 0;
         for found in &self.matches {

@@ -5,7 +5,7 @@
 //! repository may be the work of others.
 
 use super::ignore::RuleFile;
-use super::rules::{parsed, read_named};
+use super::rules::read_named;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ impl UsersRules {
             let path = excludes_file(&|name| std::env::var_os(name))?;
             // A relative path would lie somewhere in a project.
             let path = path.is_absolute().then_some(path)?;
-            Some(Arc::new(parsed(&read_named(&path)?)))
+            Some(Arc::new(RuleFile::parse(&read_named(&path)?)))
         };
         self.0.get_or_init(read).as_ref()
     }

@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// in bytes. A file that exceeds it leaves everything out: its rules are not known.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
+/// Maximum size of an ignore file, in bytes. A larger one leaves everything out, too.
+pub(super) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// A longer line of an ignore file is more than that as well, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
@@ -52,6 +55,9 @@ pub struct RuleFile {
 impl RuleFile {
     /// Parses an ignore file. Lines that are not a valid pattern match nothing, as in git.
     pub fn parse(text: &[u8]) -> Self {
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Self::closed();
+        }
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let mut rules: Vec<Rule> = Vec::new();
         let mut size = 0;
@@ -133,14 +139,10 @@ fn parse_rule(line: &[u8]) -> Option<Rule> {
         return None;
     }
     let line = trim_spaces(line);
-    let (negated, line) = match line.strip_prefix(b"!") {
-        Some(rest) => (true, rest),
-        None => (false, line),
-    };
-    let (only_directories, line) = match line.strip_suffix(b"/") {
-        Some(rest) => (true, rest),
-        None => (false, line),
-    };
+    let negated = line.starts_with(b"!");
+    let line = line.strip_prefix(b"!").unwrap_or(line);
+    let only_directories = line.ends_with(b"/");
+    let line = line.strip_suffix(b"/").unwrap_or(line);
     let anchored = line.contains(&b'/');
     let pattern = line.strip_prefix(b"/").unwrap_or(line);
     if pattern.is_empty() {
@@ -184,7 +186,7 @@ struct Level {
 
 /// The position of a rule file's directory, seen from the root of the walk.
 #[derive(Debug)]
-enum Base {
+pub enum Base {
     /// A directory below it: this many bytes of a path belong to the directory and its slash.
     Below(usize),
     /// A directory above it: the root's path seen from there, with a slash.
@@ -192,37 +194,16 @@ enum Base {
 }
 
 impl IgnoreRules {
-    /// Adds a `.gitignore` (or an exclude file) of a directory below the root, `depth` being
-    /// the length of the directory's path and its slash.
-    #[must_use]
-    pub fn with_git(&self, file: Arc<RuleFile>, depth: usize) -> Self {
-        let level = Level::new(file, Base::Below(depth), self.git.as_ref());
-        self.with_git_level(level)
+    /// Adds a `.gitignore`, or an exclude file. Those of higher directories must be added first.
+    pub fn add_git(&mut self, file: Arc<RuleFile>, base: Base) {
+        self.git = Some(Level::new(file, base, self.git.take()));
     }
 
-    /// Adds a file of a directory above the root; `root` is the root seen from there, with a
-    /// slash. Higher directories must be added first.
-    #[must_use]
-    pub fn with_git_above(&self, file: Arc<RuleFile>, root: Vec<u8>) -> Self {
-        let level = Level::new(file, Base::Above(root), self.git.as_ref());
-        self.with_git_level(level)
-    }
-
-    fn with_git_level(&self, level: Arc<Level>) -> Self {
-        Self {
-            git: Some(level),
-            gemini: self.gemini.clone(),
-        }
-    }
-
-    /// Adds a `.geminiignore`.
-    #[must_use]
-    pub fn with_gemini(&self, file: RuleFile, depth: usize) -> Self {
-        let level = Level::new(file.into(), Base::Below(depth), self.gemini.as_ref());
-        Self {
-            git: self.git.clone(),
-            gemini: Some(level),
-        }
+    /// Adds a `.geminiignore` of a directory below the root, `depth` being the length of the
+    /// directory's path and its slash.
+    pub fn add_gemini(&mut self, file: RuleFile, depth: usize) {
+        let base = Base::Below(depth);
+        self.gemini = Some(Level::new(file.into(), base, self.gemini.take()));
     }
 
     /// Drops git's rules: another repository begins here.
@@ -255,8 +236,8 @@ impl IgnoreRules {
 }
 
 impl Level {
-    fn new(file: Arc<RuleFile>, base: Base, above: Option<&Arc<Level>>) -> Arc<Level> {
-        let size_above = above.map_or(0, |above| above.size);
+    fn new(file: Arc<RuleFile>, base: Base, above: Option<Arc<Level>>) -> Arc<Level> {
+        let size_above = above.as_ref().map_or(0, |above| above.size);
         let size = size_above + file.size;
         let is_within = size <= MAX_RULES_BYTES;
         Arc::new(Level {
@@ -266,7 +247,7 @@ impl Level {
                 RuleFile::closed().into()
             },
             base,
-            above: above.cloned(),
+            above,
             size: if is_within { size } else { size_above },
         })
     }
@@ -295,7 +276,7 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::{IgnoreRules, IgnoreSource, RuleFile};
+    use super::{Base, IgnoreRules, IgnoreSource, RuleFile};
 
     fn ask(rules: &IgnoreRules, path: &str, is_dir: bool) -> bool {
         let name_at = path.rfind('/').map_or(0, |i| i + 1);
@@ -305,7 +286,8 @@ mod tests {
     #[test]
     fn rules_decide_as_in_git() {
         let text = b"*.o\n!keep.o\n/top\nd/e\nbuild/\n# no\n\\#yes\nspace\\ \ntrail  \nlib/**\n**/deep/x\n*.[ch]~\r\n\xef\n!\n/\n";
-        let rules = IgnoreRules::default().with_git(RuleFile::parse(text).into(), 0);
+        let mut rules = IgnoreRules::default();
+        rules.add_git(RuleFile::parse(text).into(), Base::Below(0));
         let cases = [
             ("a.o", false, true),
             ("k/keep.o", false, false),
@@ -331,12 +313,10 @@ mod tests {
 
     #[test]
     fn a_deeper_file_decides_first_and_a_higher_one_sees_the_whole_path() {
-        let rules = IgnoreRules::default()
-            .with_git_above(
-                RuleFile::parse(b"/sub/a.log\n*.tmp\n").into(),
-                b"sub/".to_vec(),
-            )
-            .with_git(RuleFile::parse(b"!b.tmp\n").into(), 2);
+        let mut rules = IgnoreRules::default();
+        let higher = RuleFile::parse(b"/sub/a.log\n*.tmp\n");
+        rules.add_git(higher.into(), Base::Above(b"sub/".to_vec()));
+        rules.add_git(RuleFile::parse(b"!b.tmp\n").into(), Base::Below(2));
         assert!(ask(&rules, "a.log", false));
         assert!(ask(&rules, "c.tmp", false));
         assert!(!ask(&rules, "p/b.tmp", false));

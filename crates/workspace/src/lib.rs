@@ -243,21 +243,17 @@ impl Workspace {
             Some((written, resolved))
         };
         let found: Vec<_> = more.iter().filter_map(named).collect();
-        let is_plain = found.iter().all(|(_, resolved)| resolved.is_plain());
-        // Where there are links: what commands may write.
-        let mut writable: Vec<PathBuf> = if is_plain {
-            Vec::new()
-        } else {
+        // Where there are links: the directories in which commands could change them.
+        let mut changeable = Vec::new();
+        if found.iter().any(|(_, resolved)| !resolved.is_plain()) {
             let temporary = [std::env::temp_dir()];
             let places = writable.iter().chain(&temporary).filter_map(named);
-            let roots = self.roots().map(Path::to_owned);
-            roots
-                .chain(places.map(|(_, resolved)| resolved.real))
-                .collect()
-        };
-        writable.extend(found.iter().map(|(_, resolved)| resolved.real.clone()));
+            changeable.extend(places.map(|(_, resolved)| resolved.real));
+            changeable.extend(self.roots().map(Path::to_owned));
+            changeable.extend(found.iter().map(|(_, resolved)| resolved.real.clone()));
+        }
         for (written, resolved) in found {
-            if writable.iter().any(|dir| resolved.leaves(dir)) {
+            if changeable.iter().any(|dir| resolved.leaves(dir)) {
                 self.refused.push(written);
             } else if self.roots.iter().all(|root| root.path != resolved.real)
                 && let Ok(dir) = open_without_links(&resolved.real)
@@ -367,17 +363,6 @@ impl Workspace {
         self.place_of(&path).ok_or_else(|| self.outside(argument))
     }
 
-    /// Finds the root of an absolute path that is not an argument: nothing in it stands for
-    /// anything else.
-    ///
-    /// # Errors
-    ///
-    /// Returns `path_not_in_workspace` for one outside all roots.
-    pub fn locate_exactly(&self, path: &Path) -> Result<WorkspacePath, ToolError> {
-        self.place_of(path)
-            .ok_or_else(|| self.outside(&path.display().to_string()))
-    }
-
     /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
     /// about what is on the disk.
     pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
@@ -413,6 +398,7 @@ impl Workspace {
         best.map(|(root, rest)| WorkspacePath::new(root, rest.to_owned(), absolute.to_owned()))
     }
 
+    /// Returns the error for a path outside of all roots.
     fn outside(&self, argument: &str) -> ToolError {
         let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
         let mut hint = format!("Use a path below {}.", roots.join(" or "));
@@ -443,11 +429,8 @@ impl Workspace {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => {
-                return Err(ToolError::new(
-                    ErrorKind::TargetIsDirectory,
-                    format!("{} is a directory, not a file.", place.path().display()),
-                )
-                .with_hint("Use list_directory to see what it holds."));
+                let error = Self::path_error(Errno::ISDIR.into(), place);
+                return Err(error.with_hint("Use list_directory to see what it holds."));
             }
             other => return Err(special_file(place, other)),
         }
@@ -517,7 +500,7 @@ fn not_opened(error: &std::io::Error) -> ToolError {
         .with_hint("Start the command in an existing directory.")
 }
 
-/// Says of a root that it is refused, and why.
+/// Describes why a root is refused.
 pub fn refusal(root: &Path) -> String {
     format!(
         "{} is not worked in: it leads through a symbolic link in a place that commands may \

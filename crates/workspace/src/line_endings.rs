@@ -29,7 +29,7 @@ pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEndin
 
 /// Gives a text that takes a place in another text the line ends that it has there.
 pub fn fitted(text: &str, place: Range<usize>, new: &str) -> String {
-    let utf8 = Encoding::Utf8 { bom: false };
+    let utf8 = Encoding::default();
     let ending = first_ending(&text.as_bytes()[place.start..], utf8);
     match ending.or_else(|| first_ending(text.as_bytes(), utf8)) {
         Some(ending) => with_end(new, ending),

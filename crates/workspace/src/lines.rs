@@ -67,7 +67,7 @@ pub fn read_window(
 ) -> Result<Window, ToolError> {
     let mut collector = Collector::new(request);
     collector.out.reserve(start.len());
-    let decoder = || encoding.standard().new_decoder_without_bom_handling();
+    let decoder = || encoding.standard.new_decoder_without_bom_handling();
     let mut decoder = (!encoding.is_utf8()).then(decoder);
     let mut text = String::new();
     let mut push = |collector: &mut Collector, bytes: &[u8], ended| match &mut decoder {
@@ -247,14 +247,8 @@ impl Collector {
     /// Shortens the current line if it has too many characters.
     fn cut_line(&mut self, number: u64) {
         let text = String::from_utf8_lossy(&self.out[self.line_at..]);
-        let ending = if text.ends_with("\r\n") {
-            "\r\n"
-        } else if text.ends_with('\n') {
-            "\n"
-        } else {
-            ""
-        };
-        let body = &text[..text.len() - ending.len()];
+        let body = text.strip_suffix("\r\n").or(text.strip_suffix('\n'));
+        let body = body.unwrap_or(&text);
         let mut units = 0;
         let cut = body.char_indices().find_map(|(at, c)| {
             units += c.len_utf16();

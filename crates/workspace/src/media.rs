@@ -5,7 +5,7 @@ use std::path::Path;
 /// The largest media file that is handed to a model, in bytes.
 pub const MAX_MEDIA_BYTES: u64 = 20 * 1024 * 1024;
 
-/// The MIME type of media that the Gemini API takes inline, or `None`.
+/// Returns the MIME type of media that the Gemini API takes inline; `None` for other files.
 ///
 /// `sample` is the file's beginning and `is_text` what [`super::text::detect`] said of it.
 /// Content decides; a name counts where the content is binary but unknown, or where a
@@ -29,7 +29,7 @@ pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static s
     }
 }
 
-/// The name under which the API knows a type, or `None` for what is not media.
+/// Returns the name under which the API knows a type; `None` for what is not media.
 fn normal_name(mime: &'static str) -> Option<&'static str> {
     Some(match mime {
         "audio/x-wav" => "audio/wav",
@@ -43,7 +43,8 @@ fn normal_name(mime: &'static str) -> Option<&'static str> {
     })
 }
 
-/// A short table of our own: a complete one calls every `.ts` file a video.
+/// Returns the type of media by a name, from a short table of our own: a complete one calls every `.ts`
+/// file a video.
 fn by_extension(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {

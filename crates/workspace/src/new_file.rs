@@ -53,7 +53,7 @@ pub(super) struct NewFile<'a> {
     /// The directory of the temporary name: the nearest to the file's place that exists.
     dir: BorrowedFd<'a>,
     temporary: String,
-    is_nameless: bool,
+    /// False for a file without a name.
     has_temporary: Cell<bool>,
 }
 
@@ -71,7 +71,6 @@ impl<'a> NewFile<'a> {
                 file: fd.into(),
                 dir,
                 temporary: temporary_name(),
-                is_nameless: true,
                 has_temporary: Cell::new(false),
             })),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
@@ -100,7 +99,6 @@ impl<'a> NewFile<'a> {
             file: fd.into(),
             dir,
             temporary,
-            is_nameless: false,
             has_temporary: Cell::new(true),
         })
     }
@@ -117,7 +115,7 @@ impl<'a> NewFile<'a> {
     ///
     /// Returns `EXIST` if another file has the name, or the operating system's error.
     pub(super) fn place(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
-        if self.is_nameless {
+        if !self.has_temporary.get() {
             return self.link(dir, name);
         }
         match renameat_with(self.dir, &self.temporary, dir, name, RenameFlags::NOREPLACE) {

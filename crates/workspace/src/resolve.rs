@@ -41,19 +41,26 @@ impl WorkspacePath {
         &self.rel
     }
 
+    /// Returns true for the root itself.
+    pub(super) fn is_root(&self) -> bool {
+        self.rel.as_os_str().is_empty()
+    }
+
     /// Returns the last component; empty for the root itself.
     pub fn name(&self) -> &OsStr {
         self.path.file_name().unwrap_or_default()
     }
 
+    /// Returns the path of the directory above; `None` for the root itself.
+    pub(super) fn parent(&self) -> Option<Self> {
+        let (rel, path) = (self.rel.parent()?, self.path.parent()?);
+        Some(Self::new(self.root, rel.to_owned(), path.to_owned()))
+    }
+
     /// Returns a path below this one.
     #[must_use]
     pub fn join(&self, rel: &Path) -> Self {
-        Self {
-            root: self.root,
-            rel: self.rel.join(rel),
-            path: self.path.join(rel),
-        }
+        Self::new(self.root, self.rel.join(rel), self.path.join(rel))
     }
 }
 
@@ -109,8 +116,14 @@ impl Workspace {
     /// Finds the directory entry that a place stands for, links followed to their end, which
     /// need not exist.
     pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
-        let mut walk = Walk::at_root(self, place.root)?;
-        walk.push_front(place.rel());
+        let mut walk = Walk {
+            workspace: self,
+            root: place.root,
+            dirs: Vec::new(),
+            todo: VecDeque::new(),
+            links: 0,
+        };
+        walk.restart(place.root, place.rel())?;
         walk.run()
     }
 
@@ -194,23 +207,13 @@ struct Walk<'a> {
     links: usize,
 }
 
-impl<'a> Walk<'a> {
-    fn at_root(workspace: &'a Workspace, root: usize) -> Result<Self, ResolveError> {
-        let mut walk = Self {
-            workspace,
-            root,
-            dirs: Vec::new(),
-            todo: VecDeque::new(),
-            links: 0,
-        };
-        walk.restart(root)?;
-        Ok(walk)
-    }
-
-    fn restart(&mut self, root: usize) -> Result<(), ResolveError> {
+impl Walk<'_> {
+    /// Goes on from a root, with this path first.
+    fn restart(&mut self, root: usize, path: &Path) -> Result<(), ResolveError> {
         let dir = rustix::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
         self.root = root;
         self.dirs = vec![dir];
+        self.push_front(path);
         Ok(())
     }
 
@@ -306,11 +309,9 @@ impl<'a> Walk<'a> {
         };
         if target.is_absolute() {
             let (root, rest) = self.workspace.place_of_link(&target)?;
-            self.restart(root)?;
-            self.push_front(&rest);
-        } else {
-            self.push_front(&target);
+            return self.restart(root, &rest);
         }
+        self.push_front(&target);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::Workspace;
 use super::git_config::UsersRules;
-use super::ignore::{IgnoreRules, IgnoreSource, RuleFile};
+use super::ignore::{Base, IgnoreRules, IgnoreSource, MAX_FILE_BYTES, RuleFile};
 use super::resolve::{ResolveError, WorkspacePath, open_by_kernel, open_by_steps};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -15,9 +15,6 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The size of an ignore file from which on it leaves everything out, as one with too many rules does, in bytes.
-const MAX_IGNORE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The most that is read of a file that names a place, in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -248,8 +245,8 @@ impl Workspace {
         if !metadata.is_file() {
             return Err(closed("it is not a regular file"));
         }
-        if metadata.len() > MAX_IGNORE_FILE_BYTES {
-            let most = format!("it has more than {MAX_IGNORE_FILE_BYTES} bytes");
+        if metadata.len() > MAX_FILE_BYTES {
+            let most = format!("it has more than {MAX_FILE_BYTES} bytes");
             return Err(closed(&most));
         }
         let rules = read_rules(file).ok_or_else(|| closed("reading it fails"))?;
@@ -280,11 +277,9 @@ impl IgnoreScope {
         if respect.git && seen.git {
             scope.rules = scope.rules.without_git();
             scope.in_repository = true;
-            if let Some(file) = users.get() {
-                scope.rules = scope.rules.with_git(Arc::clone(file), path.len());
-            }
-            if let Some(file) = own_excludes(fd) {
-                scope.rules = scope.rules.with_git(file.into(), path.len());
+            let files = users.get().cloned().into_iter();
+            for file in files.chain(own_excludes(fd).map(Arc::new)) {
+                scope.rules.add_git(file, Base::Below(path.len()));
             }
         }
         if respect.git
@@ -292,13 +287,13 @@ impl IgnoreScope {
             && seen.gitignore
             && let Some(file) = read_rules_at(fd, Path::new(".gitignore"))
         {
-            scope.rules = scope.rules.with_git(file.into(), path.len());
+            scope.rules.add_git(file.into(), Base::Below(path.len()));
         }
         if respect.gemini
             && seen.geminiignore
             && let Some(file) = workspace.gemini_rules(dir)?
         {
-            scope.rules = scope.rules.with_gemini(file, path.len());
+            scope.rules.add_gemini(file, path.len());
         }
         Ok(scope)
     }
@@ -317,15 +312,13 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
     scope.in_repository = true;
     let seen_from = |dir: &Path| {
         let rest = root.strip_prefix(dir).unwrap_or(root);
-        [rest.as_os_str().as_bytes(), b"/"].concat()
+        Base::Above([rest.as_os_str().as_bytes(), b"/"].concat())
     };
-    if let Some(file) = users.get() {
-        let file = Arc::clone(file);
-        scope.rules = scope.rules.with_git_above(file, seen_from(top));
-    }
     let dir = rustix::fs::open(top, READING | OFlags::DIRECTORY, Mode::empty());
-    if let Some(file) = dir.ok().and_then(|dir| own_excludes(dir.as_fd())) {
-        scope.rules = scope.rules.with_git_above(file.into(), seen_from(top));
+    let own = dir.ok().and_then(|dir| own_excludes(dir.as_fd()));
+    let files = users.get().cloned().into_iter();
+    for file in files.chain(own.map(Arc::new)) {
+        scope.rules.add_git(file, seen_from(top));
     }
     let mut between: Vec<&Path> = root
         .ancestors()
@@ -335,7 +328,7 @@ fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
     between.reverse();
     for dir in between {
         if let Some(file) = read_rules_at(CWD, &dir.join(".gitignore")) {
-            scope.rules = scope.rules.with_git_above(file.into(), seen_from(dir));
+            scope.rules.add_git(file.into(), seen_from(dir));
         }
     }
     scope
@@ -421,24 +414,14 @@ fn open(dir: BorrowedFd<'_>, path: &Path, more: OFlags) -> Option<File> {
 }
 
 fn read_rules(file: File) -> Option<RuleFile> {
-    Some(parsed(&read(file)?))
-}
-
-/// Parses what was read.
-pub(super) fn parsed(text: &[u8]) -> RuleFile {
-    if text.len() as u64 > MAX_IGNORE_FILE_BYTES {
-        return RuleFile::closed();
-    }
-    RuleFile::parse(text)
+    Some(RuleFile::parse(&read(file)?))
 }
 
 fn read(file: File) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     // With room for one byte more, one call reads all and one more tells that it is all.
-    let size = metadata.len().min(MAX_IGNORE_FILE_BYTES);
+    let size = metadata.len().min(MAX_FILE_BYTES);
     let mut text = Vec::with_capacity(usize::try_from(size).ok()? + 1);
-    file.take(MAX_IGNORE_FILE_BYTES + 1)
-        .read_to_end(&mut text)
-        .ok()?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text).ok()?;
     Some(text)
 }

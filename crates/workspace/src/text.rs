@@ -3,21 +3,13 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use std::borrow::Cow;
 
-/// A text encoding.
+/// A text encoding: UTF-8, UTF-16 with a byte-order mark, or an older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// UTF-8, with or without a byte-order mark.
-    Utf8 {
-        /// True if the file begins with the mark.
-        bom: bool,
-    },
-    /// UTF-16 with a byte-order mark.
-    Utf16 {
-        /// Byte order.
-        big_endian: bool,
-    },
-    /// Anything older, by the name of the WHATWG Encoding Standard.
-    Legacy(&'static encoding_rs::Encoding),
+pub struct Encoding {
+    /// The encoding as the WHATWG Encoding Standard has it.
+    pub standard: &'static encoding_rs::Encoding,
+    /// True if the file begins with a byte-order mark.
+    has_mark: bool,
 }
 
 /// The bytes of a file by which its encoding is recognised.
@@ -32,9 +24,10 @@ const DECLARATION_BYTES: usize = 1024;
 /// says of itself, or by its statistics. `whole` is true if the sample is all of the file.
 pub fn detect(sample: &[u8], whole: bool) -> Option<Encoding> {
     if !is_utf32(sample)
-        && let Some(encoding) = by_mark(sample)
+        && let Some((standard, _)) = encoding_rs::Encoding::for_bom(sample)
     {
-        return Some(encoding);
+        let has_mark = true;
+        return Some(Encoding { standard, has_mark });
     }
     if looks_binary(sample) {
         return None;
@@ -44,10 +37,10 @@ pub fn detect(sample: &[u8], whole: bool) -> Option<Encoding> {
         Err(e) => !whole && e.error_len().is_none() || is_damaged_utf8(sample),
     };
     if is_utf8 {
-        return Some(Encoding::Utf8 { bom: false });
+        return Some(Encoding::without_mark(encoding_rs::UTF_8));
     }
     let declared = declared(sample).filter(|e| holds(e, sample, whole));
-    Some(Encoding::Legacy(declared.unwrap_or_else(|| {
+    Some(Encoding::without_mark(declared.unwrap_or_else(|| {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(sample, whole);
         detector.guess(None, Utf8Detection::Deny)
@@ -99,15 +92,6 @@ pub fn is_utf32(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..])
 }
 
-fn by_mark(bytes: &[u8]) -> Option<Encoding> {
-    match bytes {
-        [0xef, 0xbb, 0xbf, ..] => Some(Encoding::Utf8 { bom: true }),
-        [0xff, 0xfe, ..] => Some(Encoding::Utf16 { big_endian: false }),
-        [0xfe, 0xff, ..] => Some(Encoding::Utf16 { big_endian: true }),
-        _ => None,
-    }
-}
-
 /// Returns true for a NUL or more than 30 % control characters, as Gemini CLI judges.
 fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
@@ -140,38 +124,60 @@ fn stand_in(byte: u8) -> Option<char> {
     char::from_u32(u32::from(FIRST_STAND_IN) + u32::from(byte))
 }
 
+impl Default for Encoding {
+    /// Returns UTF-8 without a byte-order mark.
+    fn default() -> Self {
+        Self::without_mark(encoding_rs::UTF_8)
+    }
+}
+
 impl Encoding {
+    fn without_mark(standard: &'static encoding_rs::Encoding) -> Self {
+        let has_mark = false;
+        Self { standard, has_mark }
+    }
+
     /// Returns the name for people.
     pub fn name(self) -> &'static str {
-        match self {
-            Encoding::Utf8 { bom: false } => "UTF-8",
-            Encoding::Utf8 { bom: true } => "UTF-8 with byte-order mark",
-            Encoding::Utf16 { big_endian: false } => "UTF-16LE",
-            Encoding::Utf16 { big_endian: true } => "UTF-16BE",
-            Encoding::Legacy(encoding) => encoding.name(),
+        if self.is_utf8() && self.has_mark {
+            return "UTF-8 with byte-order mark";
         }
+        self.standard.name()
     }
 
     /// Returns true if the bytes are UTF-8.
     pub fn is_utf8(self) -> bool {
-        matches!(self, Encoding::Utf8 { .. })
+        self.standard == encoding_rs::UTF_8
+    }
+
+    /// Returns true for an encoding older than Unicode.
+    pub fn is_legacy(self) -> bool {
+        !self.is_utf8() && !self.has_mark
+    }
+
+    /// Returns true for an older encoding with characters of several bytes, in which the bytes of one
+    /// character can be inside of others.
+    pub(super) fn is_ambiguous(self) -> bool {
+        self.is_legacy() && !self.standard.is_single_byte()
     }
 
     /// Returns the byte-order mark that the file begins with.
     pub fn mark(self) -> &'static [u8] {
-        match self {
-            Encoding::Utf8 { bom: false } | Encoding::Legacy(_) => b"",
-            Encoding::Utf8 { bom: true } => b"\xef\xbb\xbf",
-            Encoding::Utf16 { big_endian: false } => b"\xff\xfe",
-            Encoding::Utf16 { big_endian: true } => b"\xfe\xff",
+        match self.standard.name() {
+            _ if !self.has_mark => b"",
+            "UTF-16LE" => b"\xff\xfe",
+            "UTF-16BE" => b"\xfe\xff",
+            _ => b"\xef\xbb\xbf",
         }
     }
 
     /// Returns the bytes of one code unit.
     pub fn unit(self) -> usize {
-        match self {
-            Encoding::Utf8 { .. } | Encoding::Legacy(_) => 1,
-            Encoding::Utf16 { .. } => 2,
+        // UTF-16 is only known by its mark.
+        if self.has_mark && !self.is_utf8() {
+            2
+        } else {
+            1
         }
     }
 
@@ -218,40 +224,25 @@ impl Encoding {
     ///
     /// Returns the first character that the encoding can't hold.
     pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
-        Ok(match self {
-            Encoding::Utf8 { .. } => Cow::Borrowed(text.as_bytes()),
-            Encoding::Utf16 { big_endian: false } => {
-                text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-            }
-            Encoding::Utf16 { big_endian: true } => {
-                text.encode_utf16().flat_map(u16::to_be_bytes).collect()
-            }
-            Encoding::Legacy(encoding) => {
-                let (bytes, _, unmappable) = encoding.encode(text);
-                if unmappable {
-                    let lost = |c: &char| encoding.encode(c.encode_utf8(&mut [0; 4])).2;
-                    return Err(text.chars().find(lost).unwrap_or('\u{fffd}'));
-                }
-                bytes
-            }
-        })
+        let units = text.encode_utf16();
+        match self.standard.name() {
+            "UTF-16LE" => return Ok(units.flat_map(u16::to_le_bytes).collect()),
+            "UTF-16BE" => return Ok(units.flat_map(u16::to_be_bytes).collect()),
+            _ => {}
+        }
+        let (bytes, _, unmappable) = self.standard.encode(text);
+        if unmappable {
+            let lost = |c: &char| self.standard.encode(c.encode_utf8(&mut [0; 4])).2;
+            return Err(text.chars().find(lost).unwrap_or('\u{fffd}'));
+        }
+        Ok(bytes)
     }
 
     /// Decodes all of a file's bytes, the byte-order mark left out. What is not text in this
     /// encoding becomes U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
-        self.standard().decode_without_bom_handling(bytes).0
-    }
-
-    /// Returns the encoding as the WHATWG Encoding Standard has it.
-    pub(super) fn standard(self) -> &'static encoding_rs::Encoding {
-        match self {
-            Encoding::Utf8 { .. } => encoding_rs::UTF_8,
-            Encoding::Utf16 { big_endian: false } => encoding_rs::UTF_16LE,
-            Encoding::Utf16 { big_endian: true } => encoding_rs::UTF_16BE,
-            Encoding::Legacy(encoding) => encoding,
-        }
+        self.standard.decode_without_bom_handling(bytes).0
     }
 }
 

@@ -280,7 +280,7 @@ impl SharedWalk<'_> {
                 if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                     alone = false;
                     for _ in 1..processors().min(MAX_WORKERS) {
-                        self.lock().busy += 1;
+                        lock(&self.queue).busy += 1;
                         helpers.push(threads.spawn(|| Worker::new(self, make()).work()));
                     }
                     if !helpers.is_empty() {
@@ -291,22 +291,16 @@ impl SharedWalk<'_> {
             worker.visitor.finish();
             let mut visitors = vec![worker.visitor];
             for helper in helpers {
-                match helper.join() {
-                    Ok(visitor) => visitors.push(visitor),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+                let joined = helper.join();
+                visitors.push(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
             visitors
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
-        lock(&self.queue)
-    }
-
     /// Waits for a task of another worker; `None` when no worker has any more.
     fn next(&self) -> Option<Task> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         queue.busy -= 1;
         loop {
             if queue.stopped {
@@ -332,7 +326,7 @@ impl SharedWalk<'_> {
 
     /// Ends the walk for all workers.
     fn stop(&self) {
-        self.lock().stopped = true;
+        lock(&self.queue).stopped = true;
         self.wake.notify_all();
     }
 }
@@ -405,7 +399,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
     fn share(&mut self) {
         let half = self.tasks.len() / 2;
         if half > 0 {
-            self.shared.lock().tasks.extend(self.tasks.drain(..half));
+            lock(&self.shared.queue)
+                .tasks
+                .extend(self.tasks.drain(..half));
             self.shared.wake.notify_all();
         }
     }
@@ -510,7 +506,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         let shared = self.shared;
         let name = &self.path[name_at..];
         let is_dir = file_type == FileType::Directory;
-        if name == GIT || is_dir && task.path.is_empty() && shared.is_pseudo(name) {
+        let is_top = is_dir && task.path.is_empty() && shared.is_whole_system;
+        if name == GIT || is_top && PSEUDO_DIRECTORIES.contains(&name) {
             return false;
         }
         let path = &self.path[shared.start..];
@@ -617,11 +614,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl SharedWalk<'_> {
-    /// Returns true if a name at the root is that of a directory of the kernel.
-    fn is_pseudo(&self, name: &[u8]) -> bool {
-        self.is_whole_system && PSEUDO_DIRECTORIES.contains(&name)
-    }
-
     /// Returns true if `.geminiignore` closes the target of a link.
     fn is_closed(&self, below: &[u8]) -> bool {
         let below = Path::new(OsStr::from_bytes(below));

@@ -99,9 +99,8 @@ impl Workspace {
 
     /// Removes up to `count` directories above a place, as long as they are empty.
     pub fn remove_empty_directories(&self, place: &WorkspacePath, count: usize) {
-        let (rel, path) = (place.rel(), place.path());
-        for (rel, path) in rel.ancestors().zip(path.ancestors()).skip(1).take(count) {
-            let place = WorkspacePath::new(place.root, rel.to_owned(), path.to_owned());
+        let above = std::iter::successors(place.parent(), WorkspacePath::parent);
+        for place in above.take(count) {
             let Ok(Entry {
                 dir,
                 missing,

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
 use gemini_tools::journal::{
-    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, now, prune,
+    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, now,
 };
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
@@ -42,7 +42,7 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     let session = crate::open_session(options)?;
     if options.prune_history {
         if let Some(journal) = session.journal() {
-            prune(&home, journal.limits());
+            journal.prune();
         }
         return Ok(0);
     }

@@ -210,7 +210,7 @@ impl Edit {
                     ),
                 ));
             }
-            None => Encoding::Utf8 { bom: false },
+            None => Encoding::default(),
         })
     }
 

@@ -311,8 +311,7 @@ pub(super) fn read_decoded(
 ) -> Result<(Window, Encoding), ToolError> {
     let window = read_window(open, path, start, encoding, request, cancel)?;
     let is_whole = open.size() <= SAMPLE_BYTES as u64;
-    if is_whole || encoding != (Encoding::Utf8 { bom: false }) || !window.text.contains('\u{fffd}')
-    {
+    if is_whole || encoding != Encoding::default() || !window.text.contains('\u{fffd}') {
         return Ok((window, encoding));
     }
     let bytes = beginning(open, MAX_DETECTED_BYTES)
@@ -321,8 +320,7 @@ pub(super) fn read_decoded(
     let from = from.saturating_sub(CONTEXT_BYTES);
     let to = bytes.len().min(from + SAMPLE_BYTES);
     match detect(&bytes[from..to], to as u64 == open.size()) {
-        Some(Encoding::Legacy(legacy)) => {
-            let encoding = Encoding::Legacy(legacy);
+        Some(encoding) if encoding.is_legacy() => {
             let window = read_window(open, path, start, encoding, request, cancel)?;
             Ok((window, encoding))
         }

@@ -19,7 +19,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::lines::beginning;
-use gemini_tools_workspace::text::{Encoding, detect};
+use gemini_tools_workspace::text::detect;
 use gemini_tools_workspace::write::{Target, is_lost_race};
 use gemini_tools_workspace::{Workspace, WorkspacePath, io_error, show_path};
 use serde::Deserialize;
@@ -243,7 +243,7 @@ impl Call {
 
 /// Decodes the file as Gemini CLI does.
 fn decode(file: &[u8]) -> Cow<'_, str> {
-    Encoding::Utf8 { bom: true }.decode(file)
+    encoding_rs::UTF_8.decode_with_bom_removal(file).0
 }
 
 impl ToolInvocation for Call {

@@ -19,7 +19,7 @@ use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::PageBuffer;
-use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
+use gemini_tools_workspace::text::{SAMPLE_BYTES, detect};
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
@@ -271,12 +271,8 @@ fn encoding_of(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         }
         None => start,
     };
-    match detect(sample, true) {
-        Some(Encoding::Legacy(encoding)) => Some(encoding),
-        // Its mark says which of the two it is.
-        Some(Encoding::Utf16 { .. }) => Some(encoding_rs::UTF_16LE),
-        _ => None,
-    }
+    let encoding = detect(sample, true).filter(|encoding| !encoding.is_utf8());
+    encoding.map(|encoding| encoding.standard)
 }
 
 /// A text that is read in blocks, as long as the call may go on and the text is not binary.

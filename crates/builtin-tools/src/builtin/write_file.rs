@@ -83,7 +83,7 @@ impl Call {
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),
-            encoding: Encoding::Utf8 { bom: false },
+            encoding: Encoding::default(),
             old_text,
         };
         let check = |old: &str| placeholder::check("content", &self.content, [old]);

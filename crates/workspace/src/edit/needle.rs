@@ -77,34 +77,32 @@ impl Needle {
         if unit > 1 {
             return at.is_multiple_of(unit);
         }
-        match self.encoding {
-            Encoding::Legacy(encoding) if !encoding.is_single_byte() => {
-                // A line feed is never part of another character. No byte is looked at twice, or
-                // a file without line feeds would take its size's square.
-                let newline = memchr::memrchr(b'\n', &text[*known..at]);
-                *known = newline.map_or(*known, |i| *known + i + 1);
-                let is_whole = |bytes: &[u8]| {
-                    let decoded =
-                        encoding.decode_without_bom_handling_and_without_replacement(bytes);
-                    decoded.is_some()
-                };
-                if is_whole(&text[*known..at]) {
-                    *known = at;
-                    return true;
-                }
-                while *known < at {
-                    let mut lengths = 1..=LONGEST_CHARACTER_BYTES;
-                    let length = lengths.find(|n| {
-                        let character = text.get(*known..*known + n);
-                        character.is_some_and(is_whole)
-                    });
-                    // What is not a character is passed over byte by byte.
-                    *known += length.unwrap_or(1);
-                }
-                *known == at
-            }
-            _ => true,
+        if !self.encoding.is_ambiguous() {
+            return true;
         }
+        // A line feed is never part of another character. No byte is looked at twice, or
+        // a file without line feeds would take its size's square.
+        let newline = memchr::memrchr(b'\n', &text[*known..at]);
+        *known = newline.map_or(*known, |i| *known + i + 1);
+        let is_whole = |bytes: &[u8]| {
+            let standard = self.encoding.standard;
+            let decoded = standard.decode_without_bom_handling_and_without_replacement(bytes);
+            decoded.is_some()
+        };
+        if is_whole(&text[*known..at]) {
+            *known = at;
+            return true;
+        }
+        while *known < at {
+            let mut lengths = 1..=LONGEST_CHARACTER_BYTES;
+            let length = lengths.find(|n| {
+                let character = text.get(*known..*known + n);
+                character.is_some_and(is_whole)
+            });
+            // What is not a character is passed over byte by byte.
+            *known += length.unwrap_or(1);
+        }
+        *known == at
     }
 
     /// Counts the line feeds in a piece.
@@ -151,9 +149,10 @@ pub(super) fn find_all(
         .saturating_add(1);
     // Room for a whole text before and after a piece's edge, and a multiple of every unit. In
     // an encoding whose characters can't be told apart from the middle there are no pieces.
-    let piece = match needle.encoding {
-        Encoding::Legacy(encoding) if !encoding.is_single_byte() => size,
-        _ => PIECE_BYTES.max(needle.length() * 4 + 16),
+    let piece = if needle.encoding.is_ambiguous() {
+        size
+    } else {
+        PIECE_BYTES.max(needle.length() * 4 + 16)
     };
     let capacity = piece.min(size.max(16)).next_multiple_of(8);
     let mut search = Search {

@@ -5,12 +5,13 @@
 //! appended to a log. So keeping costs nearly nothing, and there is a line only for a change that
 //! was made. A kill between these calls leaves the change without its line.
 
+use super::Journal;
 use super::entry::{JournalEntry, OldContent};
-use super::{Journal, prune};
+use super::keeper::Hour;
 use crate::{Workspace, WorkspacePath, resolve::Entry};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Mode, fchmod, renameat, unlinkat};
-use rustix::io::{Errno, retry_on_intr, write};
+use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;
 use std::path::PathBuf;
@@ -75,10 +76,8 @@ impl PendingChange {
 #[derive(Debug)]
 pub(crate) struct Backup {
     pub(super) journal: Arc<Journal>,
-    /// The directory for the old file, whose name there is the entry's id.
-    pub(super) dir: OwnedFd,
-    /// The log, open for appending.
-    pub(super) log: File,
+    /// The place for the old file, whose name there is the entry's id.
+    pub(super) hour: Hour,
     pub(super) entry: JournalEntry,
     /// True if the user wants nothing kept of the file.
     pub(super) is_excluded: bool,
@@ -102,7 +101,7 @@ impl Backup {
     /// Returns the operating system's error if the file can't be moved.
     pub(crate) fn take(&self, dir: BorrowedFd<'_>, name: &str, old: &File) -> Result<(), Errno> {
         if self.takes_old_file() {
-            renameat(dir, name, &self.dir, &*self.entry.id)?;
+            renameat(dir, name, &self.hour.dir, &*self.entry.id)?;
             let _ = fchmod(old, Mode::from_raw_mode(0o600));
         }
         Ok(())
@@ -112,14 +111,11 @@ impl Backup {
     /// why the change can't be undone, if it can't.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
-        let entry = serde_json::to_vec(&self.entry).unwrap_or_default();
-        let line = [b"\n", &*entry, b"\n"].concat();
-        // One call, so that lines of several writers don't mix.
-        let written = retry_on_intr(|| write(&self.log, &line));
+        let is_written = self.hour.append(std::slice::from_ref(&self.entry));
         if self.is_prune_due {
-            prune(&self.journal.home, self.journal.limits);
+            self.journal.prune();
         }
-        if entry.is_empty() || written != Ok(line.len()) {
+        if !is_written {
             return Some("the journal's log could not be written".to_owned());
         }
         let loss = self.entry.loss().filter(|_| !self.is_excluded);
@@ -130,7 +126,7 @@ impl Backup {
 impl Drop for Backup {
     fn drop(&mut self) {
         if !self.is_made.get() && self.entry.old_content == OldContent::Copied {
-            let _ = unlinkat(&self.dir, &*self.entry.id, AtFlags::empty());
+            let _ = unlinkat(&self.hour.dir, &*self.entry.id, AtFlags::empty());
         }
     }
 }

@@ -7,16 +7,14 @@
 
 mod record;
 
-use super::entry::{FileState, NodeKind};
-use super::keeper::{self, new_id, now};
-use super::scope::{ChangeScope, Coverage};
+use super::entry::{FileState, NodeKind, OldContent};
+use super::keeper::{self, Hour, new_id, now};
+use super::scope::{ChangeScope, CoveredPath};
 use super::{Journal, node, place};
 use crate::{OpenFile, Workspace};
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, linkat, open, unlinkat};
+use rustix::fs::{AtFlags, CWD, Stat, linkat, unlinkat};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,33 +41,23 @@ pub struct ChangeCounts {
     pub lost: u32,
 }
 
-/// The place of an old content while the command runs.
-#[derive(Debug)]
-enum BackupKind {
-    /// There is no content to keep, or it is not touched yet.
-    Nothing,
-    /// The journal has another name of the file.
-    Linked,
-    /// The journal has a copy.
-    Copied,
-    /// The content is not kept, for this reason.
-    Lost(String, bool),
-}
-
 /// The state of a path before the command.
 #[derive(Debug)]
 struct OriginalState {
     id: String,
     state: Option<FileState>,
-    kept: BackupKind,
+    /// The place of the content, to which the journal may have another name; lost without a reason where
+    /// there is none, or where it is not touched yet.
+    kept: OldContent,
+    /// True if the user wants nothing kept of it.
+    is_excluded: bool,
 }
 
-/// The directory of the journal for the old files.
-#[derive(Debug)]
-struct Hour {
-    dir: OwnedFd,
-    log: File,
-    is_new: bool,
+impl OriginalState {
+    /// Returns true if nothing was to be kept yet.
+    fn is_untouched(&self) -> bool {
+        self.kept == OldContent::default()
+    }
 }
 
 /// The changes of a command that runs.
@@ -122,10 +110,10 @@ impl CommandChanges {
             return;
         };
         let is_dir = found.as_ref().is_some_and(|(state, _)| is_directory(state));
-        let Coverage::Inside {
+        let Some(CoveredPath {
             rel,
             is_gemini_ignored,
-        } = self.scope.coverage(path, is_dir)
+        }) = self.scope.find(path, is_dir)
         else {
             return;
         };
@@ -135,16 +123,18 @@ impl CommandChanges {
         let mut before = OriginalState {
             id: new_id(),
             state: None,
-            kept: BackupKind::Nothing,
+            kept: OldContent::default(),
+            is_excluded: false,
         };
         if let Some((state, stat)) = found {
             let is_file = state.kind.is_none();
             if let Some(reason) = self.journal.exclusion(is_gemini_ignored, &rel) {
-                before.kept = BackupKind::Lost(reason.to_owned(), false);
+                before.kept = OldContent::Lost(reason.to_owned());
+                before.is_excluded = true;
             } else if is_file && access != Access::Mode {
                 before.kept = self.keep(path, stat, access, &before.id);
             } else if state.kind == Some(NodeKind::Special) {
-                before.kept = BackupKind::Lost("it was no regular file".to_owned(), true);
+                before.kept = OldContent::Lost("it was no regular file".to_owned());
             }
             before.state = Some(state);
         }
@@ -156,10 +146,10 @@ impl CommandChanges {
         let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;
         };
-        let is_needed = match before.kept {
-            BackupKind::Nothing => access != Access::Mode,
-            BackupKind::Linked => access == Access::Content,
-            BackupKind::Copied | BackupKind::Lost(..) => false,
+        let is_needed = match access {
+            Access::Content => matches!(before.kept, OldContent::Moved) || before.is_untouched(),
+            Access::Name => before.is_untouched(),
+            Access::Mode => false,
         };
         if is_needed
             && let Some(state) = before.state.as_ref().filter(|state| state.kind.is_none())
@@ -188,7 +178,7 @@ impl CommandChanges {
         self.touch(to, Access::Name);
         let is_dir = node::look(CWD, from)
             .is_ok_and(|found| found.is_some_and(|(state, _)| is_directory(&state)));
-        let is_kept = is_dir && matches!(self.scope.coverage(from, true), Coverage::Inside { .. });
+        let is_kept = is_dir && self.scope.find(from, true).is_some();
         if !is_kept || self.before.len() >= MAX_PATHS {
             return;
         }
@@ -198,20 +188,18 @@ impl CommandChanges {
     }
 
     /// Keeps the content of a file.
-    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> BackupKind {
-        let lost = |reason: &str| BackupKind::Lost(reason.to_owned(), true);
+    fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> OldContent {
+        let lost = |reason: &str| OldContent::Lost(reason.to_owned());
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if self.kept_bytes + size > self.journal.limits.max_bytes {
             return lost("the command has changed more than is kept");
         }
-        if self.hour.is_none() {
-            match self.journal.open_hour(now() / place::HOUR_MILLIS) {
-                Ok((dir, log, is_new)) => self.hour = Some(Hour { dir, log, is_new }),
-                Err(reason) => return BackupKind::Lost(reason, true),
-            }
-        }
-        let Some(Hour { dir, .. }) = &self.hour else {
-            return lost("the journal could not be written");
+        let dir = match &mut self.hour {
+            Some(hour) => &hour.dir,
+            none => match self.journal.open_hour(now()) {
+                Ok(hour) => &none.insert(hour).dir,
+                Err(reason) => return OldContent::Lost(reason),
+            },
         };
         // With another name, the content would be changed by any program that knows that.
         if access == Access::Name
@@ -219,28 +207,21 @@ impl CommandChanges {
             && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()
         {
             self.kept_bytes += size;
-            return BackupKind::Linked;
+            return OldContent::Moved;
         }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(file) = open(path, flags, Mode::empty()) else {
+        let Ok(file) = place::open_file(CWD, path) else {
             return lost("it could not be read");
         };
-        let file = OpenFile {
-            file: file.into(),
-            stat,
-        };
-        match keeper::copy(&file, dir, id) {
-            Ok(()) => {
-                self.kept_bytes += size;
-                BackupKind::Copied
-            }
-            Err(reason) => lost(reason),
+        let kept = keeper::copy(&OpenFile { file, stat }, dir, id);
+        if kept == OldContent::Copied {
+            self.kept_bytes += size;
         }
+        kept
     }
 
     /// Removes what is kept of a path.
     fn discard(&self, before: &OriginalState) {
-        if let (BackupKind::Linked | BackupKind::Copied, Some(hour)) = (&before.kept, &self.hour) {
+        if let (OldContent::Moved | OldContent::Copied, Some(hour)) = (&before.kept, &self.hour) {
             let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());
         }
     }

@@ -4,17 +4,17 @@ use super::Journal;
 use super::backup::{Backup, PendingChange};
 use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::place;
-use crate::lines::read_range;
 use crate::{OpenFile, resolve::Entry, show_path};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{self, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr, write};
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Seek;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,6 +44,30 @@ pub fn now() -> u64 {
     })
 }
 
+/// The directory of an hour for old files, and its log.
+#[derive(Debug)]
+pub(super) struct Hour {
+    pub(super) dir: OwnedFd,
+    /// The log, open for appending.
+    log: File,
+    /// True if the hour had no directory before.
+    pub(super) is_new: bool,
+}
+
+impl Hour {
+    /// Appends entries to the log. Returns true if all of them were written.
+    pub(super) fn append(&self, entries: &[JournalEntry]) -> bool {
+        let mut lines = Vec::new();
+        for entry in entries {
+            lines.push(b'\n');
+            lines.extend(serde_json::to_vec(entry).unwrap_or_default());
+            lines.push(b'\n');
+        }
+        // One call, so that lines of several writers don't mix.
+        retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len())
+    }
+}
+
 impl PendingChange {
     /// Prepares the backup of the change, which is dropped if the change is not made after all.
     /// `old` is the file that is there, `new` the one that will be there.
@@ -60,7 +84,7 @@ impl PendingChange {
     ) -> Result<Backup, String> {
         let (journal, origin, at) = (&*self.journal, &self.origin, now());
         let id = origin.id.clone().unwrap_or_else(new_id);
-        let (dir, log, is_new_hour) = journal.open_hour(at / place::HOUR_MILLIS)?;
+        let hour = journal.open_hour(at)?;
         let exclusion = journal.exclusion(self.is_gemini_ignored, &self.rel);
         let state = |file: &File, stat: &Stat| match exclusion {
             // A digest of a short secret would give it away.
@@ -76,13 +100,11 @@ impl PendingChange {
             (None, None) => OldContent::default(),
             (None, Some(old)) => {
                 let from = (!must_copy).then_some(&target.dir);
-                journal.keep(old, from, &dir, &id)
+                journal.keep(old, from, &hour.dir, &id)
             }
         };
         Ok(Backup {
             journal: Arc::clone(&self.journal),
-            dir,
-            log,
             entry: JournalEntry {
                 tool: origin.tool.clone(),
                 call: origin.call.clone(),
@@ -95,7 +117,8 @@ impl PendingChange {
                 ..journal.entry(id, at, &self.real_path(target))
             },
             is_excluded: exclusion.is_some(),
-            is_prune_due: is_new_hour || old.is_some_and(|old| journal.is_large(old.size())),
+            is_prune_due: hour.is_new || old.is_some_and(|old| journal.is_large(old.size())),
+            hour,
             is_made: Cell::new(false),
         })
     }
@@ -156,13 +179,12 @@ impl Journal {
         is_excluded.then_some("tools.undo.exclude names it")
     }
 
-    /// Opens the directory and the log of an hour, and makes what is missing. Returns true with
-    /// them if the hour is new.
+    /// Opens the directory and the log of the hour at a time, and makes what is missing.
     ///
     /// # Errors
     ///
     /// Returns why nothing can be kept, as the end of a sentence.
-    pub(super) fn open_hour(&self, hour: u64) -> Result<(OwnedFd, File, bool), String> {
+    pub(super) fn open_hour(&self, at: u64) -> Result<Hour, String> {
         let path = place::journal(&self.home);
         let fail = |e: Errno| match e {
             Errno::PERM => format!("{} is not yours alone (mode 700)", show_path(&path)),
@@ -172,11 +194,12 @@ impl Journal {
             Some(dir) => dir,
             None => place::make(&path).map_err(fail)?,
         };
-        let (dir, is_new) = place::make_hour(&dir, hour).map_err(fail)?;
+        let (dir, is_new) = place::make_hour(&dir, at / place::HOUR_MILLIS).map_err(fail)?;
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let log = fs::openat(&dir, place::LOG, flags, Mode::from_raw_mode(0o600)).map_err(fail)?;
-        Ok((dir, File::from(log), is_new))
+        let log = log.into();
+        Ok(Hour { dir, log, is_new })
     }
 
     /// Returns true if a file is a large part of all that may be kept.
@@ -194,30 +217,25 @@ impl Journal {
         if is_alone && from.is_some_and(|from| place::is_one_mount(from, dir)) {
             return OldContent::Moved;
         }
-        match copy(old, dir, id) {
-            Ok(()) => OldContent::Copied,
-            Err(reason) => OldContent::Lost(reason.to_owned()),
-        }
+        copy(old, dir, id)
     }
 }
 
 /// Copies the old file into the journal.
-///
-/// # Errors
-///
-/// Returns why not, as the end of a sentence.
-pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> Result<(), &'static str> {
+pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> OldContent {
+    let lost = |reason: &str| OldContent::Lost(reason.to_owned());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o600));
-    let mut file = File::from(file.map_err(|_| "the journal could not be written")?);
-    let copied = clone_or_copy(&old.file, &mut file, MAX_COPIED_BYTES);
-    if copied.is_err() {
-        let _ = fs::unlinkat(dir, name, fs::AtFlags::empty());
+    let Ok(file) = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)) else {
+        return lost("the journal could not be written");
+    };
+    let Err(e) = clone_or_copy(&old.file, &mut file.into(), MAX_COPIED_BYTES) else {
+        return OldContent::Copied;
+    };
+    let _ = fs::unlinkat(dir, name, fs::AtFlags::empty());
+    match e.kind() {
+        std::io::ErrorKind::FileTooLarge => lost("it is too large to be copied"),
+        _ => lost("it could not be copied"),
     }
-    copied.map_err(|e| match e.kind() {
-        std::io::ErrorKind::FileTooLarge => "it is too large to be copied",
-        _ => "it could not be copied",
-    })
 }
 
 /// Writes the content of a file into an empty one, sharing the blocks where the file system can.
@@ -240,10 +258,8 @@ pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::
 
 /// Reads the first `size` bytes of a file. Its own position stays.
 pub(crate) fn read(file: &File, size: u64) -> std::io::Result<Vec<u8>> {
-    let content = read_range(file, 0, size)?;
-    if (content.len() as u64) < size {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
+    let mut content = vec![0; usize::try_from(size).unwrap_or(0)];
+    file.read_exact_at(&mut content, 0)?;
     Ok(content)
 }
 

@@ -13,7 +13,7 @@
 //! - [`History`]: the entries, and which of them still stand;
 //! - [`CommandChanges`]: what a command changes, kept before it does;
 //! - [`Undo`]: taking changes back;
-//! - [`prune()`]: keeping age and size within the limits;
+//! - [`Journal::prune`]: keeping age and size within the limits;
 //! - the directories of all of that (`place`).
 //!
 //! Who may be shown or asked what, settings and the command line are up to the callers. Paths are
@@ -70,7 +70,6 @@ pub use command::{Access, ChangeCounts, CommandChanges};
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
 pub use keeper::now;
-pub use prune::prune;
 pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 
 use crate::pattern::PatternSet;
@@ -141,11 +140,6 @@ impl Journal {
     /// Returns the program and the session that have changes made.
     fn caller(&self) -> &Caller {
         self.caller.get_or_init(self.find_caller)
-    }
-
-    /// Returns the limits of the journal.
-    pub fn limits(&self) -> Limits {
-        self.limits
     }
 }
 

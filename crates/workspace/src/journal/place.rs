@@ -7,6 +7,7 @@
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -91,10 +92,10 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(dir)
 }
 
-/// Opens a file of the journal for reading: a regular one, and not a link.
-pub(crate) fn open_file(dir: &OwnedFd, name: &str) -> Result<File, Errno> {
+/// Opens a file for reading: a regular one, and not a link.
+pub(crate) fn open_file(dir: impl AsFd, path: impl Arg) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::openat(dir, name, flags, Mode::empty())?;
+    let file = fs::openat(dir, path, flags, Mode::empty())?;
     let stat = fs::fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
         Ok(file.into())

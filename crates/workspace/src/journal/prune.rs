@@ -4,36 +4,41 @@
 //! directory. No writer waits for another: they only ever add to the present hour, from which single old files go when it
 //! has too much by itself; their lines stay, and can't be taken back any more.
 
-use super::Limits;
 use super::keeper::now;
 use super::place;
+use super::{Journal, Limits};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags};
-use std::path::Path;
 
 /// The least that a file takes of the disk, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Removes what is over the limits.
-pub fn prune(home: &Path, limits: Limits) {
-    let Ok(Some(dir)) = place::open(&place::journal(home)) else {
-        return;
-    };
-    let oldest = now().saturating_sub(limits.max_age_millis) / place::HOUR_MILLIS;
-    let present = now() / place::HOUR_MILLIS;
-    let mut sum = 0;
-    let mut is_full = false;
-    for hour in place::hours(&dir).unwrap_or_default().into_iter().rev() {
-        let files = files(&dir, hour);
-        let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        let fits = sum + bytes <= limits.max_bytes;
-        if hour < oldest || is_full || !fits && hour < present {
-            is_full |= !fits;
-            remove_hour(&dir, hour);
-        } else if fits {
-            sum += bytes;
-        } else {
-            sum += thin_out(&dir, files, limits.max_bytes);
+impl Journal {
+    /// Removes what is over the limits.
+    pub fn prune(&self) {
+        let Ok(Some(dir)) = place::open(&place::journal(&self.home)) else {
+            return;
+        };
+        let Limits {
+            max_age_millis,
+            max_bytes,
+        } = self.limits;
+        let oldest = now().saturating_sub(max_age_millis) / place::HOUR_MILLIS;
+        let present = now() / place::HOUR_MILLIS;
+        let mut sum = 0;
+        let mut is_full = false;
+        for hour in place::hours(&dir).unwrap_or_default().into_iter().rev() {
+            let files = files(&dir, hour);
+            let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+            let fits = sum + bytes <= max_bytes;
+            if hour < oldest || is_full || !fits && hour < present {
+                is_full |= !fits;
+                remove_hour(&dir, hour);
+            } else if fits {
+                sum += bytes;
+            } else {
+                sum += thin_out(&dir, files, max_bytes);
+            }
         }
     }
 }

@@ -4,7 +4,6 @@ use crate::git_config::UsersRules;
 use crate::ignore::{IgnoreRules, IgnoreSource};
 use crate::{Respect, Workspace, WorkspacePath};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -29,15 +28,11 @@ pub(super) struct ChangeScope {
     directories: HashMap<PathBuf, DirectoryRules>,
 }
 
-/// The place of a path in a [`ChangeScope`].
-pub(super) enum Coverage {
-    /// The path is outside, or ignored by git.
-    Outside,
-    /// The path is in it, at this path below a root.
-    Inside {
-        rel: PathBuf,
-        is_gemini_ignored: bool,
-    },
+/// A path whose changes are kept.
+pub(super) struct CoveredPath {
+    /// The path below its root.
+    pub(super) rel: PathBuf,
+    pub(super) is_gemini_ignored: bool,
 }
 
 impl ChangeScope {
@@ -52,43 +47,39 @@ impl ChangeScope {
         }
     }
 
-    /// Finds out whether changes of an absolute path without links are kept.
-    pub(super) fn coverage(&mut self, path: &Path, is_dir: bool) -> Coverage {
-        let is_covered = self.roots.iter().any(|root| path.starts_with(root))
-            && !path.starts_with(&self.journal);
-        if !is_covered || !self.open() {
-            return Coverage::Outside;
+    /// Finds an absolute path without links; `None` if it is outside, or ignored by git.
+    pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
+        let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
+        if !is_below_root || path.starts_with(&self.journal) {
+            return None;
         }
-        let workspace = self.workspace.as_ref();
-        let Some(place) = workspace.and_then(|workspace| workspace.place_of(path)) else {
-            return Coverage::Outside;
-        };
-        if place.rel().as_os_str().is_empty() {
-            return Coverage::Outside;
+        let place = self.workspace()?.place_of(path)?;
+        if place.is_root() {
+            return None;
         }
         match self.ignored(&place, is_dir) {
-            Some(IgnoreSource::Git) if !self.takes_ignored => Coverage::Outside,
-            source => Coverage::Inside {
+            Some(IgnoreSource::Git) if !self.takes_ignored => None,
+            source => Some(CoveredPath {
                 rel: place.rel().to_owned(),
                 is_gemini_ignored: source == Some(IgnoreSource::Gemini),
-            },
+            }),
         }
     }
 
-    /// Returns true once the workspace is open.
-    fn open(&mut self) -> bool {
+    /// Returns the workspace, which is opened the first time.
+    fn workspace(&mut self) -> Option<&Workspace> {
         if self.workspace.is_none()
             && let Some((first, more)) = self.roots.split_first()
         {
             self.workspace = Workspace::open_at(first, more, None).ok();
         }
-        self.workspace.is_some()
+        self.workspace.as_ref()
     }
 
     fn ignored(&mut self, place: &WorkspacePath, is_dir: bool) -> Option<IgnoreSource> {
         let parent = place.path().parent()?;
         if !self.directories.contains_key(parent) {
-            let rules = self.read_rules(place, parent);
+            let rules = self.read_rules(place);
             self.directories.insert(parent.to_owned(), rules);
         }
         let directory = self.directories.get(parent)?;
@@ -100,31 +91,20 @@ impl ChangeScope {
     }
 
     /// Reads the rules for the directory of a place.
-    fn read_rules(&mut self, place: &WorkspacePath, parent: &Path) -> DirectoryRules {
-        let above = place.rel().parent().filter(|rel| *rel != OsStr::new(""));
-        let ignored = above.and_then(|rel| {
-            let above = WorkspacePath::new(place.root, rel.to_owned(), parent.to_owned());
-            self.ignored(&above, true)
-        });
+    fn read_rules(&mut self, place: &WorkspacePath) -> DirectoryRules {
+        let above = place.parent().filter(|above| !above.is_root());
+        let ignored = above.and_then(|above| self.ignored(&above, true));
         let scope = self
             .workspace
             .as_ref()
             .filter(|_| ignored.is_none())
             .map(|workspace| workspace.rules_above(place, Respect::ALL, &self.users));
-        match scope {
-            None => DirectoryRules {
-                rules: IgnoreRules::default(),
-                ignored,
-            },
-            Some(Ok(scope)) => DirectoryRules {
-                rules: scope.rules,
-                ignored,
-            },
+        let (rules, ignored) = match scope {
+            None => (IgnoreRules::default(), ignored),
+            Some(Ok(scope)) => (scope.rules, ignored),
             // What a `.geminiignore` that can't be read closes can't be known.
-            Some(Err(_)) => DirectoryRules {
-                rules: IgnoreRules::default(),
-                ignored: Some(IgnoreSource::Gemini),
-            },
-        }
+            Some(Err(_)) => (IgnoreRules::default(), Some(IgnoreSource::Gemini)),
+        };
+        DirectoryRules { rules, ignored }
     }
 }

@@ -201,7 +201,8 @@ impl Run<'_> {
             let (own, place) = Workspace::for_user_file(path)?;
             (Some(own), place)
         } else {
-            (None, shared.locate_exactly(path)?)
+            let outside = || shared.outside(&path.display().to_string());
+            (None, shared.place_of(path).ok_or_else(outside)?)
         };
         Ok(LocatedFile { own, shared, place })
     }

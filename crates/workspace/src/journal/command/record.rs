@@ -1,12 +1,11 @@
 //! The record of what a command has changed.
 
-use super::{BackupKind, ChangeCounts, CommandChanges, Hour, OriginalState, is_directory};
+use super::{ChangeCounts, CommandChanges, OriginalState, is_directory};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, now};
-use crate::journal::scope::Coverage;
-use crate::journal::{node, place, prune};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, open, statat};
-use rustix::io::{retry_on_intr, write};
+use crate::journal::{node, place};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, Mode, chmodat, statat};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +28,10 @@ impl CommandChanges {
             match after {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
-                    counts.lost += u32::from(matches!(before.kept, BackupKind::Lost(_, true)));
+                    let is_lost = matches!(before.kept, OldContent::Lost(_))
+                        && !before.is_untouched()
+                        && !before.is_excluded;
+                    counts.lost += u32::from(is_lost);
                     entries.push((path, before, after));
                 }
                 _ => self.discard(&before),
@@ -64,7 +66,7 @@ impl CommandChanges {
         // Only now it is known that it is a directory.
         let is_ignored = before.state.is_none()
             && after.is_some_and(is_directory)
-            && matches!(self.scope.coverage(path, true), Coverage::Outside);
+            && self.scope.find(path, true).is_none();
         // Without an object that it has made, git's data may be of no use.
         let is_object = before.state.is_none() && is_git_object(path);
         !is_same && !is_ignored && !is_object
@@ -77,75 +79,56 @@ impl CommandChanges {
                 .state
                 .as_ref()
                 .is_some_and(|state| state.stamp.size() == size);
-        let (true, BackupKind::Copied, Some(hour)) = (is_small, &before.kept, &self.hour) else {
+        let (true, OldContent::Copied, Some(hour)) = (is_small, &before.kept, &self.hour) else {
             return false;
         };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let now = open(path, flags, Mode::empty()).ok().map(File::from);
+        let now = place::open_file(CWD, path).ok();
         let old = place::open_file(&hour.dir, &before.id).ok();
         let content = |file: Option<File>| keeper::read(&file?, size).ok();
         let old = content(old);
         old.is_some() && old == content(now)
     }
 
-    /// Appends entries to the log. Returns true if that was possible.
-    fn append(&mut self, entries: Vec<(PathBuf, OriginalState, Option<FileState>)>) -> bool {
+    /// Appends changes to the log. Returns true if that was possible.
+    fn append(&mut self, changes: Vec<(PathBuf, OriginalState, Option<FileState>)>) -> bool {
         let at = now();
         if self.hour.is_none() {
-            let hour = self.journal.open_hour(at / place::HOUR_MILLIS);
-            self.hour = hour
-                .ok()
-                .map(|(dir, log, is_new)| Hour { dir, log, is_new });
+            self.hour = self.journal.open_hour(at).ok();
         }
         let Some(hour) = &self.hour else {
             return false;
         };
-        let first = entries.first().map(|(_, before, _)| before.id.clone());
-        let command = self
-            .command
-            .get_or_insert(first.unwrap_or_default())
-            .clone();
-        let mut lines = Vec::new();
-        for (path, before, after) in entries {
-            lines.push(b'\n');
-            let line = (before.id == command).then(|| self.line.clone());
-            let entry = JournalEntry {
+        let first = changes.first().map(|(_, before, _)| before.id.clone());
+        let command = self.command.get_or_insert(first.unwrap_or_default());
+        let mut entries = Vec::new();
+        for (path, before, after) in changes {
+            if before.kept == OldContent::Moved {
+                make_private(&hour.dir, &before.id);
+            }
+            entries.push(JournalEntry {
                 tool: self.tool.clone(),
                 command: Some(command.clone()),
-                line,
+                line: (before.id == *command).then(|| self.line.clone()),
                 before: before.state,
                 after,
-                old_content: hour.old_content(before.kept, &before.id),
+                old_content: before.kept,
                 ..self.journal.entry(before.id, at, &path)
-            };
-            lines.extend(serde_json::to_vec(&entry).unwrap_or_default());
-            lines.push(b'\n');
+            });
         }
-        // One call, so that lines of several writers don't mix.
-        let written = retry_on_intr(|| write(&hour.log, &lines));
+        let is_written = hour.append(&entries);
         if hour.is_new || self.journal.is_large(self.kept_bytes) {
-            prune(&self.journal.home, self.journal.limits);
+            self.journal.prune();
         }
-        written == Ok(lines.len())
+        is_written
     }
 }
 
-impl Hour {
-    /// Returns the place of an old content for the log.
-    fn old_content(&self, kept: BackupKind, id: &str) -> OldContent {
-        match kept {
-            BackupKind::Nothing => OldContent::default(),
-            BackupKind::Lost(reason, _) => OldContent::Lost(reason),
-            BackupKind::Copied => OldContent::Copied,
-            BackupKind::Linked => {
-                let stat = statat(&self.dir, id, AtFlags::SYMLINK_NOFOLLOW);
-                if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
-                    let mode = Mode::from_raw_mode(0o600);
-                    let _ = chmodat(&self.dir, id, mode, AtFlags::empty());
-                }
-                OldContent::Moved
-            }
-        }
+/// Makes an old file the user's alone, unless it still has another name.
+fn make_private(dir: &OwnedFd, id: &str) {
+    let stat = statat(dir, id, AtFlags::SYMLINK_NOFOLLOW);
+    if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
+        let mode = Mode::from_raw_mode(0o600);
+        let _ = chmodat(dir, id, mode, AtFlags::empty());
     }
 }
 

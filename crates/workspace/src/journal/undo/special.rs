@@ -1,6 +1,6 @@
 //! Taking back what only commands change: directories and links.
 
-use super::step::{Step, failed, parent};
+use super::step::{failed, parent};
 use super::{FileOutcome, LocatedFile, Run, UndoRefusal, state};
 use crate::OpenFile;
 use crate::journal::entry::{FileState, NodeKind};
@@ -87,11 +87,6 @@ impl Run<'_> {
             .last()
             .and_then(|index| self.entry(*index).before.as_ref());
         let kind = |state: Option<&FileState>| state.map(|state| state.kind.clone());
-        let step = |id: &str, before, undone| Step {
-            id: id.to_owned(),
-            before,
-            undone,
-        };
         if kind(present) != kind(wanted)
             && let Some(found) = present
         {
@@ -112,8 +107,8 @@ impl Run<'_> {
                 };
                 unlinkat(dir, name, flags)?;
                 match wanted {
-                    None => self.record(located, dir, &step(id, present, undone)),
-                    Some(_) => self.record(located, dir, &step(&new_id(), present, &[])),
+                    None => self.record(located, dir, id, present, undone),
+                    Some(_) => self.record(located, dir, &new_id(), present, &[]),
                 }
             }
         }
@@ -131,7 +126,7 @@ impl Run<'_> {
             }
         }
         let before = present.filter(|_| is_there);
-        self.record(located, dir, &step(id, before, undone));
+        self.record(located, dir, id, before, undone);
         Ok(())
     }
 }

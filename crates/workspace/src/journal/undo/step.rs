@@ -3,21 +3,14 @@
 use super::{LocatedFile, Run};
 use crate::journal::entry::{FileState, JournalEntry};
 use crate::journal::keeper::{new_id, now};
-use crate::journal::{UNDO, node, place};
+use crate::journal::{UNDO, node};
 use crate::resolve::ResolveError;
-use crate::{Workspace, WorkspacePath, system_error};
+use crate::{Workspace, system_error};
 use gemini_tools_core::tool::ToolError;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
-use rustix::io::{Errno, retry_on_intr, write};
+use rustix::io::Errno;
 use std::path::Path;
-
-/// A change of a path by the undo itself.
-pub(super) struct Step<'a> {
-    pub(super) id: String,
-    pub(super) before: Option<&'a FileState>,
-    pub(super) undone: &'a [usize],
-}
 
 impl Run<'_> {
     /// Gives a file back the mode that commands have changed, unless it was changed since. Returns true if
@@ -64,55 +57,54 @@ impl Run<'_> {
         }
         node::set_mode(&dir, name, before.mode).map_err(|e| failed(e, located))?;
         // The content's own undo is recorded with it.
-        let (id, undone) = if is_content_back {
-            (id.to_owned(), chosen)
+        if is_content_back {
+            self.record(located, &dir, id, Some(&present), chosen);
         } else {
-            (new_id(), &[][..])
-        };
-        let before = Some(&present);
-        let step = Step { id, before, undone };
-        self.record(located, &dir, &step);
+            self.record(located, &dir, &new_id(), Some(&present), &[]);
+        }
         Ok(true)
     }
 
-    /// Records a step of the undo, whose result is there.
-    pub(super) fn record(&self, located: &LocatedFile<'_>, dir: &OwnedFd, step: &Step<'_>) {
+    /// Records a step of the undo, whose result is there, by an id.
+    pub(super) fn record(
+        &self,
+        located: &LocatedFile<'_>,
+        dir: &OwnedFd,
+        id: &str,
+        before: Option<&FileState>,
+        undone: &[usize],
+    ) {
         let name = Path::new(located.place.name());
         let Some(journal) = located.shared.journal.get() else {
             return;
         };
         let at = now();
-        let Ok((_, log, _)) = journal.open_hour(at / place::HOUR_MILLIS) else {
+        let Ok(hour) = journal.open_hour(at) else {
             return;
         };
         let path = crate::walk::real_path(dir).map(|dir| dir.join(name));
         let path = path.unwrap_or_else(|| located.place.path().to_owned());
-        let undone = step
-            .undone
-            .iter()
-            .map(|index| self.entry(*index).id.clone());
+        let undone = undone.iter().map(|index| self.entry(*index).id.clone());
         let entry = JournalEntry {
             tool: UNDO.to_owned(),
             call: Some(self.call.clone()),
             command: Some(self.call.clone()),
-            before: step.before.cloned(),
+            before: before.cloned(),
             after: node::look(dir, name).ok().flatten().map(|(state, _)| state),
             undoes: undone.collect(),
-            ..journal.entry(step.id.clone(), at, &path)
+            ..journal.entry(id.to_owned(), at, &path)
         };
-        let line = serde_json::to_vec(&entry).unwrap_or_default();
         // An undo that can't be recorded was made all the same.
-        let _ = retry_on_intr(|| write(&log, &[b"\n", &*line, b"\n"].concat()));
+        hour.append(&[entry]);
     }
 }
 
 /// Opens the directory of a path beneath its root; `None` where there is none.
 pub(super) fn parent(located: &LocatedFile<'_>) -> Result<Option<OwnedFd>, ToolError> {
     let place = &located.place;
-    let (Some(rel), Some(path)) = (place.rel().parent(), place.path().parent()) else {
+    let Some(above) = place.parent() else {
         return Ok(None);
     };
-    let above = WorkspacePath::new(place.root, rel.to_owned(), path.to_owned());
     let flags = crate::files::PATH_ONLY | OFlags::DIRECTORY;
     match located.workspace().open_beneath(&above, flags) {
         Ok(dir) => Ok(Some(dir)),
