@@ -111,7 +111,6 @@ impl<'a> Capture<'a> {
                 path: None,
                 bytes: 0,
                 is_lost: false,
-                is_given_away: false,
             },
             limit,
         }
@@ -138,7 +137,6 @@ impl<'a> Capture<'a> {
         }
         whole.log = None;
         whole.path = Some(path.to_owned());
-        whole.is_given_away = true;
         Ok(())
     }
 
@@ -307,13 +305,12 @@ impl OutputTexts {
 struct WholeOutput<'a> {
     new_file: NewFile<'a>,
     memory: Vec<u8>,
+    /// The file, unless others go on with it.
     log: Option<Log>,
     path: Option<PathBuf>,
     bytes: u64,
     /// True if some of it could not be kept.
     is_lost: bool,
-    /// True if the file has another owner now.
-    is_given_away: bool,
 }
 
 impl WholeOutput<'_> {
@@ -364,12 +361,9 @@ impl WholeOutput<'_> {
         (self.path.clone(), place)
     }
 
-    /// Removes the file: its content is all in the answer.
+    /// Removes the file, whose content is all in the answer, unless others go on with it.
     fn forget(&mut self) {
-        self.log = None;
-        if let Some(path) = self.path.take()
-            && !self.is_given_away
-        {
+        if let (Some(_), Some(path)) = (self.log.take(), self.path.take()) {
             // Best effort: old files are removed some time.
             let _ = std::fs::remove_file(path);
         }

@@ -164,10 +164,8 @@ impl Jobs {
         write_log: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<Files> {
         make_private(&self.dir)?;
-        let name = match record.processes.first() {
-            Some(first) => format!("{}-{}", first.pid, first.start_time),
-            None => return Err(io::ErrorKind::NotFound.into()),
-        };
+        let first = record.processes.first().ok_or(io::ErrorKind::NotFound)?;
+        let name = format!("{}-{}", first.pid, first.start_time);
         let files = Files {
             record: self.dir.join(format!("{name}.json")),
             log: self.dir.join(format!("{name}.log")),

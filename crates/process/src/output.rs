@@ -115,16 +115,9 @@ fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
                 // An interruption makes it try again, which is right.
                 let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
             }
-            Err(e) => {
-                let e = io::Error::from(e);
-                // The reader of a socket has gone away before it had read all.
-                let is_gone = e.kind() == io::ErrorKind::ConnectionReset;
-                return Err(if is_gone {
-                    io::ErrorKind::BrokenPipe.into()
-                } else {
-                    e
-                });
-            }
+            // The reader of a socket has gone away before it had read all.
+            Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(errno) => return Err(errno.into()),
         }
     }
     Ok(())
@@ -134,8 +127,8 @@ fn write_pieces(stream: &WatchedStream<'_>, text: &[u8]) -> io::Result<()> {
     let mut rest = text;
     while !rest.is_empty() {
         wait_until_read(stream);
-        let (piece, after) = rest.split_at(piece_end(rest, stream.piece_bytes()));
-        write_all(stream.fd(), piece)?;
+        let (piece, after) = rest.split_at(piece_end(rest, stream.piece_bytes));
+        write_all(stream.fd, piece)?;
         rest = after;
     }
     Ok(())

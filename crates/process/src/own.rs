@@ -10,26 +10,17 @@ use rustix::process::{Pid, Signal, getppid};
 /// `SIGCHLD`; and no other process of an ordinary user can look into it.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
-    close_to_others();
+    // This closes `/proc/PID/fd` and our memory to them: a command that a tool runs could else open the
+    // stream that the answer goes to, and write another one there. What is forked from here is closed
+    // as well; a program that is started is not. No core file is left either.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Lets `SIGPIPE` end this process, which Rust's standard library ignores.
 pub fn end_by_sigpipe() {
     raw::reset_signal(Signal::PIPE);
 }
-
-/// Closes `/proc/PID/fd` and the memory of this process to all other processes of an ordinary
-/// user: a command that a tool runs could else open the stream that the answer goes to, and write
-/// another one there. What is forked from here is closed as well; a program that is started is
-/// not. No core file is left either.
-#[cfg(target_os = "linux")]
-fn close_to_others() {
-    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn close_to_others() {}
 
 /// Returns a descriptor that becomes readable when the process that has started this one is gone. `None`
 /// where that is not a caller: the first process of a machine or a container.

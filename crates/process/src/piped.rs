@@ -90,13 +90,12 @@ impl PipedProgram {
         self.ending
     }
 
-    /// Asks everything to end, and sees to it after `grace`. Does
-    /// not wait.
+    /// Asks everything to end, and has it killed after `grace`. Does not wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);
     }
 
-    /// Waits until all of it is gone, at most so long. Whether it is.
+    /// Waits until all of it is gone, no longer than `limit`. Returns true if it is.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         while !self.is_gone() {

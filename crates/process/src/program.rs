@@ -22,10 +22,7 @@ pub fn may_be_executed(stat: &Stat) -> bool {
 
 /// Looks a program up as a shell would.
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    in_path(
-        name,
-        &std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()),
-    )
+    in_path(name, std::env::var_os("PATH").as_deref())
 }
 
 /// Returns the file that a program's name stands for, as a shell would find it with these variables in
@@ -38,8 +35,10 @@ pub fn find(
     if name.as_bytes().contains(&b'/') {
         return Some(directory.join(name)).filter(|file| is_program(file));
     }
-    let usual = OsString::from(USUAL_PATH);
-    in_path(name, environment.get(OsStr::new("PATH")).unwrap_or(&usual))
+    in_path(
+        name,
+        environment.get(OsStr::new("PATH")).map(|path| &**path),
+    )
 }
 
 /// Returns the file that is executed for a program's name: a path as it is, so that the error is the
@@ -70,8 +69,8 @@ pub fn changes_shell(name: &OsStr) -> bool {
     name.starts_with("BASH_FUNC_") || READ.contains(&name.as_ref())
 }
 
-fn in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    std::env::split_paths(path)
+fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path.unwrap_or(OsStr::new(USUAL_PATH)))
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(name))
         .find(|file| is_program(file))

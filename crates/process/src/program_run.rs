@@ -81,13 +81,9 @@ impl Program<'_> {
     pub fn run(&self, options: RunOptions<'_>, cancel: &Cancellation) -> io::Result<ProgramRun> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;
-        let mut kept = None;
-        let fed = match options.input {
-            Input::Bytes(bytes) => Some(feed(pipe, bytes.to_vec())),
-            Input::KeptOpen => {
-                kept = Some(pipe);
-                None
-            }
+        let (fed, kept) = match options.input {
+            Input::Bytes(bytes) => (Some(feed(pipe, bytes.to_vec())), None),
+            Input::KeptOpen => (None, Some(pipe)),
         };
         let mut run = ProgramRun {
             stdout: Vec::new(),

@@ -20,14 +20,14 @@ use macos as system;
 pub(crate) use linux::{install_filter, try_close_range};
 pub use system::without_sigpipe;
 pub(crate) use system::{
-    file_in_memory, is_ignored, next_signal, pipe, receive, send, signals_as_descriptor,
-    socket_pair, watch_process, widen,
+    file_in_memory, next_signal, pipe, receive, send, signals_as_descriptor, socket_pair,
+    watch_process, widen,
 };
 
 use crate::changes::CommandWatch;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{MESSAGE_BYTES, Start, chosen};
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use std::ffi::{CString, c_char, c_int};
@@ -55,6 +55,16 @@ pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     }
 }
 
+/// Returns true if this process ignores a signal.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: without a new action the call only writes the present one into `action`.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Gives a signal its default action.
 pub(crate) fn reset_signal(signal: Signal) {
     // SAFETY: the default action needs no handler.
@@ -75,12 +85,6 @@ pub(crate) fn close_others(keep: &[RawFd]) {
         from = fd + 1;
     }
     system::close_range(from, c_int::MAX);
-}
-
-/// Puts `fd` in the place of a standard stream.
-pub(crate) fn replace_stream(fd: BorrowedFd<'_>, stream: RawFd) {
-    // SAFETY: both are plain numbers to the kernel.
-    unsafe { libc::dup2(fd.as_raw_fd(), stream) };
 }
 
 /// A program that is ready to be started: everything that allocates has happened.

@@ -70,7 +70,7 @@
 //! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
 
 #[cfg(target_os = "linux")]
-mod filter;
+pub(crate) mod filter;
 #[cfg(target_os = "linux")]
 mod ruleset;
 

@@ -43,25 +43,22 @@ pub struct Utf8Decoder {
 impl Utf8Decoder {
     /// Takes a piece and gives its text to `out`.
     pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
-        let joined;
-        let mut rest = bytes;
-        if !self.partial.is_empty() {
-            let mut all = std::mem::take(&mut self.partial);
-            all.extend_from_slice(bytes);
-            joined = all;
-            rest = &joined;
-        }
-        while let Err(e) = std::str::from_utf8(rest) {
-            let (valid, odd) = rest.split_at(e.valid_up_to());
-            out(std::str::from_utf8(valid).unwrap_or_default());
-            let Some(length) = e.error_len() else {
-                self.partial = odd.to_vec();
-                return;
-            };
-            out(&show_name(&odd[..length]));
-            rest = &odd[length..];
-        }
-        out(std::str::from_utf8(rest).unwrap_or_default());
+        let mut joined = std::mem::take(&mut self.partial);
+        let all = if joined.is_empty() {
+            bytes
+        } else {
+            joined.extend_from_slice(bytes);
+            &joined
+        };
+        // A character that is not whole has at most three bytes.
+        let is_begun = |at: &usize| match std::str::from_utf8(&all[*at..]) {
+            Err(e) => e.valid_up_to() == 0 && e.error_len().is_none(),
+            Ok(_) => false,
+        };
+        let mut last = all.len().saturating_sub(3)..all.len();
+        let (whole, partial) = all.split_at(last.find(is_begun).unwrap_or(all.len()));
+        out(&show_name(whole));
+        self.partial = partial.to_vec();
     }
 
     /// Ends the text: gives what is left of a character that never came whole.

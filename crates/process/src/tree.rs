@@ -62,10 +62,9 @@ impl Identity {
 
     /// Sends a signal, if the process is still the one that is meant.
     pub fn signal(self, signal: Signal) {
-        let Some(pid) = Pid::from_raw(self.pid) else {
-            return;
-        };
-        system::signal(self, pid, signal);
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            system::signal(self, pid, signal);
+        }
     }
 }
 
@@ -231,7 +230,7 @@ fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>
     }
 }
 
-/// Takes leave of children that have ended. Whether there are none left.
+/// Reaps children that have ended. Returns true if there are none left.
 pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG)) {

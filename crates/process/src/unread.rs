@@ -13,9 +13,12 @@ use std::time::Duration;
 /// A stream whose reader can be watched.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedStream<'a> {
-    fd: BorrowedFd<'a>,
+    /// The stream itself.
+    pub fd: BorrowedFd<'a>,
     is_socket: bool,
-    piece_bytes: usize,
+    /// The number of bytes that a reader gets in one piece, if they are written at once while nothing else is
+    /// unread and the reader's own buffer has room.
+    pub piece_bytes: usize,
 }
 
 /// The way in which a reader takes what is written.
@@ -69,18 +72,7 @@ pub fn reader(_fd: BorrowedFd<'_>) -> Reader<'_> {
     Reader::Unwatched
 }
 
-impl<'a> WatchedStream<'a> {
-    /// Returns the stream itself.
-    pub fn fd(&self) -> BorrowedFd<'a> {
-        self.fd
-    }
-
-    /// Returns the number of bytes that a reader gets in one piece, if they are written at once while nothing else is
-    /// unread and the reader's own buffer has room.
-    pub fn piece_bytes(&self) -> usize {
-        self.piece_bytes
-    }
-
+impl WatchedStream<'_> {
     /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
     pub fn unread_bytes(&self) -> Option<u64> {
         if self.is_socket {
@@ -133,7 +125,7 @@ mod tests {
         for (out, into) in ends {
             let stream = watched(into.as_fd());
             assert_eq!(stream.unread_bytes(), Some(0));
-            let piece = vec![b'x'; stream.piece_bytes()];
+            let piece = vec![b'x'; stream.piece_bytes];
             assert_eq!(write(&into, &piece), Ok(piece.len()));
             assert_ne!(stream.unread_bytes(), Some(0));
             let mut buffer = vec![0; 64 * 1024];

@@ -1,9 +1,9 @@
 //! The system calls that change files, and the filter that stops at them.
 
 use super::Access;
+use crate::sandbox::filter::{SYS_FCHMODAT2, rule};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpOp, SeccompFilter, TargetArch, sock_filter,
 };
 use std::collections::BTreeMap;
 
@@ -57,9 +57,6 @@ const fn rename(number: i64, rename_flags: Option<usize>, targets: &'static [Cal
 
 const CONTENT: Access = Access::Content;
 const NAME: Access = Access::Name;
-
-/// A number that every architecture shares and the libc crate does not always have.
-const SYS_FCHMODAT2: i64 = 452;
 
 const CALLS: &[Call] = &[
     Call {
@@ -150,17 +147,12 @@ pub(super) fn filter() -> Option<BpfProgram> {
     let bits = |flags: i32| u64::from(flags.unsigned_abs());
     let mut rules = BTreeMap::new();
     for call in CALLS {
-        let rule = |index: u8, (mask, value): (i32, i32)| {
-            let op = SeccompCmpOp::MaskedEq(bits(mask));
-            let length = SeccompCmpArgLen::Dword;
-            let condition = SeccompCondition::new(index, length, op, bits(value)).ok()?;
-            SeccompRule::new(vec![condition]).ok()
-        };
-        let of_call = call.open_flags.iter();
-        let of_call: Option<Vec<_>> = of_call
-            .flat_map(|index| FLAGS.map(|flags| rule(*index, flags)))
-            .collect();
-        rules.insert(call.number, of_call?);
+        let flags = call.open_flags.iter();
+        let conditions = flags.flat_map(|index| {
+            FLAGS.map(|(mask, value)| (*index, SeccompCmpOp::MaskedEq(bits(mask)), bits(value)))
+        });
+        let of_call: Result<_, _> = conditions.map(|condition| rule(&[condition])).collect();
+        rules.insert(call.number, of_call.ok()?);
     }
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, ASK, arch).ok()?;

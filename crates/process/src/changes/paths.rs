@@ -4,7 +4,7 @@ use super::Access;
 use super::calls::CallPath;
 use super::listener::Notice;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -92,17 +92,11 @@ impl Locator {
         if self.plain.is_empty() || text.file_name().is_none() || !text.components().all(is_plain) {
             return None;
         }
-        let base = PathBuf::from(OsString::from_vec(
-            readlinkat(CWD, base, Vec::new()).ok()?.into_bytes(),
-        ));
+        let base = std::fs::read_link(base).ok()?;
         let text = text.strip_prefix("/").unwrap_or(text);
         let path: PathBuf = base.join(text).components().collect();
         let is_known = self.plain.contains(path.parent()?);
-        let is_link = || {
-            let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW);
-            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
-        };
-        (is_known && !(follows && is_link())).then_some(path)
+        (is_known && !(follows && path.is_symlink())).then_some(path)
     }
 }
 
@@ -156,7 +150,7 @@ fn open(path: &Path, flags: OFlags) -> Option<OwnedFd> {
 /// Returns the path of an open file, if it has one.
 fn path_of(file: &OwnedFd) -> Option<PathBuf> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let path = readlinkat(CWD, link, Vec::new()).ok()?;
-    let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
-    path.is_absolute().then_some(path)
+    std::fs::read_link(link)
+        .ok()
+        .filter(|path| path.is_absolute())
 }

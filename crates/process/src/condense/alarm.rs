@@ -1,5 +1,8 @@
 //! Lines that look like an error, a warning or a failed test.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 /// Marks of failed tests at the beginning of a line.
 const MARKS: [char; 8] = ['✗', '✘', '✖', '✕', '❌', '×', '●', '⨯'];
 
@@ -45,56 +48,19 @@ fn lower_case(word: &[u8]) -> ([u8; MAX_WORD_BYTES], usize) {
     (lower, length)
 }
 
+/// Returns true for a word that reports something.
 fn is_alarm_word(word: &[u8]) -> bool {
-    if !(3..=MAX_WORD_BYTES).contains(&word.len()) {
-        return false;
-    }
+    static WORDS: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| {
+        "abort aborted aborting assertion cannot conflict conflicts critical crashed denied err \
+         error errors exception fail failed failing fails failure failures fatal forbidden \
+         invalid killed missing panic panicked refused rejected segmentation timeout traceback \
+         unable uncaught undefined unexpected unhandled unknown unresolved warn warning warnings"
+            .split(' ')
+            .map(str::as_bytes)
+            .collect()
+    });
     let (lower, length) = lower_case(word);
-    matches!(
-        &lower[..length],
-        b"abort"
-            | b"aborted"
-            | b"aborting"
-            | b"assertion"
-            | b"cannot"
-            | b"conflict"
-            | b"conflicts"
-            | b"critical"
-            | b"crashed"
-            | b"denied"
-            | b"err"
-            | b"error"
-            | b"errors"
-            | b"exception"
-            | b"fail"
-            | b"failed"
-            | b"failing"
-            | b"fails"
-            | b"failure"
-            | b"failures"
-            | b"fatal"
-            | b"forbidden"
-            | b"invalid"
-            | b"killed"
-            | b"missing"
-            | b"panic"
-            | b"panicked"
-            | b"refused"
-            | b"rejected"
-            | b"segmentation"
-            | b"timeout"
-            | b"traceback"
-            | b"unable"
-            | b"uncaught"
-            | b"undefined"
-            | b"unexpected"
-            | b"unhandled"
-            | b"unknown"
-            | b"unresolved"
-            | b"warn"
-            | b"warning"
-            | b"warnings"
-    )
+    (3..=MAX_WORD_BYTES).contains(&word.len()) && WORDS.contains(&lower[..length])
 }
 
 fn is_phrase(first: &[u8], second: &[u8]) -> bool {

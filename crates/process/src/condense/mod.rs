@@ -72,36 +72,26 @@ pub(crate) struct Condenser {
     after_alarm: AfterAlarm,
 }
 
-/// The lines since the last one that reports an error.
-#[derive(Debug)]
+/// The last line that reports an error, and what belongs to it.
+#[derive(Debug, Default)]
 struct AfterAlarm {
-    lines: usize,
+    /// The number of lines after it that may still belong to it.
+    left: usize,
     /// The indentation of the report.
     indent: usize,
-}
-
-impl Default for AfterAlarm {
-    fn default() -> Self {
-        let (lines, indent) = (DEEPER_LINES, 0);
-        Self { lines, indent }
-    }
 }
 
 impl AfterAlarm {
     /// Takes a line that reports an error.
     fn begin(&mut self, text: &str) {
-        (self.lines, self.indent) = (0, indent(text));
+        (self.left, self.indent) = (DEEPER_LINES, indent(text));
     }
 
     /// Takes another line. Returns true if it belongs to the report before it.
     fn includes(&mut self, text: &str) -> bool {
-        let is_deeper = self.lines < DEEPER_LINES && indent(text) > self.indent;
-        let includes = is_deeper || self.lines < AFTER_ALARM_LINES;
-        self.lines = if includes {
-            self.lines + 1
-        } else {
-            DEEPER_LINES
-        };
+        let is_next = self.left > DEEPER_LINES - AFTER_ALARM_LINES;
+        let includes = is_next || self.left > 0 && indent(text) > self.indent;
+        self.left = if includes { self.left - 1 } else { 0 };
         includes
     }
 }

@@ -147,7 +147,8 @@ impl Link {
                     ));
                 }
             }
-            if is_caller_gone(cancel) {
+            let caller = cancel.caller();
+            if caller.is_some_and(|caller| is_readable(caller, Duration::ZERO)) {
                 cancel.cancel();
             }
             if cancel.interruption().is_some() {
@@ -277,7 +278,6 @@ pub fn launcher() -> Option<PathBuf> {
 fn command() -> io::Result<Command> {
     let mut command = Command::new(helper()?);
     command.args(["--connect", &protocol()]);
-    // Ctrl-C is for us alone.
     Ok(command)
 }
 
@@ -287,10 +287,4 @@ fn line(ask: &Ask) -> Vec<u8> {
     let mut line = serde_json::to_vec(ask).unwrap_or_default();
     line.push(b'\n');
     line
-}
-
-fn is_caller_gone(cancel: &Cancellation) -> bool {
-    cancel
-        .caller()
-        .is_some_and(|caller| is_readable(caller, Duration::ZERO))
 }

@@ -69,16 +69,6 @@ pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty())
 }
 
-/// Returns true if this process ignores a signal.
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let set = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
-    set.is_some_and(|set| set & (1 << (signal - 1)) != 0)
-}
-
 /// Returns a descriptor from which `signals` can be read, and blocks all signals. Their actions
 /// are the default ones from now on: an ignored signal would never arrive.
 pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
@@ -166,10 +156,7 @@ pub(crate) fn install_filter(filter: &[sock_filter], flags: c_ulong) -> Result<c
 
 /// Closes the descriptors of these numbers.
 pub(super) fn close_range(from: c_int, to: c_int) {
-    if from > to {
-        return;
-    }
-    if try_close_range(from, to, 0).is_ok() {
+    if from > to || try_close_range(from, to, 0).is_ok() {
         return;
     }
     for fd in from..=to.min(4096) {

@@ -136,16 +136,6 @@ fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
     Ok(queue)
 }
 
-/// Returns true if this process ignores a signal.
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    // SAFETY: without a new action the call only writes the present one into `action`.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
-    }
-}
-
 /// Returns a queue from which `signals` can be read, and blocks all signals: it takes note of them
 /// before they would be delivered. Their actions are the default ones from now on: the end of a
 /// child that is ignored would not arrive.

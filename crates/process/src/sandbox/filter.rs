@@ -22,7 +22,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 const FIRST_UNKNOWN_CALL: u32 = 470;
 
 // Numbers that every architecture shares and the libc crate does not always have.
-const SYS_FCHMODAT2: i64 = 452;
+pub(crate) const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_FILE_SETATTR: i64 = 469;
@@ -344,7 +344,9 @@ fn always(calls: &[i64]) -> Rules {
 
 /// Returns a rule of conditions on arguments by index. The kernel looks at the lower 32 bits of all
 /// arguments that are compared here, and so must the filter.
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+pub(crate) fn rule(
+    conditions: &[(u8, SeccompCmpOp, u64)],
+) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions
         .iter()
         .map(|(index, op, value)| {

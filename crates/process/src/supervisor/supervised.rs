@@ -47,6 +47,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::io;
@@ -159,12 +160,7 @@ impl SupervisedProgram {
         let (output, writer) = raw::pipe()?;
         // Fewer changes between writer and reader.
         raw::widen(&writer, CHUNK_BYTES);
-        let (errors, error_writer) = if start.apart {
-            let (read, write) = raw::pipe()?;
-            (Some(read), Some(write))
-        } else {
-            (None, None)
-        };
+        let (errors, error_writer) = start.apart.then(raw::pipe).transpose()?.unzip();
         let (control, theirs) = raw::socket_pair()?;
         let (watch, watch_socket) = match start.changes {
             Some(changes) => SupervisorWatch::new(changes)?.unzip(),
@@ -475,9 +471,9 @@ impl Supervisor {
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
             let _ = rustix::thread::set_name(c"gemini-tools");
         }
-        for stream in 0..3 {
-            raw::replace_stream(null, stream);
-        }
+        let _ = dup2_stdin(null);
+        let _ = dup2_stdout(null);
+        let _ = dup2_stderr(null);
         let wanted = [
             libc::SIGCHLD,
             libc::SIGTERM,

@@ -2,9 +2,7 @@
 
 use super::{Identity, Stat};
 use rustix::event::Timespec;
-use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::process::{Pid, PidfdFlags, Signal};
-use std::mem::MaybeUninit;
 
 /// The time between two looks for orphans. There is none: they become children of the supervisor.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
@@ -28,28 +26,19 @@ pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
 
 /// Returns the identity of this boot of the machine: start times count from it.
 pub fn boot_id() -> String {
-    let raw = read_proc("/proc/sys/kernel/random/boot_id", 64).unwrap_or_default();
-    String::from_utf8_lossy(&raw).trim().to_owned()
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
 }
 
 /// Returns all processes that can be seen.
 pub(super) fn all() -> Vec<Stat> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(proc) = rustix::fs::open("/proc", flags, Mode::empty()) else {
-        return Vec::new();
-    };
-    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-    let mut entries = RawDir::new(&proc, &mut buffer);
-    let mut found = Vec::new();
-    while let Some(Ok(entry)) = entries.next() {
-        let pid = entry.file_name().to_str().ok().and_then(|n| n.parse().ok());
-        found.extend(pid.and_then(stat));
-    }
-    found
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(stat).collect()
 }
 
 pub(super) fn stat(pid: i32) -> Option<Stat> {
-    let raw = read_proc(&format!("/proc/{pid}/stat"), 1024)?;
+    let raw = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(pid, &raw)
 }
 
@@ -70,14 +59,6 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
         is_zombie: matches!(*fields.first()?, "Z" | "X")
             && fields.get(17)?.parse::<u64>().ok()? <= 1,
     })
-}
-
-fn read_proc(path: &str, limit: usize) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let mut text = Vec::with_capacity(limit);
-    rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)).ok()?;
-    Some(text)
 }
 
 #[cfg(test)]
