@@ -105,24 +105,19 @@ pub(super) fn verdict(asked: Inquiry<'_>, edits_are_agreed: bool) -> Verdict {
 
 /// Asks where there is a user to ask, and else denies.
 pub(super) fn ask(asked: Inquiry<'_>, priority: u16, rule: &str) -> Verdict {
-    let name = asked.call.name;
-    if asked.interactive {
-        let reason = format!("{name} needs the user's approval.");
-        return built_in(Decision::AskUser, priority, rule, reason);
-    }
-    built_in(
-        Decision::Deny,
-        priority,
-        rule,
-        format!(
-            "{name} needs the user's approval, and no user can be asked. Go on without it, or \
-             say what it would have done."
-        ),
-    )
+    let need = format!("{} needs the user's approval", asked.call.name);
+    let (decision, reason) = if asked.interactive {
+        (Decision::AskUser, format!("{need}."))
+    } else {
+        let advice = "Go on without it, or say what it would have done.";
+        let reason = format!("{need}, and no user can be asked. {advice}");
+        (Decision::Deny, reason)
+    };
+    built_in(decision, priority, rule, reason)
 }
 
-/// Files that say what a build runs change with the user's approval only. In the mode yolo
-/// commands run as they like, and the guard would stop nothing.
+/// Asks about changes of files that say what a build runs. In the mode yolo commands run as they like, and
+/// the guard would stop nothing.
 pub(super) fn guard_build_files(asked: Inquiry<'_>, verdict: Verdict, root: &Path) -> Verdict {
     let call = asked.call;
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {

@@ -488,9 +488,7 @@ fn first_word(regex: &str) -> Option<String> {
     let (word, rest) = regex.split_at(end);
     let ends = rest.starts_with([' ', '"']) || rest.starts_with("\\s+") || rest.starts_with("\\b");
     // An alternative at the outermost level begins with something else.
-    (ends && !word.is_empty() && !regex.contains('|') || ends && is_within_group(regex))
-        .then(|| word.to_owned())
-        .filter(|word| !word.is_empty())
+    (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())
 }
 
 /// Returns true if each `|` is in a group.

@@ -357,21 +357,12 @@ impl Policy {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
     }
 
-    /// Returns true if a person's yes can only be for the call that they are asked about:
-    /// `security.disableAlwaysAllow` says so.
-    pub fn keeps_no_answers(&self) -> bool {
-        self.keeps_no_answers
-    }
-
     /// Returns an inquiry in the mode that counts where `mode` is wanted.
     fn inquiry<'a>(&self, call: &'a PolicyCall<'a>, mode: Mode, interactive: bool) -> Inquiry<'a> {
-        let mode = match mode {
-            Mode::Yolo if self.forbids_yolo => Mode::Default,
-            other => other,
-        };
+        let is_forbidden = mode == Mode::Yolo && self.forbids_yolo;
         Inquiry {
             call,
-            mode,
+            mode: if is_forbidden { Mode::Default } else { mode },
             interactive,
         }
     }
@@ -478,7 +469,7 @@ impl Policy {
     /// Adds a rule that a person has made by an answer: it holds in this mode and in those
     /// that ask less, and no rule of the user or the administrator yields to it. All edits are
     /// more than the person has seen: no rule at all yields to that answer. Nothing is added
-    /// where the policy [keeps no answers](Self::keeps_no_answers).
+    /// where `security.disableAlwaysAllow` says that a yes is for one call.
     pub fn grant(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
         if self.keeps_no_answers {
             return;

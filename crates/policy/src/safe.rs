@@ -1,7 +1,7 @@
 //! Commands that are known to only look at the workspace, and commands that are known to do
 //! harm: those that Gemini CLI 0.61 knows.
 
-use gemini_tools_shell::{Analysis, Command};
+use gemini_tools_shell::Command;
 use std::path::{Component, Path};
 
 /// Programs that print, and read no files, whatever their arguments.
@@ -68,24 +68,12 @@ const GIT_LETTERS: &str = "aAbCGiMnpqsSuUvwz";
 const BRANCH_LISTS: &str = "\
     --all --list --remotes --show-current --verbose -a -l -r -v -vv";
 
-/// Returns true if the line is one command that only looks at what is in the workspace.
+/// Returns true if a command, which is all of its line, only looks at what is in the workspace.
 pub(super) fn is_known_safe(
-    line: &str,
-    analysis: &Analysis,
+    command: &Command,
     root: &Path,
     is_trusted: impl FnOnce() -> bool,
 ) -> bool {
-    let mut commands = analysis.commands.iter();
-    let (Some(command), None) = (commands.next(), commands.next()) else {
-        return false;
-    };
-    if command.text.trim() != line.trim()
-        || analysis.understood().is_none()
-        || analysis.redirects
-        || !analysis.unresolved.is_empty()
-    {
-        return false;
-    }
     let Some(Some(name)) = command.words.first() else {
         return false;
     };

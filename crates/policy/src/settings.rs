@@ -91,8 +91,8 @@ impl Rule {
         }
     }
 
-    /// Entries such as `glob` and `run_shell_command(git)`. For other tools than the one that
-    /// runs commands it is not known what parentheses would mean: such an entry says nothing.
+    /// Returns the rule for an entry such as `glob` or `run_shell_command(git)`. For other tools than the one
+    /// that runs commands it is not known what parentheses would mean: such an entry has no rule.
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = is_shell(&tool);

@@ -108,7 +108,8 @@ impl Policy {
         if is_dangerous || is_conditional {
             return verdict;
         }
-        self.apply_safe_list(asked, line, analysis, verdict)
+        let single = single.filter(|_| analysis.understood().is_some() && !analysis.redirects);
+        self.apply_safe_list(asked, single, verdict)
     }
 
     /// Judges each command, each text whose commands can't be known, and each text that is no
@@ -157,13 +158,12 @@ impl Policy {
         verdict
     }
 
-    /// Commands that are known to be harmless need no approval (Gemini CLI 0.61 does the same).
-    /// What a rule refuses is refused all the same, and so is a line that is not understood.
+    /// Allows commands that are known to be harmless without approval, as Gemini CLI 0.61 does. What a rule
+    /// refuses is refused all the same, and so is a line that is not understood.
     fn apply_safe_list(
         &self,
         asked: Inquiry<'_>,
-        line: &str,
-        analysis: &Analysis,
+        single: Option<&Command>,
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
@@ -173,7 +173,7 @@ impl Policy {
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call)
-            && safe::is_known_safe(line, analysis, &self.root, trusts_git);
+            && single.is_some_and(|command| safe::is_known_safe(command, &self.root, trusts_git));
         if !may_be_safe {
             return verdict;
         }
@@ -222,7 +222,7 @@ fn ask_if_not_understood(asked: Inquiry<'_>, rule: Option<&Rule>, verdict: Verdi
     }
 }
 
-/// Makes a call that a rule allows one that needs approval all the same.
+/// Returns the verdict on a call that a rule allows and that needs approval all the same.
 fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
@@ -233,7 +233,7 @@ fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
     }
 }
 
-/// Says which part of the line a verdict is about.
+/// Adds to the reason of a verdict which part of the line it is about.
 fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
     let part = part.trim();
     let end = part

@@ -108,7 +108,7 @@ impl Policy {
         policy
     }
 
-    /// Rules from texts, for tests of rules: each with whose it is and the name of a file.
+    /// Makes rules of texts, for tests of rules: each with its tier and the name of a file.
     #[must_use]
     pub fn from_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
         let mut policy = Self {
@@ -133,9 +133,7 @@ impl Policy {
             return false;
         };
         let is_secure = is_of_the_system(directory);
-        for path in &files {
-            self.add_file(path, FileOwner::Users, Tier::Admin, is_secure);
-        }
+        self.add_files(&files, FileOwner::Users, Tier::Admin, is_secure);
         if !is_secure && !files.is_empty() {
             let what = "Users other than root can write there: rules there that allow don't count.";
             let problem = Diagnostic::warning("policy-writable", "", "", what).in_file(directory);
@@ -164,16 +162,12 @@ impl Policy {
             return;
         }
         match files {
-            Ok(files) => {
-                for path in &files {
-                    self.add_file(path, owner, Tier::Workspace, true);
-                }
-            }
+            Ok(files) => self.add_files(&files, owner, Tier::Workspace, true),
             Err(e) => self.unreadable(&directory, Tier::Workspace, &e.to_string()),
         }
     }
 
-    /// Rules of installed extensions, which can only restrict: switched off ones too.
+    /// Adds the rules of installed extensions, also of those that are switched off. They can only restrict.
     fn add_extensions(&mut self, directory: &Path) {
         let Ok(entries) = std::fs::read_dir(directory) else {
             return;
@@ -188,25 +182,23 @@ impl Policy {
     /// Adds a file, or all files in a directory.
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
         match files_in(path, FileOwner::Users) {
-            Ok(files) => {
-                for path in &files {
-                    self.add_file(path, FileOwner::Users, tier, true);
-                }
-            }
+            Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
             // Nothing is there where what should hold it is not a directory.
             Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
-                self.add_file(path, FileOwner::Users, tier, true);
+                self.add_files(&[path.to_owned()], FileOwner::Users, tier, true);
             }
             Err(e) => self.unreadable(path, tier, &e.to_string()),
         }
     }
 
-    fn add_file(&mut self, path: &Path, owner: FileOwner<'_>, tier: Tier, may_allow: bool) {
-        match read(path, owner) {
-            Ok(text) => self.add_text(path, tier, &text, may_allow),
-            Err(e) => self.unreadable(path, tier, &e.to_string()),
+    fn add_files(&mut self, files: &[PathBuf], owner: FileOwner<'_>, tier: Tier, may_allow: bool) {
+        for path in files {
+            match read(path, owner) {
+                Ok(text) => self.add_text(path, tier, &text, may_allow),
+                Err(e) => self.unreadable(path, tier, &e.to_string()),
+            }
         }
     }
 

@@ -20,11 +20,12 @@ const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_]
 /// which a pattern can hold on to a whole one.
 pub(super) fn stable_json(args: &Map<String, Value>) -> String {
     let mut out = String::new();
-    object(args, true, &mut out);
+    object(args, "\0", &mut out);
     out
 }
 
-fn object(map: &Map<String, Value>, is_outermost: bool, out: &mut String) {
+/// Writes an object, with a mark before and behind each pair.
+fn object(map: &Map<String, Value>, mark: &str, out: &mut String) {
     let mut keys: Vec<&String> = map.keys().collect();
     // JavaScript compares units of UTF-16.
     keys.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
@@ -33,22 +34,18 @@ fn object(map: &Map<String, Value>, is_outermost: bool, out: &mut String) {
         if i > 0 {
             out.push(',');
         }
-        if is_outermost {
-            out.push('\0');
-        }
+        out.push_str(mark);
         out.push_str(&quoted(key));
         out.push(':');
         value(&map[key], out);
-        if is_outermost {
-            out.push('\0');
-        }
+        out.push_str(mark);
     }
     out.push('}');
 }
 
 fn value(value_: &Value, out: &mut String) {
     match value_ {
-        Value::Object(map) => object(map, false, out),
+        Value::Object(map) => object(map, "", out),
         Value::Array(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {

@@ -178,7 +178,7 @@ impl Gate {
                 ByRules::Asks(verdict) => verdict,
             };
             let mut explanation = candidate.explain().map_err(GateError::Failed)?;
-            explanation.is_for_once = self.policy().keeps_no_answers();
+            explanation.is_for_once = self.policy().keeps_no_answers;
             let verdict = match self.by_explanation(candidate, &explanation, verdict)? {
                 ByRules::Passes(pass) => return Ok(pass),
                 ByRules::Asks(verdict) => verdict,

@@ -16,13 +16,14 @@ use editor::Draft;
 use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::tool::Cancellation;
 use gemini_tools_process::signals::Signals;
+use gemini_tools_process::tty::Tty;
 use show::escape_controls;
 pub use show::question;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use tty::{KeyPress, Tty};
+use tty::KeyPress;
 
 /// A terminal on which a person is asked.
 #[derive(Debug)]
@@ -75,39 +76,30 @@ impl TerminalPrompt {
         }
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
-        self.tty.write(text)
-    }
-
     /// Prints a line about what has happened.
     fn print_line(&self, text: &str) -> io::Result<()> {
-        self.write(&format!(
+        self.tty.write(&format!(
             "  {}\n",
             escape_controls(text, self.shows_colours)
         ))
     }
 
-    /// Shows a line of keys, and waits for one.
-    fn key<T>(&self, line: &str, meaning: impl Fn(u8) -> Option<T>) -> io::Result<KeyPress<T>> {
-        tty::key(&self.tty, &self.cancel, || self.write(line), meaning)
-    }
-
     fn converse(&self, question: &ApprovalQuestion<'_>) -> io::Result<ApprovalReply> {
         let page = |whole| show::page(question, self.shows_colours, whole);
         let first = page(false);
-        self.write(&first.text)?;
+        self.tty.write(&first.text)?;
         let line = show::keys(question, first.is_cut);
         loop {
             let pressed = self.key(&line, |byte| choice(byte, question, first.is_cut))?;
             let (reply, word) = match pressed {
                 KeyPress::Key(Choice::Answer(reply, word)) => (reply, word),
                 KeyPress::Key(Choice::View) => {
-                    self.write("view all\n")?;
-                    self.write(&page(true).text)?;
+                    self.tty.write("view all\n")?;
+                    self.tty.write(&page(true).text)?;
                     continue;
                 }
                 KeyPress::Key(Choice::Edit) => {
-                    self.write("edit\n")?;
+                    self.tty.write("edit\n")?;
                     match self.edit(question)? {
                         Some(reply) => return Ok(reply),
                         None => continue,
@@ -117,9 +109,14 @@ impl TerminalPrompt {
                 KeyPress::End => (ApprovalReply::No, "no"),
             };
             // The answer counts, whether or not it can still be shown.
-            let _ = self.write(&format!("{word}\n"));
+            let _ = self.tty.write(&format!("{word}\n"));
             return Ok(reply);
         }
+    }
+
+    /// Says why a call stays as it is.
+    fn give_up(&self, why: &str) -> io::Result<Option<ApprovalReply>> {
+        self.print_line(why).map(|()| None)
     }
 
     /// Opens the call in an editor; `None` where it stays as it is.
@@ -127,10 +124,7 @@ impl TerminalPrompt {
         let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {
             Ok(draft) => draft,
-            Err(e) => {
-                self.print_line(&format!("There can be no file for the editor: {e}."))?;
-                return Ok(None);
-            }
+            Err(e) => return self.give_up(&format!("There can be no file for the editor: {e}.")),
         };
         loop {
             let editor = self.editor.to_string_lossy();
@@ -142,14 +136,11 @@ impl TerminalPrompt {
             match ended {
                 Ok(status) if status.success() => {}
                 Ok(status) => {
-                    self.print_line(&format!(
-                        "The editor {editor} has failed ({status}); nothing was changed."
-                    ))?;
-                    return Ok(None);
+                    let what = format!("has failed ({status}); nothing was changed");
+                    return self.give_up(&format!("The editor {editor} {what}."));
                 }
                 Err(e) => {
-                    self.print_line(&format!("The editor {editor} can't be started: {e}."))?;
-                    return Ok(None);
+                    return self.give_up(&format!("The editor {editor} can't be started: {e}."));
                 }
             }
             let edited = draft.text().map_or_else(
@@ -158,20 +149,17 @@ impl TerminalPrompt {
             );
             match edited {
                 EditOutcome::Change(reply) => return Ok(Some(reply)),
-                EditOutcome::Unchanged(why) => {
-                    self.print_line(why)?;
-                    return Ok(None);
-                }
+                EditOutcome::Unchanged(why) => return self.give_up(why),
                 EditOutcome::Invalid(why) => self.print_line(&why)?,
             }
             match self.key("[e]dit again  [g]ive up ", edits_again)? {
-                KeyPress::Key(true) => self.write("edit again\n")?,
+                KeyPress::Key(true) => self.tty.write("edit again\n")?,
                 KeyPress::Key(false) | KeyPress::End => {
-                    self.write("give up\n")?;
+                    self.tty.write("give up\n")?;
                     return Ok(None);
                 }
                 KeyPress::Stop => {
-                    self.write("quit\n")?;
+                    self.tty.write("quit\n")?;
                     return Ok(Some(ApprovalReply::Stop));
                 }
             }

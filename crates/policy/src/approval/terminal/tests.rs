@@ -1,7 +1,6 @@
 //! The asker on a pseudo-terminal, where the test is the person.
 
 use super::TerminalPrompt;
-use super::tty::Tty;
 use crate::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
 use gemini_tools_core::tool::{Cancellation, ConfirmationDetails};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -410,15 +409,19 @@ fn json_that_is_broken_can_be_mended_or_given_up() {
 
 #[test]
 fn modes_are_put_back_after_a_panic() {
-    let (_person, tty) = seat();
+    let (mut person, tty) = seat();
     let before = modes(&tty);
-    let other = Tty::from(tty.try_clone().expect("another handle"));
-    let ended = std::panic::catch_unwind(|| {
-        let show = || {
-            assert_eq!(modes(&tty), before, "they are other ones here");
-            Ok(())
-        };
-        super::tty::key(&other, &Cancellation::default(), show, Some)
+    let prompt = TerminalPrompt::on(tty.try_clone().expect("another handle"));
+    let ended = std::thread::scope(|threads| {
+        let asked = threads.spawn(|| {
+            prompt.key("a key ", |_| {
+                assert_eq!(modes(&tty), before, "they are other ones here");
+                Some(())
+            })
+        });
+        person.sees("a key ");
+        person.types(b"x");
+        asked.join()
     });
     assert!(ended.is_err());
     assert_eq!(modes(&tty), before);

@@ -1,8 +1,6 @@
 //! Single keys from a terminal, whose modes are put back however that ends.
 
-pub(super) use gemini_tools_process::tty::Tty;
-
-use gemini_tools_core::tool::Cancellation;
+use super::TerminalPrompt;
 use gemini_tools_process::tty::WAIT;
 use std::io;
 
@@ -17,53 +15,48 @@ pub(super) enum KeyPress<T> {
     End,
 }
 
-/// Waits for a key that means something; `show` is called once keys are taken.
-///
-/// # Errors
-///
-/// Returns the operating system's error if the terminal is gone.
-pub(super) fn key<T>(
-    tty: &Tty,
-    cancel: &Cancellation,
-    show: impl FnOnce() -> io::Result<()>,
-    meaning: impl Fn(u8) -> Option<T>,
-) -> io::Result<KeyPress<T>> {
-    const CTRL_C: u8 = 3;
-    const CTRL_D: u8 = 4;
-    const ESCAPE: u8 = 0x1b;
+impl TerminalPrompt {
+    /// Shows a line of keys, and waits for one that means something.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error if the terminal is gone.
+    pub(super) fn key<T>(
+        &self,
+        line: &str,
+        meaning: impl Fn(u8) -> Option<T>,
+    ) -> io::Result<KeyPress<T>> {
+        const CTRL_C: u8 = 3;
+        const CTRL_D: u8 = 4;
+        const ESCAPE: u8 = 0x1b;
 
-    let _raw = tty.raw()?;
-    show()?;
-    let mut buffer = [0; 256];
-    loop {
-        if cancel.interruption().is_some() {
-            return Ok(KeyPress::Stop);
-        }
-        let count = match tty.read(&mut buffer) {
-            Ok(count) => count,
-            Err(e) => return gone(cancel, e),
-        };
-        for &byte in &buffer[..count] {
-            match byte {
-                CTRL_C => return Ok(KeyPress::Stop),
-                CTRL_D => return Ok(KeyPress::End),
-                // The letters of an arrow key are not an answer.
-                ESCAPE => break,
-                byte => {
-                    if let Some(known) = meaning(byte) {
-                        return Ok(KeyPress::Key(known));
+        let _raw = self.tty.raw()?;
+        self.tty.write(line)?;
+        let mut buffer = [0; 256];
+        while self.cancel.interruption().is_none() {
+            let count = match self.tty.read(&mut buffer) {
+                Ok(count) => count,
+                Err(e) => {
+                    // The signal that says that the terminal has gone away with the session comes in a moment.
+                    std::thread::sleep(WAIT);
+                    let is_over = self.cancel.interruption().is_some();
+                    return if is_over { Ok(KeyPress::Stop) } else { Err(e) };
+                }
+            };
+            for &byte in &buffer[..count] {
+                match byte {
+                    CTRL_C => return Ok(KeyPress::Stop),
+                    CTRL_D => return Ok(KeyPress::End),
+                    // The letters of an arrow key are not an answer.
+                    ESCAPE => break,
+                    byte => {
+                        if let Some(known) = meaning(byte) {
+                            return Ok(KeyPress::Key(known));
+                        }
                     }
                 }
             }
         }
-    }
-}
-
-/// Waits a moment for the signal that says that the terminal has gone away with the session.
-fn gone<T>(cancel: &Cancellation, error: io::Error) -> io::Result<KeyPress<T>> {
-    std::thread::sleep(WAIT);
-    match cancel.interruption() {
-        Some(_) => Ok(KeyPress::Stop),
-        None => Err(error),
+        Ok(KeyPress::Stop)
     }
 }
