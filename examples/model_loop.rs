@@ -44,14 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{}", answer.text());
             return Ok(());
         }
-        let said = answer.parts().to_vec();
-        request.contents.push(Content {
-            role: "model".into(),
-            parts: said,
-        });
-        request.contents.push(Content {
-            role: "user".into(),
-            parts: responses,
-        });
+        request
+            .contents
+            .push(Content::new("model", answer.parts().to_vec()));
+        request.contents.push(Content::new("user", responses));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gemini_tools::genai::{
     ApiError, ApiErrorKind, Content, Credentials, GeminiClient, GenerateContentRequest,
-    GenerateContentResponse, RequestTool, ResponseStream, RetryPolicy,
+    GenerateContentResponse, RequestTool, ResponseStream,
 };
 use gemini_tools::tool::Cancellation;
 use serde_json::{Value, json};
@@ -52,10 +52,7 @@ fn client_by(variables: &[(&str, &str)]) -> GeminiClient {
         found.map(|(_, value)| (*value).to_owned())
     };
     let credentials = Credentials::find(&env, None).expect("well-formed");
-    GeminiClient::new(credentials.expect("a credential")).with_retry(RetryPolicy {
-        first_wait: Duration::from_millis(10),
-        ..RetryPolicy::default()
-    })
+    GeminiClient::new(credentials.expect("a credential")).with_first_wait(Duration::from_millis(10))
 }
 
 fn question() -> GenerateContentRequest {
@@ -158,7 +155,7 @@ fn everything_that_a_response_says_is_kept() {
         let last = whole.last().expect("some");
         assert_eq!(last.finish_reason(), Some("STOP"));
         let usage = last.usage_metadata.as_ref().expect("usage");
-        assert_eq!(usage.total_token_count, 46);
+        assert_eq!(usage.total, 46);
     }
 }
 
@@ -404,17 +401,8 @@ fn an_answer_that_is_no_stream_is_an_error_that_shows_it() {
 }
 
 #[test]
-fn a_stream_without_end_is_given_up() {
+fn a_stream_that_grows_without_end_is_given_up() {
     let go_on = &mut |_| ControlFlow::Continue(());
-    for nothing in [
-        ": still there\n\n",
-        "data: {}\n\n",
-        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]}}]}\n\n",
-    ] {
-        let mut stream = ResponseStream::new(false).with_content_limit(Duration::ZERO);
-        let error = stream.push(nothing.as_bytes(), go_on).expect_err("no end");
-        assert!(error.to_string().contains("said nothing"), "{error}");
-    }
     let thought = json!({"candidates": [{"content": {"parts": [
         {"text": "and ".repeat(256 * 1024), "thought": true}]}}]});
     let event = format!("data: {thought}\n\n");

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use gemini_tools::genai::{
-    ApiError, ApiErrorKind, Content, Credentials, GeminiClient, GenerateContentRequest, RetryPolicy,
+    ApiError, ApiErrorKind, Content, Credentials, GeminiClient, GenerateContentRequest,
 };
 use gemini_tools::tool::Cancellation;
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
@@ -128,10 +128,7 @@ fn client(variables: &[(&str, &str)], home: Option<&Path>) -> Result<GeminiClien
         found.map(|(_, value)| (*value).to_owned())
     };
     let credentials = Credentials::find(&env, home)?.expect("a credential");
-    Ok(GeminiClient::new(credentials).with_retry(RetryPolicy {
-        first_wait: Duration::from_millis(10),
-        ..RetryPolicy::default()
-    }))
+    Ok(GeminiClient::new(credentials).with_first_wait(Duration::from_millis(10)))
 }
 
 fn ask(client: &mut GeminiClient) -> Result<String, ApiError> {

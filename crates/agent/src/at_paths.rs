@@ -3,8 +3,10 @@
 //! Reading them is `read_many_files`' work.
 
 use gemini_tools_core::message::Part;
-use gemini_tools_core::tool::{LlmContent, PartOrText};
+use gemini_tools_core::tool::LlmContent;
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Ends a sentence, or what is in parentheses, rather than a path.
 const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
@@ -112,16 +114,10 @@ fn unescaped(raw: &str) -> String {
 /// part that names it and one with its text; media and remarks stay parts of their own.
 pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
     let mut contents = Vec::new();
-    match read {
-        LlmContent::Text(text) => push_text(&mut contents, text),
-        LlmContent::Part(part) => contents.push(part.as_ref().clone()),
-        LlmContent::List(list) => {
-            for element in list {
-                match element {
-                    PartOrText::Text(text) => push_text(&mut contents, text),
-                    PartOrText::Part(part) => contents.push(part.as_ref().clone()),
-                }
-            }
+    for part in read.to_parts() {
+        match &part.text {
+            Some(text) => push_text(&mut contents, text),
+            None => contents.push(part),
         }
     }
     let mut parts = vec![Part::text(prompt.trim())];
@@ -132,6 +128,12 @@ pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
     parts
 }
 
+/// The line that begins a file: it names an absolute path, an empty line follows, and one precedes it
+/// but for the first.
+#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
+static FILE_HEADER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^--- (/.*) ---\n\n").unwrap());
+
 /// The line after the last file.
 const TAIL: &str = "--- End of content ---";
 
@@ -141,51 +143,26 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
         Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),
         None => (text, None),
     };
-    let file_headers = file_headers(body);
-    let first = file_headers.first().map_or(body.len(), |h| h.range.start);
-    if !body[..first].trim().is_empty() {
-        parts.push(Part::text(&body[..first]));
-    }
-    for (i, header) in file_headers.iter().enumerate() {
-        let end = file_headers
-            .get(i + 1)
-            .map_or(body.len(), |h| h.range.start);
-        let content = body[header.range.end..end].trim();
-        parts.push(Part::text(format!("\nContent from @{}:\n", header.path)));
-        parts.push(Part::text(content));
-    }
-    parts.extend(tail);
-}
-
-/// The line before a file's text.
-struct FileHeader<'a> {
-    path: &'a str,
-    range: Range<usize>,
-}
-
-/// Returns the lines that begin a file: they name an absolute path, an empty line follows, and one
-/// precedes them but for the first.
-fn file_headers(text: &str) -> Vec<FileHeader<'_>> {
-    let mut found: Vec<FileHeader<'_>> = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let path = line
-            .strip_prefix("--- ")
-            .and_then(|rest| rest.strip_suffix(" ---\n"))
-            .filter(|path| path.starts_with('/'));
-        let Some(path) = path.filter(|_| text[at..].starts_with('\n')) else {
-            continue;
-        };
-        if found.is_empty() || text[..start].ends_with("\n\n") {
-            found.push(FileHeader {
-                path,
-                range: start..at + 1,
-            });
+    let mut path = None;
+    let mut start = 0;
+    let mut take = |path: Option<&str>, text: &str| match path {
+        Some(path) => {
+            parts.push(Part::text(format!("\nContent from @{path}:\n")));
+            parts.push(Part::text(text.trim()));
+        }
+        None if text.trim().is_empty() => {}
+        None => parts.push(Part::text(text)),
+    };
+    for header in FILE_HEADER.captures_iter(body) {
+        let (line, [next]) = header.extract();
+        let at = header.get_match().start();
+        if path.is_none() || body[..at].ends_with("\n\n") {
+            take(path.replace(next), &body[start..at]);
+            start = at + line.len();
         }
     }
-    found
+    take(path, &body[start..]);
+    parts.extend(tail);
 }
 
 #[cfg(test)]

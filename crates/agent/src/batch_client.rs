@@ -58,7 +58,7 @@ impl LineReply for BatchLine {
 /// The answer that `call_tool --output result` prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ResultLine {
+pub(super) struct ResultLine {
     llm_content: LlmContent,
     #[serde(default)]
     return_display: Value,
@@ -74,22 +74,6 @@ impl BatchClient {
         Self { call_tool, client }
     }
 
-    /// Runs a call; `judged` has the annotations by which the call was judged, if it was judged by
-    /// those of an MCP server.
-    pub(super) fn run(
-        &self,
-        name: &str,
-        judged: Option<&Map<String, Value>>,
-        request: &CallRequest,
-        cancel: &Cancellation,
-        news: &dyn Fn(OutputUpdate),
-    ) -> CallOutcome {
-        match self.answer(name, judged, request, cancel, news) {
-            Ok(line) => outcome(request, line),
-            Err(outcome) => *outcome,
-        }
-    }
-
     /// Reads files by `read_many_files`.
     pub(super) fn read_files(
         &self,
@@ -101,12 +85,9 @@ impl BatchClient {
             name: "read_many_files".to_owned(),
             args: Map::from_iter([("paths".to_owned(), json!(paths))]),
         };
-        let line = self.answer(&request.name, None, &request, cancel, &|_| {});
-        let failure = match line {
-            Ok(line) => match line.error {
-                None => return Ok(line.llm_content),
-                Some(failure) => Some(failure),
-            },
+        let failure = match self.call(&request.name, None, &request, cancel, &|_| {}) {
+            Ok(line) if line.error.is_none() => return Ok(line.llm_content),
+            Ok(line) => line.error,
             Err(outcome) => outcome.error,
         };
         Err(failure.unwrap_or_else(|| ResultError {
@@ -115,8 +96,9 @@ impl BatchClient {
         }))
     }
 
-    /// Makes a call and waits for its answer.
-    fn answer(
+    /// Makes a call and waits for its answer; `judged` has the annotations by which the call was
+    /// judged, if it was judged by those of an MCP server.
+    pub(super) fn call(
         &self,
         name: &str,
         judged: Option<&Map<String, Value>>,
@@ -284,7 +266,7 @@ fn wait(
 }
 
 /// Turns an answer into an outcome.
-fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
+pub(super) fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
     let result = ToolResult {
         llm_content: line.llm_content,
         error: line.error.clone(),

@@ -61,10 +61,8 @@ impl AgentSession<'_> {
         let mut shorter = vec![Content::user(said)];
         // A turn of the model that comes next is its answer.
         if tail[0].role == "user" {
-            shorter.push(Content {
-                role: "model".to_owned(),
-                parts: vec![Part::text(SUMMARY_ACKNOWLEDGEMENT)],
-            });
+            let acknowledgement = vec![Part::text(SUMMARY_ACKNOWLEDGEMENT)];
+            shorter.push(Content::new("model", acknowledgement));
         }
         shorter.extend(tail);
         let contents = [&self.config.context[..], &shorter[..]].concat();
@@ -93,16 +91,14 @@ impl AgentSession<'_> {
             generation_config: Some(self.config.generation.clone()),
             ..GenerateContentRequest::default()
         };
-        let Parts {
-            client,
-            listeners,
-            cancel,
-            ..
-        } = &mut self.parts;
+        let parts = &mut self.parts;
         let mut count = |attempt: &Attempt<'_>| {
-            listeners.take(&SessionEvent::ModelCall(&attempt.call));
+            let event = SessionEvent::ModelCall(&attempt.call);
+            parts.listeners.take(&event);
         };
-        match client.generate(&self.config.model, &request, cancel, &mut count) {
+        let model = &self.config.model;
+        let cancel = &parts.cancel;
+        match parts.client.generate(model, &request, cancel, &mut count) {
             Ok(response) => Ok(Some(response.text()).filter(|text| !text.trim().is_empty())),
             Err(e) if self.parts.cancel.interruption().is_some() => Err(Self::api_failed(&e)),
             Err(e) => {

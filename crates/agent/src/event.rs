@@ -140,29 +140,27 @@ impl From<Interruption> for SessionError {
 }
 
 impl SessionErrorKind {
-    /// Returns the exit status, as Gemini CLI has it where it has one.
-    pub fn exit_status(self) -> u8 {
+    /// Returns the exit status and the name, as Gemini CLI has them where it has such an end.
+    fn status_and_name(self) -> (u8, &'static str) {
         match self {
-            SessionErrorKind::Failed | SessionErrorKind::Loop => 1,
-            SessionErrorKind::ScriptDiffers => 4,
-            SessionErrorKind::BadInput => 42,
-            SessionErrorKind::TurnLimit => 53,
-            SessionErrorKind::TimeLimit => 124,
-            SessionErrorKind::Cancelled => 130,
+            SessionErrorKind::Failed => (1, "Error"),
+            SessionErrorKind::Loop => (1, "LoopDetectedError"),
+            SessionErrorKind::ScriptDiffers => (4, "ScriptDiffersError"),
+            SessionErrorKind::BadInput => (42, "FatalInputError"),
+            SessionErrorKind::TurnLimit => (53, "FatalTurnLimitedError"),
+            SessionErrorKind::TimeLimit => (124, "TimeLimitError"),
+            SessionErrorKind::Cancelled => (130, "FatalCancellationError"),
         }
     }
 
-    /// Returns the name of the error in JSON output, as Gemini CLI has it.
+    /// Returns the exit status.
+    pub fn exit_status(self) -> u8 {
+        self.status_and_name().0
+    }
+
+    /// Returns the name of the error in JSON output.
     pub fn name(self) -> &'static str {
-        match self {
-            SessionErrorKind::Failed => "Error",
-            SessionErrorKind::BadInput => "FatalInputError",
-            SessionErrorKind::TurnLimit => "FatalTurnLimitedError",
-            SessionErrorKind::TimeLimit => "TimeLimitError",
-            SessionErrorKind::Loop => "LoopDetectedError",
-            SessionErrorKind::Cancelled => "FatalCancellationError",
-            SessionErrorKind::ScriptDiffers => "ScriptDiffersError",
-        }
+        self.status_and_name().1
     }
 }
 

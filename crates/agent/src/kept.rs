@@ -36,10 +36,7 @@ impl KeptSessions {
     pub fn make(&self, id: &str) -> io::Result<PathBuf> {
         make_private(&self.directory)?;
         for (path, changed) in self.all() {
-            let is_old = SystemTime::now()
-                .duration_since(changed)
-                .is_ok_and(|age| age > KEEP);
-            if is_old {
+            if changed.elapsed().is_ok_and(|age| age > KEEP) {
                 // What can't be removed now is tried the next time.
                 let _ = fs::remove_file(path);
             }

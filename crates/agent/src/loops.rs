@@ -1,7 +1,7 @@
 //! Detection of a model that repeats itself.
 
 use super::call::CallRequest;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Number of equal calls in a row that is a loop, as for Gemini CLI.
 const SAME_CALLS: u32 = 5;
@@ -31,18 +31,12 @@ pub(super) struct CallLoop {
 impl CallLoop {
     /// Takes a call in. Returns true if it is the same again and again.
     pub(super) fn grows(&mut self, request: &CallRequest) -> bool {
-        let mut hasher = DefaultHasher::new();
-        request.name.hash(&mut hasher);
-        serde_json::to_string(&request.args)
-            .unwrap_or_default()
-            .hash(&mut hasher);
-        let hash = hasher.finish();
-        self.times = if self.last == Some(hash) {
-            self.times + 1
-        } else {
-            1
-        };
-        self.last = Some(hash);
+        let hasher = BuildHasherDefault::<DefaultHasher>::new();
+        let call = hasher.hash_one((&request.name, &request.args));
+        if self.last.replace(call) != Some(call) {
+            self.times = 0;
+        }
+        self.times += 1;
         self.times >= SAME_CALLS
     }
 }

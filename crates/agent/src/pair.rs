@@ -7,7 +7,7 @@
 //! ours: of the same name, the model knows it with the prefix that Gemini CLI 0.61 puts before
 //! every discovered tool, and rules know it by that name too.
 
-use super::batch_client::BatchClient;
+use super::batch_client::{BatchClient, outcome};
 use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{ExternalCommand, UNWATCHED};
 use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
@@ -276,7 +276,8 @@ impl Pair {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
-                own.run(&tool.original, judged, request, cancel, news)
+                let answer = own.call(&tool.original, judged, request, cancel, news);
+                answer.map_or_else(|failed| *failed, |line| outcome(request, line))
             }
             (_, Some(foreign)) if !tool.is_own => foreign.call(&tool.original, request, cancel),
             _ => no_command(request),

@@ -133,7 +133,7 @@ impl SessionRecord {
         let file = file.map_err(|e| fail(path, &e))?;
         let unusable =
             |reason: String| format!("{} is not a session file: {reason}.", path.display());
-        let mut session = LineReader::default();
+        let mut session = StoredSession::default();
         let mut whole = 0_u64;
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
@@ -146,18 +146,24 @@ impl SessionRecord {
                 (None, 1) => {
                     let mut own = Self::new(file, path, 0);
                     own.begin(id, model)?;
-                    return Ok((own, StoredSession::default()));
+                    return Ok((own, StoredSession::new(id)));
                 }
                 (Some(_), 1) => return Err(unusable("it has no whole line".to_owned())),
                 _ => break,
             }
             let parsed = gemini_tools_core::json::read(&line);
             let parsed = parsed.map_err(|e| unusable(e.in_line(number).to_string()))?;
+            if number == 1 && !matches!(parsed, Line::Session { .. }) {
+                return Err(unusable(
+                    "its first line is not that of a session".to_owned(),
+                ));
+            }
             session.take(parsed).map_err(unusable)?;
             whole += n as u64;
         }
+        session.drop_unrecorded_calls();
         file.set_len(whole).map_err(|e| fail(path, &e))?;
-        Ok((Self::new(file, path, whole), session.finish()))
+        Ok((Self::new(file, path, whole), session))
     }
 
     fn new(file: File, path: &Path, whole: u64) -> Self {
@@ -248,37 +254,32 @@ fn fail(path: &Path, reason: &dyn std::fmt::Display) -> String {
     format!("The session file {}: {reason}.", path.display())
 }
 
-/// Makes a session of lines.
-#[derive(Default)]
-struct LineReader {
-    session: StoredSession,
-    is_begun: bool,
-}
-
-impl LineReader {
-    fn take(&mut self, line: Line) -> Result<(), String> {
-        if !self.is_begun && !matches!(line, Line::Session { .. }) {
-            return Err("its first line is not that of a session".to_owned());
+impl StoredSession {
+    /// Makes a session that begins.
+    pub fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            ..Self::default()
         }
-        let session = &mut self.session;
+    }
+
+    /// Takes in a line of the session's file.
+    fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
             Line::Session { version, .. } if version != VERSION => {
                 return Err(format!("its form has version {version}, not {VERSION}"));
             }
-            Line::Session { id, .. } => {
-                self.is_begun = true;
-                session.id = id;
-            }
+            Line::Session { id, .. } => self.id = id,
             Line::Content {
                 content,
                 prompt_tokens,
             } => {
-                session.prompt_tokens = prompt_tokens.unwrap_or(session.prompt_tokens);
-                session.drop_unrecorded_calls();
+                self.prompt_tokens = prompt_tokens.unwrap_or(self.prompt_tokens);
+                self.drop_unrecorded_calls();
                 if content.role == "user" {
-                    session.open.clear();
+                    self.open.clear();
                 }
-                session.contents.push(content);
+                self.contents.push(content);
             }
             Line::Calls { requests } => {
                 let requests = requests.into_iter();
@@ -286,10 +287,10 @@ impl LineReader {
                     request,
                     outcome: None,
                 });
-                session.open = open.collect();
+                self.open = open.collect();
             }
             Line::Done { id, outcome } => {
-                let mut open = session.open.iter_mut();
+                let mut open = self.open.iter_mut();
                 if let Some(call) = open.find(|call| call.request.id == id) {
                     call.outcome = Some(outcome);
                 }
@@ -298,20 +299,13 @@ impl LineReader {
                 contents,
                 prompt_tokens,
             } => {
-                session.contents = contents;
-                session.prompt_tokens = prompt_tokens;
+                self.contents = contents;
+                self.prompt_tokens = prompt_tokens;
             }
         }
         Ok(())
     }
 
-    fn finish(mut self) -> StoredSession {
-        self.session.drop_unrecorded_calls();
-        self.session
-    }
-}
-
-impl StoredSession {
     /// Drops the model's last message if its calls were not written: nothing has acted on
     /// it, and the model is asked again.
     fn drop_unrecorded_calls(&mut self) {

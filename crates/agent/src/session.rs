@@ -13,7 +13,7 @@ use super::stats::Stats;
 use super::turn::{self, Turn};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Interruption};
 use gemini_tools_net::gemini_api::{
-    ApiError, ApiErrorKind, BorrowedRequest, Content, GeminiClient, Part, RequestTool,
+    ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, Part, RequestTool,
 };
 use gemini_tools_policy::approval::Gate;
 use gemini_tools_policy::approval::terminal::TerminalPrompt;
@@ -44,7 +44,6 @@ pub struct AgentSession<'a> {
     pub(super) parts: Parts<'a>,
     pub(super) config: SessionConfig,
     id: String,
-    system: Content,
     tools: Vec<RequestTool>,
     pub(super) conversation: Vec<Content>,
     open: Vec<OpenCall>,
@@ -122,40 +121,28 @@ fn is_prompt(content: &Content) -> bool {
 }
 
 impl<'a> AgentSession<'a> {
-    /// Makes a session that begins, or that goes on from a file.
-    pub fn new(
-        id: String,
-        parts: Parts<'a>,
-        config: SessionConfig,
-        resumed: Option<StoredSession>,
-    ) -> Self {
-        let resumed = resumed.unwrap_or_default();
-        let id = Some(resumed.id).filter(|id| !id.is_empty()).unwrap_or(id);
-        let prompts = resumed.contents.iter().filter(|c| is_prompt(c)).count();
-        let declarations: Vec<_> = parts
-            .pair
-            .tools()
-            .iter()
-            .map(DiscoveredTool::to_json)
-            .collect();
+    /// Makes a session that goes on with what is stored of it.
+    pub fn new(parts: Parts<'a>, config: SessionConfig, stored: StoredSession) -> Self {
+        let prompts = stored.contents.iter().filter(|c| is_prompt(c)).count();
+        let declarations = parts.pair.tools().iter().map(DiscoveredTool::to_json);
+        let declarations: Vec<_> = declarations.collect();
         let tools = if declarations.is_empty() {
             Vec::new()
         } else {
             vec![RequestTool::FunctionDeclarations(declarations)]
         };
         Self {
-            system: Content::user(config.system.clone()),
             tools,
             parts,
             config,
-            id,
-            conversation: resumed.contents,
-            open: resumed.open,
+            id: stored.id,
+            conversation: stored.contents,
+            open: stored.open,
             turns: 0,
             prompts,
             prompt_id: String::new(),
             loops: CallLoop::default(),
-            last_prompt_tokens: resumed.prompt_tokens,
+            last_prompt_tokens: stored.prompt_tokens,
             compression: CompressionState::default(),
         }
     }
@@ -185,15 +172,13 @@ impl<'a> AgentSession<'a> {
             model: &model,
         });
         self.begin_prompt(text);
-        let mut ended = self.go_on(prompt);
-        if let (Ok(_), Some(player)) = (&ended, &self.parts.player)
-            && let Err(e) = player.finish()
-        {
-            ended = Err(e);
-        }
-        if let (Ok(_), Err(e)) = (&ended, self.record_turns(&[])) {
-            ended = Err(e);
-        }
+        let done = self.go_on(prompt);
+        let done = done.and_then(|text| match &self.parts.player {
+            Some(player) => player.finish().map(|()| text),
+            None => Ok(text),
+        });
+        let recorded = self.record_turns(&[]);
+        let ended = done.and_then(|text| recorded.map(|()| text));
         let stats = &mut self.parts.listeners.stats;
         stats.duration = started.elapsed();
         let stats = stats.clone();
@@ -223,13 +208,13 @@ impl<'a> AgentSession<'a> {
         let mut message: Vec<Part> = open.flat_map(answer_of_open_call).collect();
         message.extend(prompt);
         if !message.is_empty() {
-            self.push_user(message);
+            self.keep(Content::new("user", message));
         }
         loop {
             self.check()?;
             let turn = self.ask()?;
             if !turn.parts.is_empty() && !turn.has_too_many_calls {
-                self.keep(turn.content());
+                self.keep(Content::new("model", turn.parts.clone()));
             }
             if let Some(why) = &turn.refusal {
                 return Err(SessionError::failed(format!(
@@ -290,8 +275,8 @@ impl<'a> AgentSession<'a> {
         let is_full = outcomes.clone().any(|outcome| {
             outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
         });
-        let parts: Vec<Part> = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
-        self.push_user(parts);
+        let parts = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
+        self.keep(Content::new("user", parts));
         if is_full {
             return Err(SessionError::failed(
                 "A tool has found no space left on the disk; nothing can go on like this.",
@@ -310,13 +295,10 @@ impl<'a> AgentSession<'a> {
     /// Writes the turns that are over into the recorded script, with the answers to the calls of the
     /// last one.
     fn record_turns(&mut self, answered: &[ToolCall]) -> Result<(), SessionError> {
-        let Parts {
-            client, listeners, ..
-        } = &mut self.parts;
-        let Some(recorder) = &mut listeners.recorder else {
+        let Some(recorder) = &mut self.parts.listeners.recorder else {
             return Ok(());
         };
-        let hide = |text: &str| client.without_credential(text);
+        let hide = |text: &str| self.parts.client.without_credential(text);
         let written = recorder.write_turns(answered, &hide);
         written.map_err(SessionError::failed)
     }
@@ -338,63 +320,48 @@ impl<'a> AgentSession<'a> {
             prompt_id: &prompt_id,
             turn,
         });
-        let request = BorrowedRequest {
-            contents: (self.config.context.iter())
-                .chain(curated(&self.conversation))
-                .collect(),
-            system_instruction: Some(&self.system),
-            tools: &self.tools,
-            generation_config: Some(&self.config.generation),
+        let context = self.config.context.iter();
+        let contents = context.chain(curated(&self.conversation)).cloned();
+        let request = GenerateContentRequest {
+            contents: contents.collect(),
+            system_instruction: Some(Content::user(self.config.system.as_str())),
+            tools: self.tools.clone(),
+            generation_config: Some(self.config.generation.clone()),
         };
-        let Parts {
-            client,
-            listeners,
-            cancel,
-            ..
-        } = &mut self.parts;
-        let mut notify = |event: &SessionEvent<'_>| listeners.take(event);
-        let asked = turn::ask(client, &self.config.model, &request, cancel, &mut notify);
-        let turn = asked.map_err(|e| Self::api_failed(&e))?;
-        if let Some(recorder) = &mut listeners.recorder {
+        let turn = turn::ask(
+            &mut self.parts.client,
+            &self.config.model,
+            &request,
+            &self.parts.cancel,
+            &mut |event| self.parts.listeners.take(event),
+        );
+        let turn = turn.map_err(|e| Self::api_failed(&e))?;
+        if let Some(recorder) = &mut self.parts.listeners.recorder {
             recorder.calls(&turn.calls);
         }
         if let Some(usage) = &turn.usage {
-            self.last_prompt_tokens = usage.prompt_token_count;
+            self.last_prompt_tokens = usage.prompt;
         }
         Ok(turn)
     }
 
     fn schedule(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
-        let Parts {
-            pair,
-            gate,
-            asker,
-            listeners,
-            cancel,
-            ..
-        } = &mut self.parts;
+        let parts = &mut self.parts;
         Scheduler {
             runner: Runner {
-                pair,
-                notify: &Mutex::new(&mut |event: &SessionEvent<'_>| listeners.take(event)),
-                cancel,
-                by_annotations: gate.heeds_annotations(),
+                pair: parts.pair,
+                notify: &Mutex::new(&mut |event: &SessionEvent<'_>| parts.listeners.take(event)),
+                cancel: &parts.cancel,
+                by_annotations: parts.gate.heeds_annotations(),
             },
-            gate,
-            asker,
+            gate: &parts.gate,
+            asker: &mut parts.asker,
             describes: self.config.describes,
         }
         .run(requests)
     }
 
-    /// Adds a message of the user.
-    fn push_user(&mut self, parts: Vec<Part>) {
-        self.keep(Content {
-            role: "user".to_owned(),
-            parts,
-        });
-    }
-
+    /// Adds a message.
     fn keep(&mut self, content: Content) {
         // The prompt tokens of a turn are known from its answer.
         let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);

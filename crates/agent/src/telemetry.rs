@@ -8,11 +8,11 @@ use super::clock::{Clock, iso, millis};
 use super::event::{Observer, SessionEvent};
 use gemini_tools_core::tool::ModelCall;
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -113,7 +113,7 @@ impl Telemetry {
 
     /// Writes an event with these fields.
     fn write(&mut self, time: SystemTime, name: &str, mut fields: Value) {
-        let Some(mut file) = self.file.as_ref() else {
+        let Some(file) = &self.file else {
             return;
         };
         fields["event.name"] = format!("gemini_cli.{name}").into();
@@ -124,13 +124,7 @@ impl Telemetry {
         }
         let line = format!("{fields}\n");
         // At once, so that lines of several sessions in one file stay whole.
-        let written = loop {
-            match file.write(line.as_bytes()) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
-        match written {
+        match retry_on_intr(|| rustix::io::write(file, line.as_bytes())) {
             Ok(n) if n == line.len() => {}
             // What follows would be in the rest of a line.
             Ok(_) => {
@@ -138,10 +132,10 @@ impl Telemetry {
                 self.trouble(&Errno::NOSPC.into());
             }
             // A pipe is full, but may be read on.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.trouble(&e),
+            Err(Errno::AGAIN) => self.trouble(&Errno::AGAIN.into()),
             Err(e) => {
                 self.file = None;
-                self.trouble(&e);
+                self.trouble(&e.into());
             }
         }
     }

@@ -33,15 +33,10 @@ impl Thought {
             let (subject, after) = rest.split_once(BOLD)?;
             Some((subject, format!("{before}{after}")))
         });
-        match parts {
-            Some((subject, description)) => Self {
-                subject: subject.trim().to_owned(),
-                description: description.trim().to_owned(),
-            },
-            None => Self {
-                subject: String::new(),
-                description: text.trim().to_owned(),
-            },
+        let (subject, description) = parts.unwrap_or_else(|| ("", text.to_owned()));
+        Self {
+            subject: subject.trim().to_owned(),
+            description: description.trim().to_owned(),
         }
     }
 

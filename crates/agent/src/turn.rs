@@ -4,10 +4,9 @@ use super::call::CallRequest;
 use super::event::SessionEvent;
 use super::loops::TextLoop;
 use super::thought::Thought;
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, TokenCounts};
 use gemini_tools_net::gemini_api::{
-    ApiError, Attempt, BorrowedRequest, Content, GeminiClient, GenerateContentResponse, Part,
-    UsageMetadata,
+    ApiError, Attempt, GeminiClient, GenerateContentRequest, GenerateContentResponse, Part,
 };
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -34,7 +33,7 @@ pub struct Turn {
     /// The reason why there is no answer, where it was held back.
     pub refusal: Option<String>,
     /// The tokens of the request and of the answer.
-    pub usage: Option<UsageMetadata>,
+    pub usage: Option<TokenCounts>,
     /// Set if the text repeats itself, so that the rest was not read.
     pub is_loop: bool,
     /// Set if there were more calls than a turn may have, so that the rest was not read.
@@ -42,14 +41,6 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Returns the message for the history.
-    pub(super) fn content(&self) -> Content {
-        Content {
-            role: "model".to_owned(),
-            parts: self.parts.clone(),
-        }
-    }
-
     /// Returns the reason to ask again, if the answer can't be used and the next may be better.
     fn retry_reason(&self) -> Option<&'static str> {
         if self.refusal.is_some() || self.is_loop {
@@ -66,7 +57,7 @@ impl Turn {
     }
 
     /// Adds a piece of the answer.
-    fn add(&mut self, piece: GenerateContentResponse, notify: &dyn Fn(&SessionEvent<'_>)) {
+    fn add(&mut self, piece: &GenerateContentResponse, notify: &dyn Fn(&SessionEvent<'_>)) {
         for part in piece.parts() {
             if part.thought == Some(true) {
                 let thought = Thought::parse(part.text.as_deref().unwrap_or_default());
@@ -105,19 +96,15 @@ impl Turn {
     /// Adds a part to those for the history. An empty one would make the API refuse it.
     fn keep(&mut self, part: &Part) {
         let is_plain = |part: &Part| {
-            *part
-                == Part {
-                    text: part.text.clone(),
-                    ..Part::default()
-                }
+            let text = part.text.as_deref();
+            text.is_some_and(|text| *part == Part::text(text))
         };
-        if *part == Part::default() || is_plain(part) && part.text.as_deref() == Some("") {
+        if *part == Part::default() || *part == Part::text("") {
             return;
         }
-        match self.parts.last_mut() {
-            Some(last) if is_plain(part) && last.text.is_some() && is_plain(last) => {
-                let text = last.text.get_or_insert_default();
-                text.push_str(part.text.as_deref().unwrap_or_default());
+        match (self.parts.last_mut(), &part.text) {
+            (Some(last), Some(more)) if is_plain(part) && is_plain(last) => {
+                last.text.get_or_insert_default().push_str(more);
             }
             _ => self.parts.push(part.clone()),
         }
@@ -139,7 +126,7 @@ fn generate_id(name: &str) -> String {
 pub(super) fn ask(
     client: &mut GeminiClient,
     model: &str,
-    request: &BorrowedRequest<'_>,
+    request: &GenerateContentRequest,
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&SessionEvent<'_>),
 ) -> Result<Turn, ApiError> {
@@ -161,16 +148,16 @@ pub(super) fn ask(
 fn ask_once(
     client: &mut GeminiClient,
     model: &str,
-    request: &BorrowedRequest<'_>,
+    request: &GenerateContentRequest,
     cancel: &Cancellation,
     notify: &dyn Fn(&SessionEvent<'_>),
 ) -> Result<Turn, ApiError> {
     let started = Instant::now();
     let mut turn = Turn::default();
     let mut loops = TextLoop::default();
-    let mut on_piece = |piece| {
+    let mut on_piece = |piece: GenerateContentResponse| {
         let before = turn.text.len();
-        turn.add(piece, notify);
+        turn.add(&piece, notify);
         turn.is_loop |= loops.grows(&turn.text[before..]);
         if turn.is_loop || turn.has_too_many_calls {
             return ControlFlow::Break(());
@@ -184,8 +171,7 @@ fn ask_once(
             notify(&SessionEvent::AttemptFailed { error, wait });
         }
     };
-    let answered = client.stream(model, request, cancel, &mut on_piece, &mut on_attempt);
-    answered?;
+    client.stream(model, request, cancel, &mut on_piece, &mut on_attempt)?;
     notify(&SessionEvent::Response {
         turn: &turn,
         duration: started.elapsed(),

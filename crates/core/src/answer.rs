@@ -7,7 +7,7 @@
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
 use crate::text::{harmless_lines, line_name};
-use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
+use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, ToolError, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -207,7 +207,7 @@ impl Answer<'_> {
                 None if self.is_diff() => lines_of(result),
                 None => match &result.llm_content {
                     LlmContent::Text(text) => result.odd_names.replace_in(text).into_owned(),
-                    content => host_text(&parts_of(content)),
+                    content => host_text(&content.to_parts()),
                 },
             },
             (None, None, Err(e)) => e.to_string(),
@@ -238,7 +238,7 @@ impl Answer<'_> {
         else {
             return Vec::new();
         };
-        let mut parts = parts_of(llm_content);
+        let mut parts = llm_content.to_parts();
         parts.retain(|part| part.text.as_ref().is_none_or(|text| !text.is_empty()));
         parts
     }
@@ -366,7 +366,7 @@ impl Answer<'_> {
         if let LlmContent::Text(text) = &result.llm_content {
             return (json!({ "output": text }), Vec::new());
         }
-        let parts = parts_of(&result.llm_content).into_iter();
+        let parts = result.llm_content.to_parts().into_iter();
         let (texts, media): (Vec<Part>, Vec<Part>) = parts.partition(|part| part.text.is_some());
         let texts = texts.into_iter().filter_map(|part| part.text);
         let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
@@ -410,7 +410,7 @@ impl Answer<'_> {
                 None => vec![answer(json!({ "output": SUCCEEDED }))],
             }
         };
-        match parts_of(&result.llm_content).as_slice() {
+        match result.llm_content.to_parts().as_slice() {
             [single] => one(single),
             many => {
                 let mut parts = vec![answer(json!({ "output": SUCCEEDED }))];
@@ -554,21 +554,6 @@ fn command_output(result: &ToolResult) -> Option<&str> {
     text.get(result.command_output.clone()?)
 }
 
-/// Returns the content as parts.
-fn parts_of(content: &LlmContent) -> Vec<Part> {
-    match content {
-        LlmContent::Text(text) => vec![Part::text(text.clone())],
-        LlmContent::Part(part) => vec![(**part).clone()],
-        LlmContent::List(list) => {
-            let part = |item: &PartOrText| match item {
-                PartOrText::Text(text) => Part::text(text.clone()),
-                PartOrText::Part(part) => (**part).clone(),
-            };
-            list.iter().map(part).collect()
-        }
-    }
-}
-
 /// Returns the texts of some parts, with a line in the place of each that is media.
 fn host_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().filter_map(host_line).collect();
@@ -616,7 +601,7 @@ fn processed(part: &Part) -> String {
 /// Returns the text of the content, with a line for each part that is media.
 fn text_of(content: &LlmContent) -> String {
     let text = |part: Part| part.text.clone().unwrap_or_else(|| processed(&part));
-    let texts: Vec<String> = parts_of(content).into_iter().map(text).collect();
+    let texts: Vec<String> = content.to_parts().into_iter().map(text).collect();
     texts.join("\n")
 }
 

@@ -110,12 +110,15 @@ pub struct Content {
 }
 
 impl Content {
+    /// Makes a message of `user` or `model`.
+    pub fn new(role: &str, parts: Vec<Part>) -> Self {
+        let role = role.to_owned();
+        Self { role, parts }
+    }
+
     /// Makes a message of the user that is only text.
     pub fn user(text: impl Into<String>) -> Self {
-        Self {
-            role: "user".to_owned(),
-            parts: vec![Part::text(text)],
-        }
+        Self::new("user", vec![Part::text(text)])
     }
 }
 

@@ -30,7 +30,9 @@ fn run() -> u8 {
         Ok(options) => options,
         Err(code) => return code,
     };
-    let signals = Arc::new(Signals::ending(cancellation(&options)));
+    let limit = options.time_limit;
+    let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
+    let signals = Arc::new(Signals::ending(cancel));
     let ended = work(&options, &signals);
     match ended {
         Ok(0) => u8::from(show::is_incomplete()),
@@ -40,12 +42,6 @@ fn run() -> u8 {
             (kind, _) => kind.exit_status(),
         },
     }
-}
-
-/// Returns a cancellation that fires at the time limit.
-fn cancellation(options: &RunAgentOptions) -> Cancellation {
-    let limit = options.time_limit;
-    limit.map_or_else(Cancellation::default, Cancellation::with_time_limit)
 }
 
 /// Runs the session and returns its exit status.
@@ -59,12 +55,10 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     };
     let prompt = input::prompt(options, cancel).map_err(fail)?;
     let setup = setup::Setup::new(options).map_err(fail)?;
-    let pair = setup.pair(options, cancel).map_err(fail)?;
-    let script = model::script(options, &setup).map_err(fail)?;
+    let pair = setup.pair(cancel).map_err(fail)?;
+    let script = model::script(&setup).map_err(fail)?;
     let prompt = model::prompt(prompt, script.as_ref());
-    let message = setup
-        .message(options, &pair, &prompt, cancel)
-        .map_err(fail)?;
+    let message = setup.message(&pair, &prompt, cancel).map_err(fail)?;
     let no_prompt = match options.model_script {
         Some(_) => {
             "There is no prompt. Give one as an argument, by --prompt, on standard input, or as \
@@ -77,10 +71,9 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     if is_empty && !goes_on {
         return Err(fail(bad_input(no_prompt)));
     }
-    let model = Model::new(options, &setup, script, &prompt.text).map_err(fail)?;
+    let model = Model::new(&setup, script, &prompt.text).map_err(fail)?;
     let player = model.player.clone();
-    let session = setup.session(options, &pair, signals, model);
-    let mut session = session.map_err(fail)?;
+    let mut session = setup.session(&pair, signals, model).map_err(fail)?;
     if is_empty && !session.is_unfinished() {
         return Err(fail(bad_input(no_prompt)));
     }

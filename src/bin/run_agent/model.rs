@@ -2,7 +2,6 @@
 
 use crate::bad_input;
 use crate::input::Prompt;
-use crate::options::RunAgentOptions;
 use crate::setup::Setup;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::model_script::{ModelScript, Recorder, ScriptPlayer};
@@ -19,18 +18,15 @@ pub(crate) struct Model {
 }
 
 /// Reads the script that takes the model's place, where one is named.
-pub(crate) fn script(
-    options: &RunAgentOptions,
-    setup: &Setup,
-) -> Result<Option<ModelScript>, SessionError> {
-    let Some(path) = &options.model_script else {
+pub(crate) fn script(setup: &Setup<'_>) -> Result<Option<ModelScript>, SessionError> {
+    let Some(path) = &setup.options.model_script else {
         return Ok(None);
     };
     let is_same = |record: &Path| {
         let real = |path: &Path| std::fs::canonicalize(path).ok();
         record == path || real(record).is_some_and(|record| Some(record) == real(path))
     };
-    if options.record.as_deref().is_some_and(is_same) {
+    if setup.options.record.as_deref().is_some_and(is_same) {
         return Err(bad_input(
             "--record would replace the model script that is played. Name another file.",
         ));
@@ -55,32 +51,25 @@ impl Model {
     /// Opens the way to the model, or begins to play the script. `prompt` is for the script that is
     /// recorded.
     pub(crate) fn new(
-        options: &RunAgentOptions,
-        setup: &Setup,
+        setup: &Setup<'_>,
         script: Option<ModelScript>,
         prompt: &str,
     ) -> Result<Self, SessionError> {
+        let record = setup.options.record.as_deref();
         let (client, name, player) = match script {
-            None => (setup.client()?, setup.model(options, None), None),
+            None => (setup.client()?, setup.model(None), None),
             Some(script) => {
-                let name = setup.model(options, script.model.clone());
+                let name = setup.model(script.model.clone());
                 // What is recorded has the answers of today.
-                let player = ScriptPlayer::new(script, setup.places(), options.record.is_none());
+                let player = ScriptPlayer::new(script, setup.places(), record.is_none());
                 (player.client(), name, Some(player))
             }
         };
-        let recorder = match options.record.as_deref() {
-            Some(path) => {
-                let hide = |text: &str| client.without_credential(text);
-                let recorder = Recorder::create(path, setup.places());
-                let begun = recorder.and_then(|mut recorder| {
-                    recorder.begin(&name, prompt, &hide)?;
-                    Ok(recorder)
-                });
-                Some(begun.map_err(bad_input)?)
-            }
-            None => None,
-        };
+        let hide = |text: &str| client.without_credential(text);
+        let recorder = record
+            .map(|path| Recorder::create(path, setup.places(), &name, prompt, &hide))
+            .transpose()
+            .map_err(bad_input)?;
         Ok(Self {
             client,
             name,

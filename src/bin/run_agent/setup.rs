@@ -43,16 +43,17 @@ const DEFAULT_SANDBOX: &str = "workspace-write";
 /// The variable by which `get_tools` lists the tools of MCP servers; `0` leaves them aside here.
 const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
-/// The settings and the workspace of a session.
-pub(crate) struct Setup {
+/// The options, the settings and the workspace of a session.
+pub(crate) struct Setup<'a> {
+    pub(crate) options: &'a RunAgentOptions,
     id: String,
     settings: Settings,
     workspace: Workspace,
     home: Option<PathBuf>,
 }
 
-impl Setup {
-    pub(crate) fn new(options: &RunAgentOptions) -> Result<Self, SessionError> {
+impl<'a> Setup<'a> {
+    pub(crate) fn new(options: &'a RunAgentOptions) -> Result<Self, SessionError> {
         let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
@@ -90,6 +91,7 @@ impl Setup {
             warn(&visible(&refusal(refused)));
         }
         Ok(Self {
+            options,
             id: unique_id(),
             settings,
             workspace,
@@ -98,25 +100,21 @@ impl Setup {
     }
 
     /// Asks the commands for their tools.
-    pub(crate) fn pair(
-        &self,
-        options: &RunAgentOptions,
-        cancel: &Cancellation,
-    ) -> Result<Pair, SessionError> {
-        let gate = self.gate(options);
+    pub(crate) fn pair(&self, cancel: &Cancellation) -> Result<Pair, SessionError> {
+        let gate = self.gate();
         if let Some(obstacle) = gate.obstacle() {
             return Err(bad_input(obstacle));
         }
-        let commands = self.commands(options)?;
-        let mut pair = Pair::discover(&commands, &self.environment(options), cancel)
-            .map_err(SessionError::failed)?;
+        let commands = self.commands()?;
+        let mut pair =
+            Pair::discover(&commands, &self.environment(), cancel).map_err(SessionError::failed)?;
         for note in &pair.notes {
             warn(&visible(note));
         }
         for problem in gate.problems() {
             warn(&visible(&problem));
         }
-        self.check_allowed(options, &pair)?;
+        self.check_allowed(&pair)?;
         let (can_ask, none) = (terminal().is_some(), Map::new());
         pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
         Ok(pair)
@@ -124,9 +122,9 @@ impl Setup {
 
     /// Refuses names in `--allowed-tools` that no tool has: what they were meant to allow would be
     /// refused one call at a time. A server of the settings may not have answered just now.
-    fn check_allowed(&self, options: &RunAgentOptions, pair: &Pair) -> Result<(), SessionError> {
+    fn check_allowed(&self, pair: &Pair) -> Result<(), SessionError> {
         let none = Map::new();
-        for entry in &options.allowed {
+        for entry in &self.options.allowed {
             let name = tool_of_entry(entry);
             if is_shell(&name) {
                 continue;
@@ -145,7 +143,7 @@ impl Setup {
                 continue;
             }
             let mut servers = self.settings.mcp.servers.iter();
-            if uses_servers(options)
+            if uses_servers(self.options)
                 && servers.any(|(server, _)| name.starts_with(&format!("{server}__")))
             {
                 warn(&format!(
@@ -165,17 +163,17 @@ impl Setup {
 
     /// Returns the commands of the tools: a pair that the options or the settings name, and ours beside it,
     /// as Gemini CLI has its own tools beside discovered ones.
-    fn commands(&self, options: &RunAgentOptions) -> Result<Commands, SessionError> {
+    fn commands(&self) -> Result<Commands, SessionError> {
         let own = |arguments: Vec<String>| {
             own_directory().map(|directory| OwnCommands {
                 directory,
                 arguments,
-                has_servers: uses_servers(options),
+                has_servers: uses_servers(self.options),
             })
         };
-        let foreign = match self.foreign(options)? {
+        let foreign = match self.foreign()? {
             Some(foreign) => foreign,
-            None if options.only_discovered => {
+            None if self.options.only_discovered => {
                 return Err(bad_input(
                     "--only-discovered: There is no discovery command. Name one by \
                      --discovery-command, or by tools.discoveryCommand in the settings.",
@@ -199,7 +197,7 @@ impl Setup {
                 foreign: None,
             });
         }
-        let has_own = !lists_own && !options.only_discovered;
+        let has_own = !lists_own && !self.options.only_discovered;
         Ok(Commands {
             own: has_own.then(|| own(Vec::new())).transpose()?,
             foreign: Some(foreign),
@@ -207,8 +205,8 @@ impl Setup {
     }
 
     /// Returns the pair that the options name, or else the settings.
-    fn foreign(&self, options: &RunAgentOptions) -> Result<Option<ForeignCommands>, SessionError> {
-        if let (Some(discovery), Some(call)) = (&options.discovery, &options.call) {
+    fn foreign(&self) -> Result<Option<ForeignCommands>, SessionError> {
+        if let (Some(discovery), Some(call)) = (&self.options.discovery, &self.options.call) {
             return Ok(Some(ForeignCommands {
                 discovery: discovery.clone(),
                 call: call.clone(),
@@ -243,7 +241,8 @@ impl Setup {
     }
 
     /// Returns variables that both commands get besides the environment.
-    fn environment(&self, options: &RunAgentOptions) -> Vec<(String, String)> {
+    fn environment(&self) -> Vec<(String, String)> {
+        let options = self.options;
         let mut added = Vec::new();
         let is_set = !variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
         let sandbox = match (&options.sandbox, is_set) {
@@ -267,29 +266,36 @@ impl Setup {
         set(SESSION, self.id.clone());
         let mode = options.approval().name().to_owned();
         set("GEMINI_TOOLS_APPROVAL_MODE", mode);
-        if !options.policy.is_empty()
-            && let Ok(paths) = std::env::join_paths(&options.policy)
-            && let Ok(paths) = paths.into_string()
-        {
-            set("GEMINI_TOOLS_POLICY", paths);
-        }
-        if !options.include.is_empty()
-            && let Ok(roots) = std::env::join_paths(more_roots(options))
-            && let Ok(roots) = roots.into_string()
-        {
-            set("GEMINI_TOOLS_ROOTS", roots);
+        for (name, is_given, paths) in [
+            (
+                "GEMINI_TOOLS_POLICY",
+                !options.policy.is_empty(),
+                options.policy.clone(),
+            ),
+            (
+                "GEMINI_TOOLS_ROOTS",
+                !options.include.is_empty(),
+                more_roots(options),
+            ),
+        ] {
+            if is_given
+                && let Ok(paths) = std::env::join_paths(paths)
+                && let Ok(paths) = paths.into_string()
+            {
+                set(name, paths);
+            }
         }
         added
     }
 
-    fn gate(&self, options: &RunAgentOptions) -> Gate {
+    fn gate(&self) -> Gate {
         let extra = Extra {
-            allowed: options.allowed.clone(),
-            ..Extra::with_paths(&options.policy)
+            allowed: self.options.allowed.clone(),
+            ..Extra::with_paths(&self.options.policy)
         };
         let root = self.workspace.root();
         let policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
-        Gate::new(policy, Some(options.approval()))
+        Gate::new(policy, Some(self.options.approval()))
     }
 
     /// Returns an error if there is nothing at a path of the workspace.
@@ -325,7 +331,6 @@ impl Setup {
     /// Returns the user's message: the prompt, and the files that it names.
     pub(crate) fn message(
         &self,
-        options: &RunAgentOptions,
         pair: &Pair,
         prompt: &Prompt,
         cancel: &Cancellation,
@@ -347,7 +352,7 @@ impl Setup {
             return Ok(vec![Part::text(text)]);
         }
         let call_tool = own_directory()?.join("call_tool");
-        let read = pair.read_files(&paths, &call_tool, &self.environment(options), cancel);
+        let read = pair.read_files(&paths, &call_tool, &self.environment(), cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
             None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
@@ -356,9 +361,9 @@ impl Setup {
     }
 
     /// Returns the name of the model; `scripted` is that of the script.
-    pub(crate) fn model(&self, options: &RunAgentOptions, scripted: Option<String>) -> String {
+    pub(crate) fn model(&self, scripted: Option<String>) -> String {
         let chosen = || std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
-        let given = options.model.clone().or(scripted);
+        let given = self.options.model.clone().or(scripted);
         given
             .or_else(chosen)
             .or_else(|| self.settings.model.clone())
@@ -383,43 +388,34 @@ impl Setup {
     }
 
     /// Makes the session, or takes up the one that the options name.
-    pub(crate) fn session<'a>(
+    pub(crate) fn session<'p>(
         &self,
-        options: &RunAgentOptions,
-        pair: &'a Pair,
+        pair: &'p Pair,
         signals: &Arc<Signals>,
         model: Model,
-    ) -> Result<AgentSession<'a>, SessionError> {
-        let Model {
-            client,
-            name: model,
-            recorder,
-            player,
-        } = model;
-        let kept = self.session_file(options, &model)?;
+    ) -> Result<AgentSession<'p>, SessionError> {
+        let options = self.options;
+        let kept = self.session_file(&model.name)?;
         let memory = context::memory(&self.workspace, &self.settings.context_file_names);
         for problem in &memory.problems {
             warn(&visible(problem));
         }
         let system = context::system_prompt(&self.workspace, &memory.text).map_err(bad_input)?;
         let config = SessionConfig {
-            generation: generation(&model),
-            model,
+            generation: generation(&model.name),
+            model: model.name,
             system,
             context: vec![
                 Content::user(context::environment_message(&self.workspace)),
-                Content {
-                    role: "model".to_owned(),
-                    parts: vec![Part::text(ACKNOWLEDGEMENT)],
-                },
+                Content::new("model", vec![Part::text(ACKNOWLEDGEMENT)]),
             ],
             max_turns: options.max_turns.or(self.settings.max_turns),
             describes: show::describes(options),
         };
         let parts = Parts {
-            client,
+            client: model.client,
             pair,
-            gate: self.gate(options),
+            gate: self.gate(),
             asker: terminal().map(|mut terminal| {
                 terminal.cancel = signals.cancellation().clone();
                 terminal.signals = Some(Arc::clone(signals));
@@ -428,23 +424,19 @@ impl Setup {
             listeners: Listeners {
                 observers: show::observers(options, kept.go_on, self.journal_session()),
                 record: kept.file,
-                recorder,
+                recorder: model.recorder,
                 ..Listeners::default()
             },
-            player,
+            player: model.player,
             cancel: signals.cancellation().clone(),
         };
-        let id = self.id.clone();
-        Ok(AgentSession::new(id, parts, config, kept.resumed))
+        Ok(AgentSession::new(parts, config, kept.stored))
     }
 
     /// Returns the file of the session to go on with, if the options want that.
-    fn resumed_file(
-        options: &RunAgentOptions,
-        kept: Option<&KeptSessions>,
-    ) -> Result<Option<PathBuf>, SessionError> {
-        if !options.continues {
-            return Ok(options.resume.clone());
+    fn resumed_file(&self, kept: Option<&KeptSessions>) -> Result<Option<PathBuf>, SessionError> {
+        if !self.options.continues {
+            return Ok(self.options.resume.clone());
         }
         let Some(kept) = kept else {
             return Err(bad_input(
@@ -458,25 +450,23 @@ impl Setup {
     }
 
     /// Opens the file of the session, and reads it where the session goes on.
-    fn session_file(
-        &self,
-        options: &RunAgentOptions,
-        model: &str,
-    ) -> Result<SessionFile, SessionError> {
+    fn session_file(&self, model: &str) -> Result<SessionFile, SessionError> {
+        let options = self.options;
         let named = options.session.as_ref().or(options.resume.as_ref());
-        let kept = named.is_none().then(|| self.kept()).flatten();
-        let resumed = Self::resumed_file(options, kept.as_ref())?;
+        let home = self.home.as_deref().filter(|_| named.is_none());
+        let kept = home.map(|home| KeptSessions::new(home, self.workspace.root()));
+        let resumed = self.resumed_file(kept.as_ref())?;
         let go_on = named.map_or_else(
             || "run_agent --continue".to_owned(),
             |path| format!("run_agent --resume {}", quoted(path)),
         );
         if let Some(path) = resumed {
             let resumed = SessionRecord::resume(&path, &self.id, model);
-            let (mut record, resumed) = resumed.map_err(bad_input)?;
+            let (mut record, stored) = resumed.map_err(bad_input)?;
             record.best_effort = kept.is_some();
             return Ok(SessionFile {
                 file: Some(record),
-                resumed: Some(resumed),
+                stored,
                 go_on: Some(go_on),
             });
         }
@@ -497,21 +487,15 @@ impl Setup {
         Ok(SessionFile {
             go_on: file.is_some().then_some(go_on),
             file,
-            resumed: None,
+            stored: StoredSession::new(&self.id),
         })
-    }
-
-    /// Returns the sessions of the current directory that are kept.
-    fn kept(&self) -> Option<KeptSessions> {
-        let home = self.home.as_deref()?;
-        Some(KeptSessions::new(home, self.workspace.root()))
     }
 }
 
-/// The file of a session, and the command by which it goes on.
+/// The file of a session with what is stored there, and the command by which it goes on.
 struct SessionFile {
     file: Option<SessionRecord>,
-    resumed: Option<StoredSession>,
+    stored: StoredSession,
     go_on: Option<String>,
 }
 

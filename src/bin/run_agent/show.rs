@@ -13,6 +13,7 @@ use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::text::{counted, visible};
+use std::collections::HashSet;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -159,28 +160,16 @@ pub(crate) fn refused(options: &RunAgentOptions, refused: &[(String, CallRefusal
     ];
     for (why, how, help) in lines {
         let of = refused.iter().filter(|(_, reason)| *reason == why);
-        let names: Vec<String> = of.map(|(name, _)| visible(name).into_owned()).collect();
+        let mut names: Vec<_> = of.map(|(name, _)| visible(name)).collect();
         if names.is_empty() || is_watched(options) && why == CallRefusal::Rule {
             continue;
         }
-        let each: Vec<&str> = unique(&names);
-        let (count, were) = match names.len() {
-            1 => ("1 call".to_owned(), "was"),
-            count => (format!("{count} calls"), "were"),
-        };
-        warn(&format!("{count} {were} {how}: {}{help}", each.join(", ")));
+        let were = if names.len() == 1 { "was" } else { "were" };
+        let count = counted(names.len(), "call");
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        warn(&format!("{count} {were} {how}: {}{help}", names.join(", ")));
     }
-}
-
-/// Returns each name once, in the order in which they come first.
-fn unique(names: &[String]) -> Vec<&str> {
-    let mut each: Vec<&str> = Vec::new();
-    for name in names {
-        if !each.contains(&name.as_str()) {
-            each.push(name);
-        }
-    }
-    each
 }
 
 /// Returns true if a person sees the calls on standard error.

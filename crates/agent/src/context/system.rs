@@ -36,7 +36,11 @@ fn build(workspace: &Workspace, value: &OsStr, memory: &str) -> Result<String, S
     let mut prompt = match text.trim().to_lowercase().as_str() {
         "" | "0" | "false" => {
             let rules = RULES.trim_end();
-            format!("{rules}\n\n{}", this_run(workspace))
+            let (today, platform, root) = (clock::today(), platform(), line_of(workspace.root()));
+            format!(
+                "{rules}\n\n# This run\n\n- Date: {today}\n- Operating system: {platform}\n\
+                 - Project's root directory: {root}"
+            )
         }
         "1" | "true" => {
             let place = workspace.root_place().join(Path::new(PROJECTS));
@@ -57,16 +61,6 @@ fn build(workspace: &Workspace, value: &OsStr, memory: &str) -> Result<String, S
         prompt.push_str(memory);
     }
     Ok(prompt)
-}
-
-/// Returns the facts of this run.
-fn this_run(workspace: &Workspace) -> String {
-    format!(
-        "# This run\n\n- Date: {}\n- Operating system: {}\n- Project's root directory: {}",
-        clock::today(),
-        platform(),
-        line_of(workspace.root())
-    )
 }
 
 /// Returns the path that a value names; `~` is the home directory.

@@ -7,7 +7,7 @@ use gemini_tools_core::message::Part;
 use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::{excerpt, hex};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 use std::time::Duration;
@@ -146,9 +146,7 @@ impl Answer {
         let texts: Vec<String> = outcome.parts.iter().map(part_text).collect();
         Some(Self {
             state: outcome.end(),
-            error_type: kind
-                .and_then(|kind| serde_json::to_value(kind).ok())
-                .and_then(|kind| kind.as_str().map(str::to_owned)),
+            error_type: json!(kind).as_str().map(str::to_owned),
             text: texts.join("\n"),
         })
     }

@@ -21,7 +21,7 @@ pub use player::ScriptPlayer;
 pub use recorder::Recorder;
 
 use gemini_tools_core::registry::nearest;
-use gemini_tools_net::gemini_api::PlayedAnswer;
+use gemini_tools_net::gemini_api::{ApiError, PlayedAnswer};
 use places::each_text_of;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -267,19 +267,22 @@ impl Turn {
         }
     }
 
-    /// Returns the answer that the turn stands for. `calls` counts the calls of the script, for
-    /// their ids.
-    fn answer(&self, calls: &mut usize) -> PlayedAnswer {
-        let mut answer = PlayedAnswer::default();
+    /// Returns the answer that the turn stands for, or the error where none comes. `calls` counts
+    /// the calls of the script, for their ids.
+    fn answer(&self, calls: &mut usize) -> Result<PlayedAnswer, ApiError> {
+        if self.fault == Some(Fault::Unreachable) {
+            return Err(ApiError::unreached("by the model script"));
+        }
         if let Some(status) = self.status {
-            answer.status = status;
-            answer.retry_after = self.retry_after.map(|secs| secs.to_string());
             let message = self
                 .message
                 .as_deref()
                 .unwrap_or("The model script says so.");
-            answer.body = json!({ "error": { "code": status, "message": message } }).to_string();
-            return answer;
+            return Ok(PlayedAnswer {
+                status,
+                retry_after: self.retry_after.map(|secs| secs.to_string()),
+                body: json!({ "error": { "code": status, "message": message } }).to_string(),
+            });
         }
         let mut parts: Vec<Value> = Vec::new();
         let thought = self.thought.iter();
@@ -302,17 +305,15 @@ impl Turn {
             }
         }
         let mut texts: Vec<String> = chunks.iter().map(Value::to_string).collect();
-        match self.fault {
-            Some(Fault::Malformed) => texts.push(MALFORMED.to_owned()),
-            Some(Fault::Unreachable) => answer.failure = Some("by the model script".to_owned()),
-            Some(Fault::Cut) | None => {}
+        if self.fault == Some(Fault::Malformed) {
+            texts.push(MALFORMED.to_owned());
         }
-        for text in texts {
-            answer.body.push_str("data: ");
-            answer.body.push_str(&text);
-            answer.body.push_str("\n\n");
-        }
-        answer
+        let events = texts.iter().map(|text| format!("data: {text}\n\n"));
+        Ok(PlayedAnswer {
+            status: 200,
+            retry_after: None,
+            body: events.collect(),
+        })
     }
 }
 

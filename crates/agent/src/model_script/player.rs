@@ -146,7 +146,7 @@ impl State {
         self.played += 1;
         let answer = turn.answer(&mut self.calls_sent);
         self.calls = turn.calls;
-        Ok(answer)
+        answer
     }
 }
 

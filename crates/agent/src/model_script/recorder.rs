@@ -39,13 +39,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a script, for its owner's eyes only if the file is new. A recorded script that is there
-    /// is replaced.
+    /// Begins a script of a run of this model with this prompt, for its owner's eyes only if the file
+    /// is new. A recorded script that is there is replaced. `hide` takes the credential out of a text.
     ///
     /// # Errors
     ///
     /// Returns a message if the file can't be written, or holds something else.
-    pub fn create(path: &Path, places: ScriptPlaces) -> Result<Self, String> {
+    pub fn create(
+        path: &Path,
+        places: ScriptPlaces,
+        model: &str,
+        prompt: &str,
+        hide: &dyn Fn(&str) -> String,
+    ) -> Result<Self, String> {
         let fail = |reason: io::Error| fail(path, &reason);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
         let mut file = record::open(path, flags).map_err(fail)?;
@@ -57,7 +63,7 @@ impl Recorder {
             return Err(fail(io::Error::other(reason)));
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(fail)?;
-        Ok(Self {
+        let mut own = Self {
             file,
             path: path.to_owned(),
             places,
@@ -65,25 +71,12 @@ impl Recorder {
             current: Turn::default(),
             pending: Vec::new(),
             is_broken: false,
-        })
-    }
-
-    /// Writes the head of the script; `hide` takes the credential out of a text.
-    ///
-    /// # Errors
-    ///
-    /// Returns a message if the file can't be written.
-    pub fn begin(
-        &mut self,
-        model: &str,
-        prompt: &str,
-        hide: &dyn Fn(&str) -> String,
-    ) -> Result<(), String> {
-        let prompt = self.safe(prompt, hide);
-        let (model, prompt) = (line(model), line(&prompt));
-        self.write(&format!(
+        };
+        let (model, prompt) = (line(model), line(&own.safe(prompt, hide)));
+        own.write(&format!(
             "{HEADER}\nmodel: {model}\nprompt: {prompt}\nturns:\n"
-        ))
+        ))?;
+        Ok(own)
     }
 
     /// Takes in what happens while the model is asked.

@@ -10,7 +10,7 @@ fn script(text: &str) -> ModelScript {
 
 /// The chunks of the nth answer, which are JSON but for those of a fault.
 fn chunks(script: &ModelScript, n: usize) -> Vec<Value> {
-    let body = script.turns[n].answer(&mut 0).body;
+    let body = script.turns[n].answer(&mut 0).expect("an answer").body;
     let chunks = body
         .split("\n\n")
         .filter_map(|line| line.strip_prefix("data: "));
@@ -42,13 +42,13 @@ fn turns_are_text_calls_and_faults() {
         json!({"id": "call-1", "name": "read_file",
             "args": {"absolute_path": "a.txt", "limit": 3, "x": [1.5, true, null]}})
     );
-    let refusal = own.turns[1].answer(&mut 0);
+    let refusal = own.turns[1].answer(&mut 0).expect("an answer");
     assert_eq!(refusal.status, 429);
     assert_eq!(refusal.retry_after.as_deref(), Some("0.05"));
     let cut = &chunks(&own, 2)[0]["candidates"][0];
     assert!(cut["content"].is_object() && cut.get("finishReason").is_none());
     assert_eq!(chunks(&own, 3), [Value::Null]);
-    assert!(own.turns[4].answer(&mut 0).failure.is_some());
+    assert!(own.turns[4].answer(&mut 0).is_err());
     assert_eq!(own.turns[5], own.turns[6]);
 }
 
@@ -60,7 +60,7 @@ fn json_is_read_too() {
     let bodies: Vec<String> = own
         .turns
         .iter()
-        .map(|turn| turn.answer(&mut calls).body)
+        .map(|turn| turn.answer(&mut calls).expect("an answer").body)
         .collect();
     assert!(bodies[0].contains("call-1") && bodies[2].contains("call-3"));
 }

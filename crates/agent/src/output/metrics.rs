@@ -5,35 +5,32 @@ use crate::clock::millis;
 use crate::stats::{ModelStats, Stats, ToolStats};
 use gemini_tools_core::tool::TokenCounts;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Returns `stats` of the JSON output.
 pub(crate) fn metrics(stats: &Stats) -> Value {
-    let models: Map<String, Value> = stats
-        .models
-        .iter()
-        .map(|(name, model)| (name.clone(), model_metrics(model)))
-        .collect();
-    let by_name: Map<String, Value> = stats
-        .by_name
-        .iter()
-        .map(|(name, tool)| (name.clone(), tool_metrics(tool)))
-        .collect();
     let tools = &stats.tools;
     json!({
-        "models": models,
+        "models": by_name(&stats.models, model_metrics),
         "tools": {
             "totalCalls": tools.calls,
             "totalSuccess": tools.successes,
             "totalFail": tools.failures,
             "totalDurationMs": millis(tools.duration),
             "totalDecisions": decisions(tools),
-            "byName": by_name,
+            "byName": by_name(&stats.by_name, tool_metrics),
         },
         "files": {
             "totalLinesAdded": tools.lines.ai_added_lines,
             "totalLinesRemoved": tools.lines.ai_removed_lines,
         },
     })
+}
+
+fn by_name<T>(all: &BTreeMap<String, T>, to_json: impl Fn(&T) -> Value) -> Map<String, Value> {
+    let all = all.iter();
+    all.map(|(name, one)| (name.clone(), to_json(one)))
+        .collect()
 }
 
 fn model_metrics(model: &ModelStats) -> Value {
@@ -74,15 +71,13 @@ fn decisions(tool: &ToolStats) -> Value {
 /// Returns `stats` of the last line of the streamed JSON output.
 pub(super) fn stream_stats(stats: &Stats) -> Value {
     let mut sum = TokenCounts::default();
-    let mut models = Map::new();
-    for (name, model) in &stats.models {
+    for model in stats.models.values() {
         sum += model.tokens;
-        models.insert(name.clone(), stream_tokens(&model.tokens));
     }
     let mut own = stream_tokens(&sum);
     own["duration_ms"] = millis(stats.duration).into();
     own["tool_calls"] = stats.tools.calls.into();
-    own["models"] = models.into();
+    own["models"] = by_name(&stats.models, |model| stream_tokens(&model.tokens)).into();
     own
 }
 

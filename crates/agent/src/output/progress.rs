@@ -4,7 +4,7 @@ use super::escape::fitting;
 use super::{Sink, one_line};
 use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
-use crate::event::{Observer, SessionError, SessionEvent};
+use crate::event::{Observer, SessionEvent};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::text::counted;
@@ -240,19 +240,16 @@ pub(super) fn call_label(call: &ToolCall) -> String {
     one_line(&call.summary())
 }
 
-fn warning(text: &str) -> String {
-    format!("Warning: {}", super::escape_controls(text.trim()))
-}
-
-fn error(error: &SessionError) -> String {
-    format!("Error: {}", super::escape_controls(error.message.trim()))
+/// Returns a message for a person, after a label.
+fn labelled(label: &str, text: &str) -> String {
+    format!("{label}: {}", super::escape_controls(text.trim()))
 }
 
 impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
     fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Call(call) => self.call(call),
-            SessionEvent::Warning(text) => self.styled_line(YELLOW, &warning(text)),
+            SessionEvent::Warning(text) => self.styled_line(YELLOW, &labelled("Warning", text)),
             SessionEvent::Retry(reason) => {
                 let reason = one_line(reason);
                 self.styled_line(DIM, &format!("The model is asked again, because {reason}."));
@@ -270,14 +267,11 @@ impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
                 self.styled_line(DIM, &line);
             }
             SessionEvent::Request { .. } => self.turns += 1,
-            SessionEvent::Ended {
-                error: ended,
-                stats,
-            } => {
-                if let Some(e) = ended {
-                    self.styled_line(RED, &error(e));
+            SessionEvent::Ended { error, stats } => {
+                if let Some(e) = error {
+                    self.styled_line(RED, &labelled("Error", &e.message));
                 }
-                self.summary(stats, ended.is_none());
+                self.summary(stats, error.is_none());
             }
             _ => {}
         }
@@ -300,13 +294,12 @@ impl<W: Write> NotesOutput<W> {
 
 impl<W: Write + Send + fmt::Debug> Observer for NotesOutput<W> {
     fn take(&mut self, event: &SessionEvent<'_>) {
-        match event {
-            SessionEvent::Warning(text) => self.sink.write(&format!("{}\n", warning(text))),
-            SessionEvent::Ended { error: Some(e), .. } => {
-                self.sink.write(&format!("{}\n", error(e)));
-            }
-            _ => {}
-        }
+        let line = match event {
+            SessionEvent::Warning(text) => labelled("Warning", text),
+            SessionEvent::Ended { error: Some(e), .. } => labelled("Error", &e.message),
+            _ => return,
+        };
+        self.sink.write(&format!("{line}\n"));
     }
 }
 

@@ -6,7 +6,6 @@ use crate::stats::Stats;
 use crate::thought::Thought;
 use crate::turn::Turn;
 use gemini_tools_core::tool::{DiffStat, ErrorKind, Kind, ModelCall, ModelCallError, TokenCounts};
-use gemini_tools_net::gemini_api::UsageMetadata;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -93,14 +92,14 @@ pub(crate) fn edit() -> CallOutcome {
     }
 }
 
-pub(crate) fn usage() -> UsageMetadata {
-    UsageMetadata {
-        prompt_token_count: 100,
-        candidates_token_count: 20,
-        total_token_count: 130,
-        cached_content_token_count: 60,
-        thoughts_token_count: 10,
-        ..UsageMetadata::default()
+pub(crate) fn usage() -> TokenCounts {
+    TokenCounts {
+        prompt: 100,
+        candidates: 20,
+        total: 130,
+        cached: 60,
+        thoughts: 10,
+        tool: 0,
     }
 }
 
@@ -135,18 +134,10 @@ pub(crate) fn turn(turn: u32) -> SessionEvent<'static> {
 
 /// A request that was answered.
 pub(crate) fn model_call() -> ModelCall {
-    let usage = usage();
     ModelCall {
         model: "gemini-x".to_owned(),
         duration_ms: 1_000,
-        tokens: TokenCounts {
-            prompt: usage.prompt_token_count,
-            candidates: usage.candidates_token_count,
-            total: usage.total_token_count,
-            cached: usage.cached_content_token_count,
-            thoughts: usage.thoughts_token_count,
-            tool: usage.tool_use_prompt_token_count,
-        },
+        tokens: usage(),
         error: None,
     }
 }

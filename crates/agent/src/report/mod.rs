@@ -230,8 +230,8 @@ impl Observer for HtmlReport {
                 self.add("used", |_| {
                     json!({
                         "duration": span(*duration),
-                        "prompt": usage.map_or(0, |usage| usage.prompt_token_count),
-                        "candidates": usage.map_or(0, |usage| usage.candidates_token_count),
+                        "prompt": usage.map_or(0, |usage| usage.prompt),
+                        "candidates": usage.map_or(0, |usage| usage.candidates),
                     })
                 });
             }

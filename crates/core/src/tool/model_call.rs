@@ -16,20 +16,27 @@ pub struct ModelCall {
     pub error: Option<ModelCallError>,
 }
 
-/// Tokens of a request and its answer.
+/// Tokens of a request and its answer. They are read by the API's names (`usageMetadata`) too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TokenCounts {
     /// Tokens of the prompt.
+    #[serde(alias = "promptTokenCount")]
     pub prompt: u64,
     /// Tokens of the answer.
+    #[serde(alias = "candidatesTokenCount")]
     pub candidates: u64,
     /// Number of all tokens.
+    #[serde(alias = "totalTokenCount")]
     pub total: u64,
     /// Tokens of the prompt that were cached.
+    #[serde(alias = "cachedContentTokenCount")]
     pub cached: u64,
     /// Tokens of thoughts.
+    #[serde(alias = "thoughtsTokenCount")]
     pub thoughts: u64,
     /// Tokens of what the API's own tools brought.
+    #[serde(alias = "toolUsePromptTokenCount")]
     pub tool: u64,
 }
 

@@ -160,6 +160,21 @@ pub enum LlmContent {
 }
 
 impl LlmContent {
+    /// Returns the content as parts.
+    pub fn to_parts(&self) -> Vec<Part> {
+        match self {
+            Self::Text(text) => vec![Part::text(text.as_str())],
+            Self::Part(part) => vec![(**part).clone()],
+            Self::List(list) => {
+                let part = |item: &PartOrText| match item {
+                    PartOrText::Text(text) => Part::text(text.as_str()),
+                    PartOrText::Part(part) => (**part).clone(),
+                };
+                list.iter().map(part).collect()
+            }
+        }
+    }
+
     /// Adds a line of text at the end.
     pub fn push_line(&mut self, line: &str) {
         *self = match std::mem::take(self) {

@@ -134,7 +134,7 @@ impl Events {
             let chunk = self.answer.as_mut()?.chunk().await.ok()??;
             match self.parser.push(&chunk) {
                 Ok(events) => self.ready.extend(events),
-                Err(SseError::TooLarge) => self.answer = None,
+                Err(SseError) => self.answer = None,
             }
         }
     }

@@ -3,9 +3,9 @@
 use super::Credentials;
 use super::error::{ApiError, ApiErrorKind, UNSUPPORTED_CLIENT};
 use super::id::unique_id;
-use super::messages::{GenerateContentResponse, UsageMetadata};
+use super::messages::GenerateContentResponse;
 use super::played::{AnswerSource, ApiMethod, without};
-use super::retry::RetryPolicy;
+use super::retry::{self, FIRST_WAIT};
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
 use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
@@ -54,7 +54,8 @@ pub struct GeminiClient {
     played: Option<AnswerSource>,
     /// The project that Code Assist has given, once it was asked.
     project: Option<String>,
-    policy: RetryPolicy,
+    /// The wait after a first attempt that has failed.
+    first_wait: Duration,
     /// The session, and the prompt in it that requests are for.
     session: String,
     prompt: String,
@@ -63,7 +64,7 @@ pub struct GeminiClient {
 impl std::fmt::Debug for GeminiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GeminiClient")
-            .field("policy", &self.policy)
+            .field("first_wait", &self.first_wait)
             .finish_non_exhaustive()
     }
 }
@@ -83,7 +84,7 @@ pub struct Attempt<'a> {
 #[derive(Default)]
 struct ResponseTotals {
     model: Option<String>,
-    usage: Option<UsageMetadata>,
+    tokens: TokenCounts,
 }
 
 impl ResponseTotals {
@@ -92,18 +93,17 @@ impl ResponseTotals {
         if let Some(model) = &piece.model_version {
             self.model = Some(model.clone());
         }
-        if let Some(usage) = &piece.usage_metadata {
-            self.usage = Some(usage.clone());
+        if let Some(tokens) = piece.usage_metadata {
+            self.tokens = tokens;
         }
     }
 
     /// Returns the request for the statistics.
     fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
-        let tokens = self.usage.as_ref().map(TokenCounts::from);
         ModelCall {
             model: self.model.as_deref().unwrap_or(asked).to_owned(),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            tokens: tokens.unwrap_or_default(),
+            tokens: self.tokens,
             error: error.map(|error| ModelCallError {
                 kind: format!("{:?}", error.kind),
                 status: error.status,
@@ -111,22 +111,6 @@ impl ResponseTotals {
             }),
         }
     }
-}
-
-/// A request in the envelope of Code Assist.
-#[derive(Serialize)]
-struct Envelope<'a, Q> {
-    model: &'a str,
-    project: &'a str,
-    user_prompt_id: &'a str,
-    request: RequestWithSession<'a, Q>,
-}
-
-#[derive(Serialize)]
-struct RequestWithSession<'a, Q> {
-    #[serde(flatten)]
-    request: &'a Q,
-    session_id: &'a str,
 }
 
 impl GeminiClient {
@@ -142,10 +126,7 @@ impl GeminiClient {
     /// Creates a client that opens no connection and needs no credential: `answers` takes the API's
     /// place. It waits before a request only as long as the answer before asks for.
     pub fn played(answers: AnswerSource) -> Self {
-        Self::with(None, Some(answers)).with_retry(RetryPolicy {
-            first_wait: Duration::ZERO,
-            ..RetryPolicy::default()
-        })
+        Self::with(None, Some(answers)).with_first_wait(Duration::ZERO)
     }
 
     fn with(credentials: Option<Credentials>, played: Option<AnswerSource>) -> Self {
@@ -158,7 +139,7 @@ impl GeminiClient {
             credentials,
             http: HttpClient::new(AddressPolicy::Any, TIMEOUTS),
             played,
-            policy: RetryPolicy::default(),
+            first_wait: FIRST_WAIT,
             prompt: format!("{session}########1"),
             session,
         }
@@ -175,10 +156,10 @@ impl GeminiClient {
         Ok(Credentials::find(&env, home)?.map(Self::new))
     }
 
-    /// Sends requests again by other rules.
+    /// Waits so long after the first attempt that has failed; each further wait is twice as long.
     #[must_use]
-    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
-        self.policy = policy;
+    pub fn with_first_wait(mut self, first_wait: Duration) -> Self {
+        self.first_wait = first_wait;
         self
     }
 
@@ -330,7 +311,7 @@ impl GeminiClient {
                 continue;
             }
             failed += 1;
-            let wait = self.policy.wait(failed, error.retry_after);
+            let wait = retry::wait(self.first_wait, failed, error.retry_after);
             let wait = wait.filter(|_| error.is_transient);
             report(Some(&error), wait);
             if let Some(wait) = wait
@@ -356,7 +337,7 @@ impl GeminiClient {
         read: impl FnOnce(&mut Response<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         if let Some(next) = &mut self.played {
-            return read(&mut next(method)?.into_response()?, false);
+            return read(&mut next(method)?.into_response(), false);
         }
         let credentials = self.credentials.as_ref();
         let credentials = credentials.ok_or_else(ApiError::no_credential)?;
@@ -365,24 +346,23 @@ impl GeminiClient {
             url.set_query(Some("alt=sse"));
         }
         let is_wrapped = credentials.is_code_assist();
-        let body = match method {
-            ApiMethod::CountTokens if is_wrapped => {
-                let mut request = json!(request);
-                request["model"] = format!("models/{model}").into();
-                to_bytes(&json!({ "request": request }))?
-            }
-            _ if is_wrapped => to_bytes(&Envelope {
-                model,
-                project: &self.code_assist_project(model, cancel)?,
-                user_prompt_id: &self.prompt,
-                request: RequestWithSession {
-                    request,
-                    session_id: &self.session,
-                },
-            })?,
-            _ => to_bytes(request)?,
-        };
-        read(&mut self.post(&url, body, cancel)?, is_wrapped)
+        let mut body = serde_json::to_value(request).map_err(|e| {
+            let message = format!("The request can't be written as JSON: {e}.");
+            ApiError::new(ApiErrorKind::BadRequest, message)
+        })?;
+        if is_wrapped && method == ApiMethod::CountTokens {
+            body["model"] = format!("models/{model}").into();
+            body = json!({ "request": body });
+        } else if is_wrapped {
+            body["session_id"] = self.session.as_str().into();
+            body = json!({
+                "model": model,
+                "project": self.code_assist_project(model, cancel)?,
+                "user_prompt_id": self.prompt,
+                "request": body,
+            });
+        }
+        read(&mut self.post(&url, &body, cancel)?, is_wrapped)
     }
 
     /// Asks Code Assist which project it has for the user.
@@ -404,10 +384,7 @@ impl GeminiClient {
         let credentials = self.credentials.as_ref();
         let credentials = credentials.ok_or_else(ApiError::no_credential)?;
         let url = credentials.address(model, "loadCodeAssist")?;
-        let answer = whole(
-            &mut self.post(&url, body.to_string().into_bytes(), cancel)?,
-            model,
-        )?;
+        let answer = whole(&mut self.post(&url, &body, cancel)?, model)?;
         let value = document(&answer)?;
         let tiers = value["ineligibleTiers"].as_array().into_iter().flatten();
         let is_unsupported = tiers
@@ -434,7 +411,7 @@ impl GeminiClient {
     fn post(
         &mut self,
         url: &Url,
-        body: Vec<u8>,
+        body: &Value,
         cancel: &Cancellation,
     ) -> Result<Response<'_>, NetError> {
         let mut headers = vec![("content-type", "application/json".to_owned())];
@@ -443,7 +420,7 @@ impl GeminiClient {
             method: Method::POST,
             url,
             headers,
-            body,
+            body: body.to_string().into_bytes(),
         };
         self.http.send(request, cancel)
     }
@@ -529,15 +506,6 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
         return Err(ApiError::unreadable("it is not a response", data));
     }
     json::from_value(value).map_err(|e| ApiError::unreadable(&e.to_string(), data))
-}
-
-fn to_bytes(request: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    serde_json::to_vec(request).map_err(|e| {
-        ApiError::new(
-            ApiErrorKind::BadRequest,
-            format!("The request can't be written as JSON: {e}."),
-        )
-    })
 }
 
 /// Waits; returns false if the call's time does not last so long.

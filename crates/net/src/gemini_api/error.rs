@@ -108,15 +108,6 @@ impl From<NetError> for ApiError {
     }
 }
 
-impl From<super::SseError> for ApiError {
-    fn from(error: super::SseError) -> Self {
-        Self::new(
-            ApiErrorKind::BadResponse,
-            format!("The Gemini API's answer can't be used: {error}."),
-        )
-    }
-}
-
 impl ApiError {
     /// Creates an error without status and hint.
     pub(super) fn new(kind: ApiErrorKind, message: impl Into<String>) -> Self {
@@ -149,7 +140,7 @@ impl ApiError {
     }
 
     /// Returns the error of a request that was not answered.
-    pub(super) fn unreached(why: &str) -> Self {
+    pub fn unreached(why: &str) -> Self {
         Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}.")).transient()
     }
 
@@ -317,33 +308,28 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
         Some(wait) => format!("Try again in {} s.", wait.as_secs_f64().ceil()),
         None => "Try again later.".to_owned(),
     };
-    Some(match kind {
+    let hint = match kind {
         ApiErrorKind::BadCredential if status == 401 => {
-            "The access token is not valid any more: log in again.".to_owned()
+            "The access token is not valid any more: log in again."
         }
-        ApiErrorKind::BadCredential => {
-            "Check the API key in GEMINI_API_KEY (or GOOGLE_API_KEY).".to_owned()
-        }
+        ApiErrorKind::BadCredential => "Check the API key in GEMINI_API_KEY (or GOOGLE_API_KEY).",
         ApiErrorKind::Forbidden => {
             "Check that the API is enabled for the key's project, and that the key may use it."
-                .to_owned()
         }
         ApiErrorKind::NotFound => {
             let name = if model.is_empty() { "asked for" } else { model };
-            format!("Check that the model {name} exists for this credential.")
+            &format!("Check that the model {name} exists for this credential.")
         }
-        ApiErrorKind::RateLimited => later,
-        ApiErrorKind::QuotaExhausted => {
-            format!("The quota of the day is used up. {later}")
-        }
-        ApiErrorKind::Server => "The trouble is on the API's side; try again later.".to_owned(),
+        ApiErrorKind::RateLimited => &later,
+        ApiErrorKind::QuotaExhausted => &format!("The quota of the day is used up. {later}"),
+        ApiErrorKind::Server => "The trouble is on the API's side; try again later.",
         ApiErrorKind::BadResponse if (300..400).contains(&status) => {
             "Redirects are not followed, because the credential would go with them; set the base \
              address (GOOGLE_GEMINI_BASE_URL and the like) to the final one."
-                .to_owned()
         }
         _ => return None,
-    })
+    };
+    Some(hint.to_owned())
 }
 
 /// Returns a message of the API, which may itself be JSON in a string.

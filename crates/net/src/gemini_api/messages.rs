@@ -39,23 +39,6 @@ pub struct GenerateContentRequest {
     pub generation_config: Option<Value>,
 }
 
-/// A request by reference, for a conversation that is sent again as it grows.
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BorrowedRequest<'a> {
-    /// The conversation so far.
-    pub contents: Vec<&'a Content>,
-    /// System instruction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_instruction: Option<&'a Content>,
-    /// Tools that the model may use.
-    #[serde(skip_serializing_if = "<[RequestTool]>::is_empty")]
-    pub tools: &'a [RequestTool],
-    /// Settings for generating the answer, in the API's form.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation_config: Option<&'a Value>,
-}
-
 /// Reasons to stop by which an answer is held back because of its content.
 const BLOCK_REASONS: [&str; 6] = [
     "SAFETY",
@@ -173,37 +156,6 @@ pub struct PromptFeedback {
     pub block_reason_message: Option<String>,
 }
 
-/// The cost of an answer, in tokens.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct UsageMetadata {
-    /// Tokens of the question.
-    pub prompt_token_count: u64,
-    /// Tokens of the answer.
-    pub candidates_token_count: u64,
-    /// Tokens of the question that were cached.
-    pub cached_content_token_count: u64,
-    /// Tokens of thoughts.
-    pub thoughts_token_count: u64,
-    /// Tokens of what the API's own tools brought.
-    pub tool_use_prompt_token_count: u64,
-    /// Sum of all counts.
-    pub total_token_count: u64,
-}
-
-impl From<&UsageMetadata> for TokenCounts {
-    fn from(usage: &UsageMetadata) -> Self {
-        Self {
-            prompt: usage.prompt_token_count,
-            candidates: usage.candidates_token_count,
-            total: usage.total_token_count,
-            cached: usage.cached_content_token_count,
-            thoughts: usage.thoughts_token_count,
-            tool: usage.tool_use_prompt_token_count,
-        }
-    }
-}
-
 /// An answer, or one piece of a streamed one.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -214,7 +166,7 @@ pub struct GenerateContentResponse {
     /// The API's judgement of the prompt.
     pub prompt_feedback: Option<PromptFeedback>,
     /// Cost of the answer.
-    pub usage_metadata: Option<UsageMetadata>,
+    pub usage_metadata: Option<TokenCounts>,
     /// Name of the model that answered.
     pub model_version: Option<String>,
 }

@@ -52,11 +52,10 @@ pub use error::{ApiError, ApiErrorKind};
 pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionResponse, Part};
 pub use id::unique_id;
 pub use messages::{
-    BorrowedRequest, Candidate, GenerateContentRequest, GenerateContentResponse, GroundingChunk,
-    GroundingMetadata, GroundingSupport, PromptFeedback, RequestTool, Segment, UrlContextMetadata,
-    UrlMetadata, UsageMetadata, WebSource, deterministic,
+    Candidate, GenerateContentRequest, GenerateContentResponse, GroundingChunk, GroundingMetadata,
+    GroundingSupport, PromptFeedback, RequestTool, Segment, UrlContextMetadata, UrlMetadata,
+    WebSource, deterministic,
 };
 pub use played::{AnswerSource, ApiMethod, PlayedAnswer};
-pub use retry::RetryPolicy;
 pub use sse::{Event, Events, SseError};
 pub use stream::ResponseStream;

@@ -44,19 +44,6 @@ pub struct PlayedAnswer {
     pub retry_after: Option<String>,
     /// The content.
     pub body: String,
-    /// The reason why no answer comes, if none does.
-    pub failure: Option<String>,
-}
-
-impl Default for PlayedAnswer {
-    fn default() -> Self {
-        Self {
-            status: 200,
-            retry_after: None,
-            body: String::new(),
-            failure: None,
-        }
-    }
 }
 
 /// A function that gives the next answer in the API's place, or an error where there is none.
@@ -64,21 +51,13 @@ pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiErro
 
 impl PlayedAnswer {
     /// Returns the answer as if it had come from a server.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no answer comes.
-    pub(super) fn into_response(self) -> Result<Response<'static>, ApiError> {
-        if let Some(why) = &self.failure {
-            return Err(ApiError::unreached(why));
-        }
+    pub(super) fn into_response(self) -> Response<'static> {
         let mut headers = HeaderMap::new();
         // What no header can hold is no time either.
         if let Some(Ok(value)) = self.retry_after.map(HeaderValue::try_from) {
             headers.insert(RETRY_AFTER, value);
         }
-        let body = self.body.into_bytes();
-        Ok(Response::from_memory(self.status, headers, body))
+        Response::from_memory(self.status, headers, self.body.into_bytes())
     }
 }
 

@@ -1,45 +1,31 @@
-//! The number and the times of retries.
+//! The number and the times of attempts to have a request answered.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
-/// When a request is sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Number of attempts in all.
-    pub attempts: u32,
-    /// The first wait; each further one is twice as long, and each is shortened by chance by
-    /// up to a half, so that many clients don't come back at the same moment.
-    pub first_wait: Duration,
-    /// The longest wait. A server that asks for a longer one gets no further request.
-    pub longest_wait: Duration,
-}
+/// Number of attempts in all.
+const ATTEMPTS: u32 = 5;
 
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            attempts: 5,
-            first_wait: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(60),
-        }
+/// The wait after the first attempt.
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
+
+/// The longest wait. A server that asks for a longer one gets no further request.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Returns the wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is what the
+/// server wants. Each wait is twice as long as the one before, and shortened by chance by up to a
+/// half, so that many clients don't come back at the same moment.
+pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {
+    if failed >= ATTEMPTS {
+        return None;
     }
-}
-
-impl RetryPolicy {
-    /// Returns the wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is
-    /// what the server wants.
-    pub(super) fn wait(&self, failed: u32, asked: Option<Duration>) -> Option<Duration> {
-        if failed >= self.attempts {
-            return None;
-        }
-        match asked {
-            Some(asked) if asked > self.longest_wait => None,
-            // A moment later than asked: clocks differ.
-            Some(asked) => Some(asked + self.first_wait.mul_f64(chance() / 4.0)),
-            None => {
-                let grown = self.first_wait.saturating_mul(1 << (failed - 1).min(16));
-                Some(grown.min(self.longest_wait).mul_f64(0.5 + chance() / 2.0))
-            }
+    match asked {
+        Some(asked) if asked > LONGEST_WAIT => None,
+        // A moment later than asked: clocks differ.
+        Some(asked) => Some(asked + first_wait.mul_f64(chance() / 4.0)),
+        None => {
+            let grown = first_wait.saturating_mul(1 << (failed - 1));
+            Some(grown.min(LONGEST_WAIT).mul_f64(0.5 + chance() / 2.0))
         }
     }
 }
@@ -68,22 +54,20 @@ pub(super) fn json_duration(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RetryPolicy, json_duration, retry_after};
+    use super::{FIRST_WAIT, json_duration, retry_after, wait};
     use std::time::{Duration, SystemTime};
 
     #[test]
     fn waits_grow_and_end() {
-        let policy = RetryPolicy::default();
         for (failed, least, most) in [(1, 250, 500), (2, 500, 1000), (4, 2000, 4000)] {
-            let wait = policy.wait(failed, None).expect("one more");
+            let wait = wait(FIRST_WAIT, failed, None).expect("one more");
             let range = Duration::from_millis(least)..=Duration::from_millis(most);
             assert!(range.contains(&wait), "{failed}: {wait:?}");
         }
-        assert_eq!(policy.wait(5, None), None);
-        assert_eq!(policy.wait(1, Some(Duration::from_secs(61))), None);
-        let asked = policy
-            .wait(1, Some(Duration::from_secs(2)))
-            .expect("a wait");
+        assert_eq!(wait(FIRST_WAIT, 5, None), None);
+        let asked = |secs| wait(FIRST_WAIT, 1, Some(Duration::from_secs(secs)));
+        assert_eq!(asked(61), None);
+        let asked = asked(2).expect("a wait");
         assert!(asked >= Duration::from_secs(2) && asked < Duration::from_secs(3));
     }
 

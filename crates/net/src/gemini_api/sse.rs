@@ -11,13 +11,10 @@ use thiserror::Error;
 /// Maximum bytes of one event that are collected.
 const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// An error of a stream that can't be used.
+/// The error of a stream with an event that does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SseError {
-    /// An event without end.
-    #[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
-    TooLarge,
-}
+#[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
+pub struct SseError;
 
 /// The name and the data of an event; the name is empty where the event has none.
 pub type Event = (Vec<u8>, Vec<u8>);
@@ -76,7 +73,7 @@ impl Events {
 
     fn check_size(&self) -> Result<(), SseError> {
         if self.line.len() + self.name.len() + self.data.len() > MAX_EVENT_BYTES {
-            return Err(SseError::TooLarge);
+            return Err(SseError);
         }
         Ok(())
     }

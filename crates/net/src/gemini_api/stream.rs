@@ -41,10 +41,8 @@ pub struct ResponseStream {
     is_wrapped: bool,
     /// True once a response said that the answer is complete.
     is_finished: bool,
-    is_stopped: bool,
     bytes: usize,
     last_content: Instant,
-    content_limit: Duration,
 }
 
 impl ResponseStream {
@@ -55,22 +53,13 @@ impl ResponseStream {
             events: Events::default(),
             is_wrapped,
             is_finished: false,
-            is_stopped: false,
             bytes: 0,
             last_content: Instant::now(),
-            content_limit: CONTENT_LIMIT,
         }
     }
 
-    /// Sets the time in which something must come that is more than comments and empty responses.
-    #[must_use]
-    pub fn with_content_limit(mut self, limit: Duration) -> Self {
-        self.content_limit = limit;
-        self
-    }
-
     /// Takes the next bytes; `on_piece` gets each response that they complete, and may end the
-    /// stream, after which it gets no more.
+    /// stream. Nothing is to be pushed after that.
     ///
     /// # Errors
     ///
@@ -87,50 +76,48 @@ impl ResponseStream {
                 "it has more than {MAX_ANSWER_BYTES} bytes"
             )));
         }
-        for (_, data) in self.events.push(bytes)? {
-            if self.is_stopped {
-                break;
+        let events = self.events.push(bytes).map_err(|e| {
+            let message = format!("The Gemini API's answer can't be used: {e}.");
+            ApiError::new(ApiErrorKind::BadResponse, message)
+        })?;
+        for (_, data) in events {
+            let piece = parsed(&data, self.is_wrapped)?;
+            if self.take(piece, on_piece).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
-            self.take(parsed(&data, self.is_wrapped)?, on_piece);
         }
-        if !self.is_stopped && self.last_content.elapsed() > self.content_limit {
+        if self.last_content.elapsed() > CONTENT_LIMIT {
             return Err(ApiError::endless(&format!(
                 "it has said nothing for {} s",
-                self.content_limit.as_secs()
+                CONTENT_LIMIT.as_secs()
             )));
         }
-        Ok(if self.is_stopped {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Takes the end of the stream.
     ///
     /// # Errors
     ///
-    /// [`ApiErrorKind::Network`] where it came before the model had finished.
+    /// Returns [`ApiErrorKind::Network`] if it came before the model had finished.
     pub fn finish(
         mut self,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
-        if self.is_stopped {
-            return Ok(());
-        }
         if let Some(rest) = self.events.finish() {
             // Half of a last piece is a cut, not nonsense.
             let piece = parsed(&rest, self.is_wrapped).map_err(|e| match e.kind {
                 ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
                 _ => e,
             })?;
-            self.take(piece, on_piece);
+            if self.take(piece, on_piece).is_break() {
+                return Ok(());
+            }
         }
-        if self.is_finished || self.is_stopped {
-            Ok(())
-        } else {
-            Err(ApiError::cut("the model had not finished"))
+        if !self.is_finished {
+            return Err(ApiError::cut("the model had not finished"));
         }
+        Ok(())
     }
 
     /// Hands on a response.
@@ -138,12 +125,12 @@ impl ResponseStream {
         &mut self,
         piece: GenerateContentResponse,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
-    ) {
+    ) -> ControlFlow<()> {
         if has_content(&piece) {
             self.last_content = Instant::now();
         }
         self.is_finished |= is_last(&piece);
-        self.is_stopped = on_piece(piece).is_break();
+        on_piece(piece)
     }
 }
 
@@ -163,4 +150,27 @@ fn has_content(piece: &GenerateContentResponse) -> bool {
 fn is_last(piece: &GenerateContentResponse) -> bool {
     let feedback = piece.prompt_feedback.as_ref();
     piece.finish_reason().is_some() || feedback.is_some_and(|f| f.block_reason.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONTENT_LIMIT, ResponseStream};
+    use std::ops::ControlFlow;
+    use std::time::Instant;
+
+    #[test]
+    fn a_stream_that_says_nothing_for_too_long_is_given_up() {
+        let long_ago = Instant::now().checked_sub(CONTENT_LIMIT * 2);
+        for nothing in [
+            ": still there\n\n",
+            "data: {}\n\n",
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]}}]}\n\n",
+        ] {
+            let mut stream = ResponseStream::new(false);
+            stream.last_content = long_ago.expect("a time");
+            let pushed = stream.push(nothing.as_bytes(), &mut |_| ControlFlow::Continue(()));
+            let error = pushed.expect_err("no end").to_string();
+            assert!(error.contains("said nothing"), "{error}");
+        }
+    }
 }
