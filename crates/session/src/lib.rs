@@ -46,7 +46,7 @@ pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 /// Options for the rules of calls.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// In which mode calls are asked about; `None` where the host has asked.
+    /// The mode in which calls are asked about; `None` where the host has asked.
     pub approval: Option<ApprovalMode>,
     /// Policy files and directories in the place of the user's.
     pub policy: Vec<String>,
@@ -106,7 +106,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `execution_failed` where `root` can't be opened, `invalid_tool_params` where
+    /// Returns `execution_failed` if `root` can't be opened, `invalid_tool_params` if
     /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
     pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
         seconds_of(TIMEOUT)?;
@@ -186,11 +186,7 @@ impl Session {
 
     /// Lists the problems of settings and rules, and what of the project is left out; for a person.
     pub fn problems(&self) -> Vec<String> {
-        let ToolEnv {
-            workspace,
-            settings,
-            ..
-        } = &self.tool_env;
+        let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
         let ignored = settings
             .problems
             .iter()
@@ -266,7 +262,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `policy_violation`, or what the tool says of the arguments.
+    /// Returns `policy_violation`, or what the tool says of the arguments.
     pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
         let tool = self.registry.require(name)?;
         self.pass_gate(tool, &mut args, cx, None)?;
@@ -277,11 +273,7 @@ impl Session {
     /// Returns the MCP servers, where the settings name any. No call of another tool needs them.
     fn mcp(&self) -> Option<&Arc<Mcp>> {
         let open = || {
-            let ToolEnv {
-                workspace,
-                settings,
-                ..
-            } = &self.tool_env;
+            let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
             let told: Vec<_> = workspace.roots().map(Path::to_owned).collect();
             let mcp = Mcp::open(settings, workspace.home(), workspace.root(), &told)?;
             if self.gate.heeds_annotations() {
@@ -340,7 +332,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `tool_not_registered`, or why the tool can't be used.
+    /// Returns `tool_not_registered`, or why the tool can't be used.
     pub fn with_tool<T>(
         &self,
         name: &str,
@@ -355,7 +347,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `tool_not_registered`, `policy_violation`, or what the tool gives.
+    /// Returns `tool_not_registered`, `policy_violation`, or what the tool gives.
     pub fn call(
         &self,
         name: &str,
@@ -485,7 +477,7 @@ fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
     Ok(registry)
 }
 
-/// Has what tools change kept, where the user wants that.
+/// Opens the journal that keeps what tools change, where the user wants that.
 fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
     let home = workspace.home().filter(|_| wanted.enabled)?;
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
@@ -515,20 +507,12 @@ fn caller() -> Caller {
     Caller { program, session }
 }
 
-/// Returns the process that has started this one, and its name.
-#[cfg(target_os = "linux")]
+/// Returns the process that has started this one, and its name, where the system has `/proc`.
 fn parent() -> Option<(i32, Option<String>)> {
     let pid = i32::try_from(std::os::unix::process::parent_id()).ok()?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some((pid, Some(name.trim_end().to_owned())))
 }
-
-/// Returns nothing: the process that has started this one can't be found out here.
-#[cfg(not(target_os = "linux"))]
-fn parent() -> Option<(i32, Option<String>)> {
-    None
-}
-
 /// A call before the gate.
 struct SessionCall<'a> {
     tool: &'a dyn Tool,

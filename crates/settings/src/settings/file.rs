@@ -18,7 +18,7 @@ pub(super) struct SettingsFile {
 ///
 /// # Errors
 ///
-/// Why it can't be understood.
+/// Returns why it can't be understood.
 pub(super) fn parse(
     path: &Path,
     scope: Scope,
@@ -59,7 +59,7 @@ fn fault(error: &jsonc_parser::errors::ParseError) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong, and at which line.
+/// Returns what is wrong, and at which line.
 pub fn jsonc(text: &str) -> Result<Value, String> {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
         .map_err(|e| fault(&e))
@@ -70,7 +70,7 @@ pub fn jsonc(text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 ///
-/// What is wrong, and at which line.
+/// Returns what is wrong, and at which line.
 pub fn strict_jsonc(text: &str) -> Result<Value, String> {
     const STRICT: jsonc_parser::ParseOptions = jsonc_parser::ParseOptions {
         allow_comments: true,

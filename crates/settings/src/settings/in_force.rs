@@ -113,11 +113,9 @@ pub(crate) fn hide_in_address(address: &str) -> String {
         let _ = url.set_password(Some("hidden"));
     }
     if url.query().is_some() {
-        let pairs: Vec<(String, String)> = url
-            .query_pairs()
-            .map(|(name, value)| (name.into_owned(), hide(&value)))
-            .collect();
-        let shown: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let pairs = url.query_pairs();
+        let pairs = pairs.map(|(name, value)| format!("{name}={}", hide(&value)));
+        let shown: Vec<String> = pairs.collect();
         url.set_query(None);
         return format!("{url}?{}", shown.join("&"));
     }

@@ -224,13 +224,9 @@ impl Reader<'_> {
         self.set(UNDO_SIZE, size, |settings| &mut settings.undo.max_megabytes);
         let exclude = self.restrictions(UNDO_EXCLUDE);
         self.extend(UNDO_EXCLUDE, exclude, |settings| &mut settings.undo.exclude);
-        let Some(value) = self.value(UNDO_COMMANDS) else {
-            return;
-        };
-        let commands = value.as_str().and_then(UndoCommands::from_name);
-        if commands.is_none() {
-            self.wrong(UNDO_COMMANDS.name, "off, on or all", value);
-        }
+        let commands = self.typed(UNDO_COMMANDS, "off, on or all", |value| {
+            UndoCommands::from_name(value.as_str()?)
+        });
         self.set(UNDO_COMMANDS, commands.map(Some), |settings| {
             &mut settings.undo.commands
         });

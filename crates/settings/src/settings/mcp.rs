@@ -74,12 +74,8 @@ impl McpSettings {
     /// Returns true if the settings let this server be used: it is not excluded, and is on the
     /// allow-list, if there is one.
     pub fn lets(&self, name: &str) -> bool {
-        let is_it = |one: &String| one == name;
-        let is_allowed = self
-            .allowed
-            .as_ref()
-            .is_none_or(|list| list.iter().any(is_it));
-        is_allowed && !self.excluded.iter().any(is_it)
+        let has = |list: &Vec<String>| list.iter().any(|one| one == name);
+        self.allowed.as_ref().is_none_or(has) && !has(&self.excluded)
     }
 }
 
@@ -110,16 +106,10 @@ impl Reader<'_> {
         self.set(MCP_SERVER_COMMAND, command, |settings| {
             &mut settings.mcp.server_command
         });
-        let Some(servers) = self.value(MCP_SERVERS) else {
+        let servers = self.typed(MCP_SERVERS, "an object", Value::as_object);
+        let Some(servers) = servers.filter(|servers| !servers.is_empty()) else {
             return;
         };
-        let Some(servers) = servers.as_object() else {
-            self.wrong(MCP_SERVERS.name, "an object", servers);
-            return;
-        };
-        if servers.is_empty() {
-            return;
-        }
         for (name, value) in servers {
             if let Some(server) = self.server(&format!("{}.{name}", MCP_SERVERS.name), value) {
                 self.into.mcp.servers.insert(name.clone(), server);

@@ -188,7 +188,8 @@ impl<'a> Reader<'a> {
         self.leave_out("settings-value", key, &what);
     }
 
-    fn typed<T>(
+    /// Returns the value as `read` reads it; one that it can't read is noted.
+    pub(super) fn typed<T>(
         &mut self,
         key: Key,
         expected: &str,

@@ -33,10 +33,8 @@ impl UndoCommands {
 
     /// Returns the extent of that name, written exactly so.
     pub fn from_name(name: &str) -> Option<Self> {
-        let mut all = Self::NAMES
-            .into_iter()
-            .zip([Self::Off, Self::On, Self::All]);
-        all.find_map(|(other, extent)| (other == name).then_some(extent))
+        let mut all = [Self::Off, Self::On, Self::All].into_iter();
+        all.find(|extent| Self::NAMES[*extent as usize] == name)
     }
 }
 

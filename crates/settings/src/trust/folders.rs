@@ -21,7 +21,7 @@ enum Level {
 ///
 /// # Errors
 ///
-/// A path that is not absolute in `GEMINI_CLI_TRUSTED_FOLDERS_PATH`.
+/// Returns a message about a path in `GEMINI_CLI_TRUSTED_FOLDERS_PATH` that is not absolute.
 pub fn path(home: Option<&Path>) -> Result<Option<PathBuf>, String> {
     let chosen = std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
         .filter(|path| !path.is_empty())

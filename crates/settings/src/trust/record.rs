@@ -24,13 +24,13 @@ pub struct TrustRecord {
     version: u32,
     /// The project's directory, as it is shown.
     pub root: String,
-    /// When, in seconds since 1970.
+    /// The moment of the record, in seconds since 1970.
     pub recorded: u64,
     /// Fingerprint of the project's files.
     pub seen: Fingerprint,
 }
 
-/// A record can't be read or written.
+/// The error of a record that can't be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct TrustRecordError {
@@ -93,7 +93,7 @@ impl TrustRecord {
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error, with the path.
 pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, TrustRecordError> {
     let fail = |e: io::Error| TrustRecordError::new(root, &e);
     let root = std::fs::canonicalize(root).map_err(fail)?;
@@ -113,12 +113,12 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     Ok(path)
 }
 
-/// Removes the record of the project in `root`, which need no longer exist; whether there was
-/// one.
+/// Removes the record of the project in `root`, which need no longer exist. Returns true if there
+/// was one.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// Returns the operating system's error, with the path.
 pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let path = TrustRecord::path(home, &real);
