@@ -1,11 +1,14 @@
 //! The start of an executable: signals and access, before it does anything else.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use gemini_tools_core::colours::ColourChoice;
 use gemini_tools_core::text::wrapped;
+use gemini_tools_core::tool::ApprovalMode;
 use gemini_tools_core::version;
-use gemini_tools_process::output::{width, write_status};
+use gemini_tools_process::output::width;
 use gemini_tools_process::own;
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -30,7 +33,7 @@ pub fn serve(main: fn() -> u8) -> ExitCode {
 
 /// Writes a message for a person to standard error; on a terminal it is wrapped between words.
 pub fn warn(message: &str) {
-    let mut stderr = std::io::stderr();
+    let mut stderr = io::stderr();
     let message = if stderr.is_terminal() {
         Cow::Owned(wrapped(message, width()))
     } else {
@@ -40,9 +43,41 @@ pub fn warn(message: &str) {
     let _ = writeln!(stderr, "{message}");
 }
 
+/// Returns the exit status of having written to standard output: 1 if that was not possible, which
+/// is said on standard error. A reader that has gone away is none of our business.
+pub fn write_status(program: &str, written: io::Result<()>) -> u8 {
+    match written {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            warn(&format!("{program}: Can't write to standard output: {e}"));
+            1
+        }
+        _ => 0,
+    }
+}
+
 /// Returns the length of a line of help, in characters.
 pub fn help_width() -> usize {
     width().min(100)
+}
+
+/// Returns a parser of an option's value: one of `names`, of which `from_name` makes the value.
+pub fn name_parser<T: Clone + Send + Sync + 'static>(
+    names: impl Into<PossibleValuesParser>,
+    from_name: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    names
+        .into()
+        .try_map(move |name| from_name(&name).ok_or("it is no such name"))
+}
+
+/// Returns a parser of `--approval-mode`.
+pub fn approval_modes() -> impl TypedValueParser<Value = ApprovalMode> {
+    name_parser(ApprovalMode::NAMES, ApprovalMode::from_name)
+}
+
+/// Returns a parser of `--color`.
+pub fn colours() -> impl TypedValueParser<Value = ColourChoice> {
+    name_parser(ColourChoice::NAMES, ColourChoice::from_name)
 }
 
 /// Returns a message of the command-line parser with the program's name in the place of `error`.
@@ -65,7 +100,7 @@ pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
         warn(&usage_message(program, &error.to_string()));
         return status;
     }
-    write_status(error.print())
+    write_status(program, error.print())
 }
 
 /// Returns the exit status of what a signal has ended; `0` is the end of the caller.

@@ -70,12 +70,6 @@ pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
     write_stdout(json.as_bytes())
 }
 
-/// Returns the exit status of having written to a standard stream: 1 if that was not possible. A
-/// reader that has gone away is none of our business.
-pub fn write_status(written: io::Result<()>) -> u8 {
-    u8::from(matches!(written, Err(e) if e.kind() != io::ErrorKind::BrokenPipe))
-}
-
 /// Returns true if [`write_text`] keeps all characters of a text whole, which on some systems a
 /// long one that is not ASCII does not.
 pub fn keeps_characters(text: &[u8]) -> bool {

@@ -30,7 +30,7 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
     .with_hint("Use it with search_file_content."))
 }
 
-/// A tool's result that has nothing to do with matches is refused.
+/// Refuses a tool's result that has nothing to do with matches.
 pub(crate) fn check(
     options: &CallToolOptions,
     result: ToolResult,
@@ -77,7 +77,7 @@ const FOUND: u8 = 1;
 /// something.
 const UNCHECKED: u8 = 2;
 
-/// The exit status, which was `status` until now.
+/// Returns the exit status for an answer that has `status` without `--fail-on-match`.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.fail_on_match {
         return status;
@@ -102,7 +102,7 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     }
 }
 
-/// The document for CI.
+/// Returns the document for CI.
 pub(crate) fn report(format: CiFormat, check: &CallToolOptions, answer: &Answer<'_>) -> Vec<u8> {
     let mut report = CheckReport {
         suite: answer.name.to_owned(),

@@ -5,12 +5,13 @@
     reason = "the comments of options are their help"
 )]
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{ArgAction, ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
+use gemini_tools::start::{approval_modes, colours, name_parser};
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
@@ -94,24 +95,15 @@ fn form() -> impl TypedValueParser<Value = Form> {
         Some(Form::Part) => PossibleValue::new(name).alias(Form::JSON),
         _ => PossibleValue::new(name),
     });
-    PossibleValuesParser::new(names).map(|name| Form::from_name(&name).unwrap_or_default())
-}
-
-fn colours() -> impl TypedValueParser<Value = ColourChoice> {
-    let names = PossibleValuesParser::new(ColourChoice::NAMES);
-    names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
-}
-
-fn dialect() -> impl TypedValueParser<Value = Dialect> {
-    let names = PossibleValuesParser::new(["openai", "anthropic"]);
-    names.map(|name| Dialect::from_name(&name).unwrap_or_default())
+    name_parser(names, Form::from_name)
 }
 
 fn level() -> impl TypedValueParser<Value = Severity> {
-    PossibleValuesParser::new(["error", "warning", "note"]).map(|name| match &*name {
-        "warning" => Severity::Warning,
-        "note" => Severity::Repair,
-        _ => Severity::Error,
+    name_parser(["error", "warning", "note"], |name| match name {
+        "error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "note" => Some(Severity::Repair),
+        _ => None,
     })
 }
 
@@ -165,8 +157,8 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Ask on the terminal when the policy requires it [default: never ask]
-    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
-    pub(crate) approval_mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = approval_modes())]
+    pub(crate) approval_mode: Option<ApprovalMode>,
     /// Policy file or directory to use instead of ~/.gemini/policies
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Vec<String>,
@@ -186,7 +178,7 @@ pub(crate) struct CallToolOptions {
     #[arg(
         long,
         value_name = "DIALECT",
-        value_parser = dialect(),
+        value_parser = name_parser(["openai", "anthropic"], Dialect::from_name),
         conflicts_with_all = ["ARGUMENT", "id", "form", "text", "explain", "stream"],
     )]
     pub(crate) from: Option<Dialect>,

@@ -4,8 +4,8 @@ use gemini_tools::colours::{self, Look};
 use gemini_tools::text::harmless_lines;
 use serde_json::Value;
 
-/// The text of an explanation, which comes as a document of JSON: what the call does, where, whether
-/// it needs approval and which rule says so, and at last the diff of an edit.
+/// Returns the text of an explanation, which comes as a document of JSON: what the call does, where,
+/// whether it needs approval and which rule says so, and at last the diff of an edit.
 pub(crate) fn text(json: &str, has_colours: bool) -> String {
     // It is ours.
     let value: Value = serde_json::from_str(json).unwrap_or_default();

@@ -5,12 +5,11 @@ use crate::command::command;
 use crate::open_session;
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, warn};
-use gemini_tools::output::write_status;
-use gemini_tools::start::help_width;
+use gemini_tools::start::{help_width, write_status};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
 
-/// `--help`: about the tool that is named, or else about the command.
+/// Prints the help of `--help`: about the tool that is named, or else about the command.
 pub(crate) fn run(options: &CallToolOptions) -> u8 {
     if options.name.is_empty() {
         return print_command_help();
@@ -24,8 +23,8 @@ pub(crate) fn run(options: &CallToolOptions) -> u8 {
     }
 }
 
-/// `call_tool help`, and `call_tool help NAME`, where no tool has the name help: what is not a call
-/// of a host. `None` where it may be one.
+/// Prints the help of `call_tool help` and `call_tool help NAME`, and returns the exit status. Returns
+/// `None` where a tool has the name help, or a host may mean one by it.
 pub(crate) fn asked_by_name(options: &CallToolOptions) -> Option<u8> {
     let is_typed = options.args.is_some() || is_stdout_terminal();
     if options.name != "help" || !is_typed || options.batch || options.from.is_some() {
@@ -42,7 +41,7 @@ pub(crate) fn asked_by_name(options: &CallToolOptions) -> Option<u8> {
 }
 
 fn print_command_help() -> u8 {
-    write_status(command().print_help())
+    write_status("call_tool", command().print_help())
 }
 
 fn failed(error: &ToolError) -> u8 {

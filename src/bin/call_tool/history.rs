@@ -96,22 +96,18 @@ fn filter(
         .paths
         .extend(options.history.iter().flatten().map(path_of));
     for name in options.undo.iter().flatten() {
-        let (ids, paths) = (vec![name.clone()], vec![path_of(name)]);
-        let roots = &filter.roots;
-        let has = |ids: &[String], paths: &[PathBuf]| {
-            let (ids, paths, roots) = (ids.to_vec(), paths.to_vec(), roots.clone());
-            let filter = Filter {
-                ids,
-                paths,
-                roots,
-                ..Filter::default()
-            };
-            !history.chosen(&filter).is_empty()
+        let path = path_of(name);
+        let everything = || Filter {
+            roots: filter.roots.clone(),
+            ..Filter::default()
         };
-        if has(&ids, &[]) {
-            filter.ids.extend(ids);
-        } else if has(&[], &paths) {
-            filter.paths.extend(paths);
+        let (mut by_id, mut by_path) = (everything(), everything());
+        by_id.ids.push(name.clone());
+        by_path.paths.push(path.clone());
+        if !history.chosen(&by_id).is_empty() {
+            filter.ids.push(name.clone());
+        } else if !history.chosen(&by_path).is_empty() {
+            filter.paths.push(path);
         } else {
             return Err(ToolError::invalid(format!(
                 "There is no change with the id or path {name:?} in this project."

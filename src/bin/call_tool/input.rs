@@ -8,7 +8,7 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::io::Read;
 
-/// The arguments of a call: typed, or one JSON object on standard input.
+/// Returns the arguments of a call: typed, or one JSON object on standard input.
 pub(crate) fn arguments(
     options: &CallToolOptions,
     session: &Session,

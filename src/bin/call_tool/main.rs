@@ -18,7 +18,7 @@ mod watchdog;
 use crate::input::{arguments, read_input};
 use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
-use crate::print::{Medium, is_stderr_terminal, is_stdout_terminal, print, print_last, warn};
+use crate::print::{Medium, is_stdout_terminal, print, print_last, warn};
 use crate::watchdog::{Watchdog, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
@@ -31,6 +31,7 @@ use gemini_tools::tool::{
 };
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, To
     }
 }
 
-/// Fires at a signal, at the time limit, and when the caller is gone.
+/// Makes a cancellation that fires at a signal, at the time limit, and when the caller is gone.
 fn cancellation() -> Cancellation {
     let mut cancel = with_time_limit(&Cancellation::default());
     let signals = cancel.signal_cell();
@@ -124,16 +125,16 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     Ok(session)
 }
 
-/// The person at the terminal, where rules may want the user to be asked.
+/// Opens the terminal on which a person is asked, where the options let rules ask one.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
-    options.approval_mode.as_ref()?;
+    options.approval_mode?;
     let mut terminal = TerminalPrompt::open()?;
     terminal.cancel = cancel.clone();
     terminal.is_for_one_call = !options.batch && options.from.is_none();
     Some(SharedPrompt::new(Box::new(terminal)))
 }
 
-/// The command line says how calls are made.
+/// Returns the options of calls that the command line asks for.
 fn call_options<'a>(
     options: &CallToolOptions,
     person: Option<&'a SharedPrompt>,
@@ -147,7 +148,7 @@ fn call_options<'a>(
     }
 }
 
-/// Makes a call. On a terminal it is told what is wrong with servers.
+/// Makes a call. Faults of MCP servers are told on a terminal.
 fn call(
     session: &Session,
     name: &str,
@@ -156,7 +157,7 @@ fn call(
     cx: &Context,
 ) -> Result<ToolResult, ToolError> {
     let outcome = session.call(name, args, options, cx);
-    if is_stderr_terminal() {
+    if std::io::stderr().is_terminal() {
         for note in session.take_notes() {
             warn(&format!("call_tool: {}", visible(&note)));
         }
@@ -321,34 +322,32 @@ impl Message {
         let is_terminal = is_stdout_terminal();
         let has_colours = shows_colours(options);
         let mut remarks = Vec::new();
-        let (text, medium) = if let Some((_, kind)) = answer.failure() {
+        let mut medium = Medium::Text;
+        let text = if let Some((_, kind)) = answer.failure() {
+            medium = Medium::Complaint;
             let mut complaint = format!("call_tool: {}", answer.to_text().trim_end());
             if kind == ErrorKind::PathNotInWorkspace {
                 complaint.push_str(" Another root: --root DIR.");
             }
-            (complaint, Medium::Complaint)
+            complaint.into_bytes()
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
             remarks = answer.remarks();
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
             // A terminal is not to be commanded by a name.
             if options.null && !is_terminal {
-                return Self {
-                    text: answer.to_paths(root, &directory).unwrap_or_default(),
-                    medium: Medium::Text,
-                    status,
-                    remarks,
-                };
+                answer.to_paths(root, &directory).unwrap_or_default()
+            } else {
+                let lines = answer.to_lines(root, &directory, is_terminal, has_colours);
+                lines.into_bytes()
             }
-            let text = answer.to_lines(root, &directory, is_terminal, has_colours);
-            (text, Medium::Text)
         } else if is_terminal || has_colours {
-            (answer.to_terminal(has_colours), Medium::Text)
+            answer.to_terminal(has_colours).into_bytes()
         } else {
-            (answer.to_text(), Medium::Text)
+            answer.to_text().into_bytes()
         };
         Self {
-            text: text.into_bytes(),
+            text,
             medium,
             status,
             remarks,
@@ -367,7 +366,7 @@ fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<
     }
 }
 
-/// The exit status of a call: interruptions by signal give the shell's number.
+/// Returns the exit status of a call: interruptions by signal give the shell's number.
 fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
         (130, Some(Interruption::Cancelled(signal))) => signal_status(signal),

@@ -9,9 +9,9 @@ use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
 use gemini_tools::builtin;
-use gemini_tools::output::write_status;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
-use gemini_tools::tool::{ApprovalMode, Cancellation, ToolError};
+use gemini_tools::start::write_status;
+use gemini_tools::tool::{Cancellation, ToolError};
 use gemini_tools::variables;
 use serde_json::Value;
 use std::env::args_os;
@@ -116,9 +116,8 @@ impl CallToolOptions {
 
     /// Returns the rules that calls are judged by.
     pub(crate) fn rules(&self) -> PolicyOptions {
-        let mode = self.approval_mode.as_deref();
         PolicyOptions {
-            approval: mode.and_then(ApprovalMode::from_name),
+            approval: self.approval_mode,
             policy: self.policy.clone(),
         }
     }
@@ -136,7 +135,7 @@ fn parse() -> Result<CallToolOptions, u8> {
         } else if e.use_stderr() {
             usage_error("", &unusable(&e))
         } else {
-            write_status(e.print())
+            write_status("call_tool", e.print())
         }
     })
 }

@@ -2,22 +2,16 @@
 
 use gemini_tools::output::{write_json, write_json_to_terminal, write_text};
 pub(crate) use gemini_tools::start::warn;
+use gemini_tools::start::write_status;
 use std::io::IsTerminal;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns true if standard output is a terminal, which is asked once for all calls of a batch.
+/// Returns true if standard output is a terminal.
 pub(crate) fn is_stdout_terminal() -> bool {
-    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stdout().is_terminal());
-    *IS_TERMINAL
-}
-
-/// Returns true if standard error is a terminal.
-pub(crate) fn is_stderr_terminal() -> bool {
-    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stderr().is_terminal());
-    *IS_TERMINAL
+    std::io::stdout().is_terminal()
 }
 
 /// The form of a message, and its stream.
@@ -53,13 +47,7 @@ fn write(text: &[u8], medium: Medium) -> bool {
         (Medium::Json, _) => write_json(text),
         (Medium::Text, _) => write_text(text),
     };
-    match written {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            warn(&format!("call_tool: Can't write to standard output: {e}"));
-            false
-        }
-        _ => true,
-    }
+    write_status("call_tool", written) == 0
 }
 
 /// Writes the last that there is to say, and ends the process, whatever else it does. `status`

@@ -42,7 +42,7 @@ pub(crate) fn check_tool(
     .with_hint("Use it with run_shell_command, or with a program of your own that is a tool."))
 }
 
-/// The exit status, which was `status` until now.
+/// Returns the exit status for an answer that has `status` without `--propagate-status`.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.propagate_status {
         return status;

@@ -123,7 +123,7 @@ impl Watchdog {
     }
 }
 
-/// Waits a moment. Whether the caller is there, if it was.
+/// Waits a moment. Returns true if the caller was there, and still is.
 fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
     let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
         std::thread::sleep(TICK);

@@ -5,10 +5,11 @@
     reason = "the comments of options are their help"
 )]
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::hosts::HOSTS;
+use gemini_tools::start::colours;
 use std::path::PathBuf;
 
 /// Formats of declarations.
@@ -107,11 +108,6 @@ CLI trusts (~/.gemini/trustedFolders.json) and GEMINI_CLI_TRUST_WORKSPACE=true c
 condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
-
-fn colours() -> impl TypedValueParser<Value = ColourChoice> {
-    let names = PossibleValuesParser::new(ColourChoice::NAMES);
-    names.map(|name| ColourChoice::from_name(&name).unwrap_or_default())
-}
 
 /// Returns the names of all hosts.
 fn host_names() -> PossibleValuesParser {

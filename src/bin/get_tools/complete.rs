@@ -66,7 +66,7 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
         .unwrap_or_default()
 }
 
-/// The arguments with what follows them: `:=` for an object or a list of them, else `=`.
+/// Returns the arguments of a schema with what follows them: `:=` for an object or a list of them, else `=`.
 fn schema_arguments(schema: &Value, undeclared: &[ExtraArgument]) -> Vec<(String, String)> {
     let word = |name: &str, kind: &str| {
         let is_json = kind.contains("object") || kind.starts_with("array of array");

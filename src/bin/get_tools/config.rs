@@ -4,11 +4,12 @@ use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::policy::{Extra, Policy};
 use gemini_tools::settings::{EffectiveValue, Scope, Settings, SettingsLines, UNTRUSTED, home};
-use gemini_tools::text::{show_path, visible};
+use gemini_tools::text::{counted, show_path, visible};
 use gemini_tools::trust::{Fingerprint, ProjectTrust};
 use gemini_tools::variables::{self, Variable};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Variables of Gemini CLI's that take the place of settings, none of them secret.
@@ -32,7 +33,7 @@ struct Report {
     /// Reason why those files can't be listed.
     obstacle: Option<String>,
     variables: Vec<Variable>,
-    files: Vec<(Scope, PathBuf)>,
+    files: BTreeMap<Scope, PathBuf>,
     lines: RefCell<SettingsLines>,
 }
 
@@ -84,8 +85,7 @@ pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
 
 impl Report {
     fn file_of(&self, scope: Scope) -> Option<&Path> {
-        let found = self.files.iter().find(|(of, _)| *of == scope)?;
-        Some(&found.1)
+        self.files.get(&scope).map(PathBuf::as_path)
     }
 
     fn is_read(&self, scope: Scope) -> bool {
@@ -142,7 +142,14 @@ impl Report {
                 })
             })
             .collect();
-        let (of_environment, of_files) = self.variables_json();
+        let of_environment = self.variables.iter().filter(|one| one.file.is_none());
+        let of_environment: Map<String, Value> = of_environment
+            .map(|one| (one.name.clone(), one.text().into()))
+            .collect();
+        let of_files = self.variables.iter().filter_map(|one| {
+            let file = show_path(one.file.as_deref()?);
+            Some(json!({ "name": one.name, "value": one.text(), "file": file }))
+        });
         json!({
             "trust": {
                 "root": show_path(&self.root),
@@ -157,25 +164,8 @@ impl Report {
             "files": files,
             "policy": self.policy_json(),
             "environment": of_environment,
-            "environmentFiles": of_files,
+            "environmentFiles": of_files.collect::<Vec<_>>(),
         })
-    }
-
-    /// Returns the variables of the environment, and those of files.
-    fn variables_json(&self) -> (Map<String, Value>, Vec<Value>) {
-        let (of_files, of_environment): (Vec<_>, Vec<_>) =
-            self.variables.iter().partition(|one| one.file.is_some());
-        let of_environment = of_environment.iter();
-        let of_files = of_files.iter().map(|one| {
-            let file = one.file.as_deref().map(show_path);
-            json!({ "name": one.name, "value": one.text(), "file": file })
-        });
-        (
-            of_environment
-                .map(|one| (one.name.clone(), one.text().into()))
-                .collect(),
-            of_files.collect(),
-        )
     }
 
     fn policy_json(&self) -> Value {
@@ -189,12 +179,11 @@ impl Report {
     fn policy_text(&self) -> String {
         let mut text = "\nPolicy files, highest precedence first\n".to_owned();
         for file in &self.policy.files {
-            let rules = if file.rules == 1 { "rule" } else { "rules" };
             text.push_str(&format!(
-                "  {:15} {}  ({} {rules})\n",
+                "  {:15} {}  ({})\n",
                 file.tier.name(),
                 visible(&show_path(&file.path)),
-                file.rules
+                counted(file.rules, "rule")
             ));
         }
         if self.policy.files.is_empty() {
@@ -209,7 +198,10 @@ impl Report {
     /// Returns the file that a note is about.
     fn scope_of(&self, note: &Diagnostic) -> Scope {
         let file = note.place.file();
-        let of_it = self.files.iter().find(|(_, path)| Some(&**path) == file);
+        let of_it = self
+            .files
+            .iter()
+            .find(|(_, path)| Some(path.as_path()) == file);
         of_it.map_or(Scope::Project, |(scope, _)| *scope)
     }
 

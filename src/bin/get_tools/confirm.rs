@@ -64,22 +64,16 @@ pub(crate) fn choose(
         return Err(status);
     }
     let mut answers = Vec::new();
-    let mut is_all = false;
+    let mut choice = Choice::No;
     for (at, text) in shown.iter().enumerate() {
         show(text)?;
-        if !is_all {
-            match choice(at + 1, shown.len()) {
-                Some(Choice::One(answer)) => {
-                    answers.push(answer);
-                    continue;
-                }
-                Some(Choice::All) => is_all = true,
-                None => {
-                    return Err(fail(1, NOTHING_DONE));
-                }
-            }
+        if choice != Choice::All {
+            choice = ask_about(at + 1, shown.len());
         }
-        answers.push(true);
+        if choice == Choice::Quit {
+            return Err(fail(1, NOTHING_DONE));
+        }
+        answers.push(choice != Choice::No);
     }
     if answers.contains(&true) {
         return Ok(answers);
@@ -88,21 +82,25 @@ pub(crate) fn choose(
 }
 
 /// The user's answer to a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    One(bool),
+    Yes,
+    No,
     /// Yes to this one and all that follow.
     All,
+    /// Nothing at all is to be done.
+    Quit,
 }
 
-/// Asks until there is an answer; `None` where nothing at all is to be done.
-fn choice(number: usize, count: usize) -> Option<Choice> {
+/// Asks about a change until there is an answer.
+fn ask_about(number: usize, count: usize) -> Choice {
     let question = format!("Make this change ({number} of {count})? [y/N/a/q/?]");
     loop {
         match answer_to(&question).as_deref() {
-            Some("y" | "yes") => return Some(Choice::One(true)),
-            Some("" | "n" | "no") => return Some(Choice::One(false)),
-            Some("a" | "all") => return Some(Choice::All),
-            None | Some("q" | "quit") => return None,
+            Some("y" | "yes") => return Choice::Yes,
+            Some("" | "n" | "no") => return Choice::No,
+            Some("a" | "all") => return Choice::All,
+            None | Some("q" | "quit") => return Choice::Quit,
             Some(_) => warn(
                 "y  make this change\n\
                  n  leave it out (Enter does the same)\n\

@@ -69,7 +69,7 @@ fn text(report: &DoctorReport, style: Style) -> String {
             State::Known => style.dim("·"),
             State::Missing => style.yellow("–"),
         };
-        if style.has_marks() {
+        if style.has_marks {
             text.push_str(&format!("{mark} "));
         }
         text.push_str(&format!("{:15} {}\n", fact.name, visible(&fact.text)));
@@ -100,7 +100,7 @@ fn described(finding: &Diagnostic, style: Style) -> String {
         Severity::Error => (style.red("✗ "), style.red(name)),
         _ => (style.yellow("! "), style.yellow(name)),
     };
-    let mark = if style.has_marks() { &mark } else { "" };
+    let mark = if style.has_marks { &mark } else { "" };
     let head = format!("{mark}{name}{}", style.dim(&format!("[{}]", finding.code)));
     let place = finding.place.to_string();
     let mut text = at_width(&visible(&place), "    ", style);

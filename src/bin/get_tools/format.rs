@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// The format of a name that the command line takes.
+    /// Returns the format of a name that the command line takes.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "markdown" => Format::Markdown,
@@ -59,10 +59,7 @@ impl Format {
     /// Returns true if the format has a place for kinds, or has them anyway. The other APIs refuse
     /// keys that they don't know.
     pub(crate) fn has_kinds(self) -> bool {
-        match self {
-            Format::Dialect(dialect) => dialect == Dialect::Gemini,
-            Format::Markdown | Format::List | Format::Names => true,
-        }
+        !self.is_json() || self.is_gemini()
     }
 
     /// Returns the text of all declarations, which come as `get_tools` prints them for Gemini.
@@ -113,7 +110,7 @@ fn kind_of(declared: &GeminiDeclaration) -> String {
     name.as_str().unwrap_or_default().to_owned()
 }
 
-/// A text from elsewhere on one line, with what can't be seen escaped.
+/// Returns a text from elsewhere on one line, with what can't be seen escaped.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" ")).into_owned()

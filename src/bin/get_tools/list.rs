@@ -187,15 +187,12 @@ impl Selection<'_> {
     }
 
     fn keeps(&self, call: &PolicyCall<'_>) -> bool {
+        let names = || std::iter::once(&call.name).chain(call.aliases);
         if self.options.only.is_some() || self.options.exclude.is_some() {
-            let names = std::iter::once(&call.name).chain(call.aliases);
-            let names = names.map(|name| (*name).to_owned());
+            let names = names().map(|name| (*name).to_owned());
             self.names.borrow_mut().extend(names);
         }
-        let listed = |set: &PatternSet| {
-            let mut names = std::iter::once(&call.name).chain(call.aliases);
-            names.any(|n| set.matches(n.as_bytes(), 0))
-        };
+        let listed = |set: &PatternSet| names().any(|name| set.matches(name.as_bytes(), 0));
         self.policy.shows(call, self.mode, true)
             && self.only.as_ref().is_none_or(listed)
             && !listed(&self.exclude)

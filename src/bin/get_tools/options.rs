@@ -4,8 +4,7 @@ use crate::command::{GetToolsOptions, Subtask, command};
 use crate::print::fail;
 use crate::{complete, completions, config, doctor, init, licenses, lint, list, show, trust};
 use clap::Parser;
-use gemini_tools::output::write_status;
-use gemini_tools::start::refuse;
+use gemini_tools::start::{refuse, write_status};
 use std::env::args_os;
 
 /// Runs the task of the command line and returns the exit status.
@@ -41,8 +40,8 @@ pub(crate) fn run() -> u8 {
     }
 }
 
-/// `get_tools complete [--describe] [--] [NAME]`: for the completions of shells, which ask for it
-/// at each tab, and for nothing else, so that no help lists it.
+/// Runs `get_tools complete [--describe] [--] [NAME]`, and returns the exit status; `None` where the
+/// command line is another. Only the completions of shells ask for it, so that no help lists it.
 fn complete() -> Option<u8> {
     let mut words = args_os().skip(1);
     if words.next()? != "complete" {
@@ -63,12 +62,12 @@ fn guess(words: &[String]) -> Option<u8> {
     };
     let is_subcommand = |name: &str| command().find_subcommand(name).is_some();
     match (first.as_str(), rest) {
-        ("help", []) => Some(write_status(command().print_help())),
+        ("help", []) => Some(write_status("get_tools", command().print_help())),
         ("help", [name]) if is_subcommand(name) => {
             let mut all = command();
             all.build();
             let found = all.find_subcommand_mut(name)?;
-            Some(write_status(found.print_help()))
+            Some(write_status("get_tools", found.print_help()))
         }
         ("help", [name]) => Some(show::run(name)),
         ("list", []) => Some(list::run(&GetToolsOptions {

@@ -14,12 +14,7 @@ pub(crate) fn fail(status: u8, reason: &str) -> u8 {
     status
 }
 
-/// Writes everything at once; a reader that has gone away is none of our business.
+/// Writes everything at once to standard output, and returns the exit status.
 pub(crate) fn print(text: &[u8]) -> u8 {
-    match write_text(text) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            fail(1, &format!("Can't write to standard output: {e}"))
-        }
-        _ => 0,
-    }
+    start::write_status("get_tools", write_text(text))
 }

@@ -14,11 +14,11 @@ pub(crate) fn run(name: &str) -> u8 {
     }
 }
 
-/// The help for a tool.
+/// Returns the help for a tool.
 ///
 /// # Errors
 ///
-/// `tool_not_registered`, or why the tool can't be used.
+/// Returns `tool_not_registered`, or why the tool can't be used.
 pub(crate) fn tool_help(name: &str) -> Result<String, ToolError> {
     let root = std::env::current_dir().unwrap_or_default();
     let session = Session::open(&root, &[], &PolicyOptions::default())?;

@@ -7,12 +7,13 @@ use std::io::IsTerminal;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     has_colours: bool,
-    has_marks: bool,
+    /// Set if marks may be put before words.
+    pub(crate) has_marks: bool,
 }
 
 impl Style {
-    /// For standard output: with marks on a terminal, and with colours where it has them. `NO_COLOR`
-    /// takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
+    /// Returns the style for standard output: with marks on a terminal, and with colours where it has
+    /// them. `NO_COLOR` takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
     pub(crate) fn for_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let has_colours = ColourChoice::Auto.shows_on(is_terminal);
@@ -20,11 +21,6 @@ impl Style {
             has_colours,
             has_marks: has_colours || is_terminal,
         }
-    }
-
-    /// Returns true if marks may be put before words.
-    pub(crate) fn has_marks(self) -> bool {
-        self.has_marks
     }
 
     fn with(self, code: &str, text: &str) -> String {

@@ -16,7 +16,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column that is as wide as its widest text.
+    /// Makes a column that is as wide as its widest text.
     pub(crate) fn new(heading: &'static str, look: Option<Look>, cells: Vec<String>) -> Self {
         let widest = cells.iter().map(|cell| cell.width()).max();
         let width = widest.unwrap_or_default().max(heading.len());
@@ -41,7 +41,8 @@ pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
                 None => (column.heading, Some(Look::Heading)),
                 Some(row) => (&*column.cells[row], column.look),
             };
-            let cell = cut(cell, width.saturating_sub(used));
+            let room = width.saturating_sub(used);
+            let cell = shortened(cell, room, |c| c.width().unwrap_or(0));
             match look.filter(|_| has_colours && !cell.is_empty()) {
                 Some(look) => look.push(&mut text, &cell),
                 None => text.push_str(&cell),
@@ -60,16 +61,12 @@ pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     text
 }
 
-fn cut(text: &str, width: usize) -> String {
-    shortened(text, width, |c| c.width().unwrap_or(0))
-}
-
 /// Returns lines of text, each broken between words where a terminal is narrower, with `indent`
 /// before what goes on. A pipe gets the lines as they are.
 pub(crate) fn at_width(text: &str, indent: &str, style: Style) -> String {
     let mut out = String::new();
     for line in text.lines() {
-        if !style.has_marks() {
+        if !style.has_marks {
             out.push_str(line);
             out.push('\n');
             continue;

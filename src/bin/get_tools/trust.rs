@@ -163,7 +163,7 @@ fn head_lines(root: &Path, file: &str) -> Vec<String> {
     lines.iter().map(|line| both_ends(line)).collect()
 }
 
-/// The values of a manifest, however many lines they are written on.
+/// Returns the keys of a manifest that say it with their values, however many lines those have.
 fn said_in(manifest: &Map<String, Value>) -> Vec<String> {
     let said = |key: &str, value: &Value| format!("{key} = {value}");
     let own = KEYS
@@ -174,7 +174,7 @@ fn said_in(manifest: &Map<String, Value>) -> Vec<String> {
     own.chain(rules).collect()
 }
 
-/// The lines of a script that say it, as they are written there.
+/// Returns the lines of a script that say it, as they are written there.
 fn said_by_lines(text: &str) -> Vec<String> {
     let says = |line: &str| {
         let line = line.trim_start_matches(['#', '/', '-', ';', '*', ' ', '\t']);
@@ -190,7 +190,8 @@ fn said_by_lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A line in which all is seen, a long one by its two ends with the number of characters between.
+/// Returns a line with what can't be seen escaped; a long one by its two ends, with the number of
+/// characters between.
 fn both_ends(line: &str) -> String {
     let count = line.chars().count();
     if count <= SHOWN_CHARS {

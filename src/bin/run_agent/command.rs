@@ -6,6 +6,7 @@
 )]
 
 use clap::{Parser, ValueEnum};
+use gemini_tools::start::approval_modes;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,8 +77,8 @@ pub(crate) struct RunAgentOptions {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Which calls need the user's approval [default: default]
-    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
-    pub(crate) approval_mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = approval_modes())]
+    pub(crate) approval_mode: Option<ApprovalMode>,
     /// As --approval-mode yolo: nothing asks
     #[arg(long, short)]
     pub(crate) yolo: bool,

@@ -27,12 +27,7 @@ impl RunAgentOptions {
 
     /// Returns the mode in which calls are asked about.
     pub(crate) fn approval(&self) -> ApprovalMode {
-        let chosen = self.approval_mode.as_deref();
-        let chosen = chosen.and_then(ApprovalMode::from_name);
-        if self.yolo {
-            ApprovalMode::Yolo
-        } else {
-            chosen.unwrap_or_default()
-        }
+        let yolo = self.yolo.then_some(ApprovalMode::Yolo);
+        yolo.or(self.approval_mode).unwrap_or_default()
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use gemini_tools::serve::DEFAULT_ADDRESS;
+use gemini_tools::start::approval_modes;
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 
@@ -48,8 +49,8 @@ pub(crate) struct ServeToolsOptions {
     #[arg(long)]
     pub(crate) mcp: bool,
     /// Ask the client's user when the policy requires it [default: never ask]
-    #[arg(long, value_name = "MODE", value_parser = ApprovalMode::NAMES)]
-    pub(crate) approval_mode: Option<String>,
+    #[arg(long, value_name = "MODE", value_parser = approval_modes())]
+    pub(crate) approval_mode: Option<ApprovalMode>,
     /// Policy file or directory to use instead of ~/.gemini/policies
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Vec<String>,

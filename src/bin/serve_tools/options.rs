@@ -6,7 +6,6 @@ use clap::Parser;
 use gemini_tools::serve::{Http, ServeOptions};
 use gemini_tools::session::PolicyOptions;
 use gemini_tools::start::refuse;
-use gemini_tools::tool::ApprovalMode;
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
@@ -18,10 +17,9 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
         log(&problem.to_string());
         2
     })?;
-    let mode = options.approval_mode.as_deref();
     Ok(ServeOptions {
         rules: PolicyOptions {
-            approval: mode.and_then(ApprovalMode::from_name),
+            approval: options.approval_mode,
             policy: options.policy,
         },
         with_servers: options.mcp,
