@@ -279,7 +279,10 @@ impl Answer<'_> {
         let Ok(result) = &self.outcome else {
             return self.to_text();
         };
-        if let Some(output) = command_output(result) {
+        if let (LlmContent::Text(text), Some(place)) =
+            (&result.llm_content, result.command_output.clone())
+            && let Some(output) = text.get(place)
+        {
             let mut output = if is_terminal {
                 harmless_lines(output)
             } else {
@@ -546,14 +549,6 @@ fn with_line_feed(mut text: String) -> String {
     text
 }
 
-/// Returns the output of a command.
-fn command_output(result: &ToolResult) -> Option<&str> {
-    let LlmContent::Text(text) = &result.llm_content else {
-        return None;
-    };
-    text.get(result.command_output.clone()?)
-}
-
 /// Returns the texts of some parts, with a line in the place of each that is media.
 fn host_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().filter_map(host_line).collect();
@@ -677,7 +672,8 @@ impl io::Write for ByteCount {
 
 /// Serializes a value as a line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
-    // A large line that grows is in memory twice while it is moved.
+    // A large line that grows is in memory twice while it is moved: a call that reads an image of
+    // 19 MB would take 120 MB instead of 94.
     let mut count = ByteCount::default();
     let _ = serde_json::to_writer(&mut count, value);
     let mut line = Vec::with_capacity(count.0 + 1);

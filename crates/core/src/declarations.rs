@@ -27,16 +27,15 @@
 //! # Ok::<(), String>(())
 //! ```
 
-mod hidden;
 mod names;
 mod schema;
 
-pub use hidden::hidden_character;
 pub use names::Names;
 pub use schema::{json_type, repair_schema};
 
 use crate::diagnostic::Diagnostic;
 use crate::position::Step;
+use crate::text::with_deceptive;
 use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -264,6 +263,18 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
         repairs.push(repair);
     }
     declaration[key].clone()
+}
+
+/// Returns the first character of `text` that is invisible or changes the direction of what follows,
+/// and has no business there: controls, tags, bidirectional controls, zero-width characters.
+/// Characters that join letters or emoji are allowed where they do.
+fn hidden_character(text: &str) -> Option<char> {
+    if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
+        return None;
+    }
+    with_deceptive(text)
+        .find(|(c, deceives)| *deceives && !matches!(c, '\t' | '\n' | '\r'))
+        .map(|(c, _)| c)
 }
 
 /// Finds the first hidden character in a value at a place, keys included, and the place of its text.

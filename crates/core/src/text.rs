@@ -212,10 +212,8 @@ pub fn one_line(text: &str) -> String {
 /// Returns the first sentence of a description, on one line.
 pub fn first_sentence(text: &str) -> String {
     let text = one_line(text);
-    match text.find(". ") {
-        Some(end) => text[..=end].to_owned(),
-        None => text,
-    }
+    let end = text.find(". ").map_or(text.len(), |dot| dot + 1);
+    text[..end].to_owned()
 }
 
 /// Returns a text, or its first `most` characters and a mark.

@@ -105,7 +105,9 @@ pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2
 
 /// Returns the variable by its first name, then by its second, as far as they are set.
 pub fn values(name: &str) -> Vec<Variable> {
-    lookup(name, &in_environment, user_files())
+    // A variable of this process, or else one that the host keeps back.
+    let environment = |name: &str| std::env::var_os(name).or_else(|| host::variable(name));
+    lookup(name, &environment, user_files())
 }
 
 /// Returns the value of the variable by the first of its names that is set.
@@ -117,11 +119,6 @@ pub fn value(name: &str) -> Option<OsString> {
 pub fn paths(value: &OsStr) -> Vec<PathBuf> {
     let paths = std::env::split_paths(value);
     paths.filter(|path| !path.as_os_str().is_empty()).collect()
-}
-
-/// Returns a variable of this process, or else one that the host keeps back.
-fn in_environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name).or_else(|| host::variable(name))
 }
 
 type Lines = (PathBuf, Vec<(String, String)>);

@@ -336,8 +336,6 @@ impl Call {
             ignored.push_str(" or more");
         }
         let mut text = self.headline(hits.len(), ignored, report, cx);
-        let room = hits.iter().map(|hit| hit.path.len() + HIT_BYTES);
-        text.text.reserve(room.sum());
         let mut places = Vec::new();
         for GlobMatch { place, path, .. } in &hits {
             text.push_str("\n");

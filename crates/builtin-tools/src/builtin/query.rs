@@ -130,7 +130,11 @@ impl Query {
     fn linear(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
         let characters = characters_of(pattern, ignore_case);
         if characters > MAX_CHARS {
-            return Err(too_large(characters));
+            return Err(ToolError::invalid(format!(
+                "is too large for a regular expression: with its repetitions written out it has \
+                 {characters} characters, and at most {MAX_CHARS} are allowed."
+            ))
+            .with_hint("Repeat less often: * and + have no limit."));
         }
         let fault = |e: grep_regex::Error| match e.kind() {
             grep_regex::ErrorKind::NotAllowed(_) => spans_lines(pattern),
@@ -320,14 +324,6 @@ fn spans_lines(pattern: &str) -> ToolError {
         "{pattern:?} contains a line break, but the search goes line by line."
     ))
     .with_hint("Search for what is on one of the lines; 'context' shows those around it.")
-}
-
-fn too_large(characters: u64) -> ToolError {
-    ToolError::invalid(format!(
-        "is too large for a regular expression: with its repetitions written out it \
-         has {characters} characters, and at most {MAX_CHARS} are allowed."
-    ))
-    .with_hint("Repeat less often: * and + have no limit.")
 }
 
 fn invalid(pattern: &str, reason: &str) -> ToolError {

@@ -5,8 +5,7 @@ use super::read_file::{
     COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
 };
 use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv, make_call};
-use gemini_tools_core::text::counted;
-use gemini_tools_core::text::{line_name, visible};
+use gemini_tools_core::text::{counted, line_name, visible};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,

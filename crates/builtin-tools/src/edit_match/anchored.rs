@@ -64,7 +64,9 @@ pub(super) fn find(
 ) -> Result<Outcome, ToolError> {
     let (old_lines, new_lines) = ModelLines::pair(old, new, true);
     let wanted = old_lines.trimmed();
-    if wanted.len() < 2 && !is_one_line_worth(&wanted) || wanted.len() > MAX_LINES {
+    // A single line must say enough to be looked for without its blanks.
+    let says_enough = |line: &&str| form_of(line).chars().count() >= MIN_ANCHOR_CHARS;
+    if wanted.len() < 2 && !wanted.first().is_some_and(says_enough) || wanted.len() > MAX_LINES {
         return Ok(Outcome::Nothing);
     }
     let ops = diff_lines(Algorithm::Patience, &wanted, &new_lines.trimmed(), None);
@@ -95,13 +97,6 @@ pub(super) fn find(
 /// Returns what a line says: its form without any blanks.
 fn form_of(line: &str) -> String {
     form_text(line, Blanks::Dropped)
-}
-
-/// Returns true if a single line says enough to be looked for without its blanks.
-fn is_one_line_worth(lines: &[&str]) -> bool {
-    lines
-        .first()
-        .is_some_and(|line| form_of(line).chars().count() >= MIN_ANCHOR_CHARS)
 }
 
 /// Returns true if a line is only a comment, in most languages.

@@ -73,14 +73,6 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
     as_written(texts.ops_with_files_indentation())
 }
 
-/// Returns the lines of the new text that stay, each with its number in the old one.
-fn kept_lines(ops: &[DiffOp]) -> HashMap<usize, usize> {
-    ops.iter()
-        .filter(|op| matches!(op, DiffOp::Equal { .. }))
-        .flat_map(|op| op.new_range().zip(op.old_range()))
-        .collect()
-}
-
 impl Texts<'_> {
     /// Compares the new text with the old one as the file indents it.
     fn ops_with_files_indentation(&self) -> Vec<DiffOp> {
@@ -165,7 +157,9 @@ struct Layouts<'t> {
 
 impl<'t> Layouts<'t> {
     fn new(texts: &'t Texts<'t>, ops: &[DiffOp]) -> Self {
-        let kept = kept_lines(ops);
+        let kept = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+        let kept = kept.flat_map(|op| op.new_range().zip(op.old_range()));
+        let kept: HashMap<usize, usize> = kept.collect();
         let files: HashMap<usize, &str> = texts.pairs.iter().map(|p| (p.at, p.file)).collect();
         let counts = |at: &usize| {
             let is_elsewhere = kept.get(at).is_some_and(|old| !files.contains_key(old));

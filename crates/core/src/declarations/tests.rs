@@ -1,6 +1,6 @@
 //! Each repair and each refusal, by example.
 
-use super::{Names, compile, read};
+use super::{Names, compile, hidden_character, read};
 use crate::diagnostic::Severity;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -384,5 +384,35 @@ fn declarations_may_stand_alone_or_in_any_wrapper() {
     for text in ["", "{}", "[", "nothing"] {
         let mut names = Names::new(Names::LONGEST);
         assert!(read(text.as_bytes(), &mut names).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn writing_of_all_sorts_is_seen() {
+    for text in [
+        "plain\ttext\r\nin lines",
+        "wörld 世界 🌍",
+        "⚠️ careful",
+        "👨‍👩‍👧 family",
+        "می‌خواهم",
+        "🏳️‍🌈",
+    ] {
+        assert_eq!(hidden_character(text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn what_nobody_sees_is_found() {
+    for (text, c) in [
+        ("a\u{200b}b", '\u{200b}'),
+        ("a\u{202e}b", '\u{202e}'),
+        ("a\u{2066}b", '\u{2066}'),
+        ("a\u{e0041}b", '\u{e0041}'),
+        ("\u{feff}a", '\u{feff}'),
+        ("a\u{200d}b", '\u{200d}'),
+        ("a\x1b[8m", '\x1b'),
+        ("\u{fe0f}", '\u{fe0f}'),
+    ] {
+        assert_eq!(hidden_character(text), Some(c), "{text:?}");
     }
 }

@@ -235,14 +235,10 @@ fn kinds(schema: &Value) -> Option<Vec<&str>> {
     }
     let mut any = ["anyOf", "oneOf"].iter();
     let variants = any.find_map(|key| schema[*key].as_array())?;
-    let kinds: Option<Vec<_>> = variants.iter().map(kinds_without_items).collect();
+    // Arrays, whose items the whole schema doesn't describe, count as unknown.
+    let known = |variant| kinds(variant).filter(|kinds| !kinds.contains(&"array"));
+    let kinds: Option<Vec<_>> = variants.iter().map(known).collect();
     Some(kinds?.concat())
-}
-
-/// Returns [`kinds`] of a variant; arrays, whose items the whole schema doesn't describe, count as
-/// unknown.
-fn kinds_without_items(schema: &Value) -> Option<Vec<&str>> {
-    kinds(schema).filter(|kinds| !kinds.contains(&"array"))
 }
 
 /// Returns a sentence that shows how an argument is typed.
