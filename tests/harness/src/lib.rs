@@ -401,9 +401,18 @@ impl Call<'_> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
-        let mut child = match command.spawn() {
-            Ok(child) => child,
-            Err(e) => panic!("cannot start {command:?}: {e}"),
+        let mut tries = 0;
+        let mut child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // A script that a test has just written is open in each child of another test, until that starts its
+                // program.
+                Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < 1000 => {
+                    tries += 1;
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Err(e) => panic!("cannot start {command:?}: {e}"),
+            }
         };
         let stdin = child.stdin.take().expect("piped");
         let stdout = collect(child.stdout.take().expect("piped"));
