@@ -513,6 +513,7 @@ fn parent() -> Option<(i32, Option<String>)> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some((pid, Some(name.trim_end().to_owned())))
 }
+
 /// A call before the gate.
 struct SessionCall<'a> {
     tool: &'a dyn Tool,
