@@ -301,7 +301,7 @@ impl<'a> Supervision<'a> {
             if is_past(wall) || is_past(chosen) {
                 return self.end_all(StopReason::OutOfTime);
             }
-            if is_past(idle) {
+            if is_past(idle) && !self.has_unread() {
                 return self.end_all(StopReason::Idle);
             }
             let pause = pause_until([background, idle, held, wall, chosen]);
@@ -374,13 +374,19 @@ impl<'a> Supervision<'a> {
             Err(Errno::AGAIN) => {}
             Ok([]) | Err(_) => self.open.retain(|(open, _)| *open != stream),
             Ok(piece) => {
-                self.last_output = Instant::now();
                 match stream {
                     Stream::Output => self.capture.push(piece),
                     Stream::Errors => self.capture.push_error(piece),
                 }
+                self.last_output = Instant::now();
             }
         }
+    }
+
+    /// Returns true if there is output that this process has not come to yet, or the end of a stream.
+    fn has_unread(&self) -> bool {
+        let mut open = self.open.iter();
+        open.any(|(_, fd)| is_readable(fd, Duration::ZERO))
     }
 
     /// Takes in what is there already, but no more than can have been there: a survivor may

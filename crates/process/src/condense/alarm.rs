@@ -1,6 +1,6 @@
 //! Lines that look like an error, a warning or a failed test.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Marks of failed tests at the beginning of a line.
@@ -50,7 +50,7 @@ fn lower_case(word: &[u8]) -> ([u8; MAX_WORD_BYTES], usize) {
 
 /// Returns true for a word that reports something.
 fn is_alarm_word(word: &[u8]) -> bool {
-    static WORDS: LazyLock<HashSet<&[u8]>> = LazyLock::new(|| {
+    static WORDS: LazyLock<BTreeSet<&[u8]>> = LazyLock::new(|| {
         "abort aborted aborting assertion cannot conflict conflicts critical crashed denied err \
          error errors exception fail failed failing fails failure failures fatal forbidden \
          invalid killed missing panic panicked refused rejected segmentation timeout traceback \
