@@ -711,7 +711,7 @@ fn its_limits_cannot_widen_the_users() {
         "tools.shell.inactivityTimeout",
         "tools.truncateToolOutputThreshold",
     ];
-    let users = limits("mine", 3, 5000, 2);
+    let users = limits("mine", 3, 5000, 60);
     let ws = Workspace::new().home(".gemini/settings.json", users.to_string());
     let ws = settings(ws, &limits("theirs", -1, 0, 0));
     let config = ws.get_tools(&["config", "--json"]).run().json();
@@ -722,7 +722,7 @@ fn its_limits_cannot_widen_the_users() {
         values
     };
     let values = of("settings", &|one| one["value"].clone());
-    let expected = [json!(3), json!("mine"), json!(2), json!(5000)];
+    let expected = [json!(3), json!("mine"), json!(60), json!(5000)];
     let expected = keys
         .iter()
         .zip(expected)

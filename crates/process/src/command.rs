@@ -459,3 +459,55 @@ impl<'a> Supervision<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CommandLimits, CommandOutcome, OutputSink, ShellCommand, supervise};
+    use gemini_tools_core::tool::Cancellation;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// A sink that takes its time for the first piece.
+    struct SlowSink(u64);
+
+    impl OutputSink for SlowSink {
+        fn push(&mut self, bytes: &[u8]) {
+            if self.0 == 0 {
+                std::thread::sleep(Duration::from_secs(3));
+            }
+            self.0 += bytes.len() as u64;
+        }
+
+        fn bytes(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn output_that_waits_to_be_read_is_no_silence() {
+        let root = File::open("/").expect("the root");
+        let command = ShellCommand {
+            line: "echo 1; sleep 0.2; echo 2; sleep 3.5; echo 3",
+            directory: root.as_fd(),
+            path: Path::new("/"),
+            sandbox: None,
+            changes: None,
+        };
+        let supervised = command.start().expect("bash");
+        let limits = CommandLimits {
+            wall: Duration::from_secs(60),
+            idle: Some(Duration::from_secs(2)),
+            background_after: None,
+            hold: None,
+        };
+        let (mut sink, cancel) = (SlowSink(0), Cancellation::default());
+        let outcome = supervise(&supervised, &mut sink, limits, &cancel, &|_| {});
+        assert!(
+            matches!(outcome, CommandOutcome::Done { .. }),
+            "{outcome:?}"
+        );
+        assert_eq!(sink.bytes(), 6);
+    }
+}
