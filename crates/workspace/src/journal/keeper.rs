@@ -58,13 +58,14 @@ impl Hour {
     /// Appends entries to the log. Returns true if all of them were written.
     pub(super) fn append(&self, entries: &[JournalEntry]) -> bool {
         let mut lines = Vec::new();
+        let mut is_whole = true;
         for entry in entries {
-            lines.push(b'\n');
-            lines.extend(serde_json::to_vec(entry).unwrap_or_default());
-            lines.push(b'\n');
+            let json = serde_json::to_vec(entry).unwrap_or_default();
+            is_whole &= !json.is_empty();
+            lines.extend([b"\n", &*json, b"\n"].concat());
         }
         // One call, so that lines of several writers don't mix.
-        retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len())
+        retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len()) && is_whole
     }
 }
 
@@ -258,7 +259,7 @@ pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::
 
 /// Reads the first `size` bytes of a file. Its own position stays.
 pub(crate) fn read(file: &File, size: u64) -> std::io::Result<Vec<u8>> {
-    let mut content = vec![0; usize::try_from(size).unwrap_or(0)];
+    let mut content = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
     file.read_exact_at(&mut content, 0)?;
     Ok(content)
 }
