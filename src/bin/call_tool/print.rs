@@ -4,14 +4,15 @@ use gemini_tools::output::{write_json, write_json_to_terminal, write_text};
 pub(crate) use gemini_tools::start::warn;
 use gemini_tools::start::write_status;
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Held while something is written, so that lines stay whole.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns true if standard output is a terminal.
+/// Returns true if standard output is a terminal, which is asked once for all calls of a batch.
 pub(crate) fn is_stdout_terminal() -> bool {
-    std::io::stdout().is_terminal()
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stdout().is_terminal());
+    *IS_TERMINAL
 }
 
 /// The form of a message, and its stream.
