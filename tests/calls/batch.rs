@@ -200,6 +200,26 @@ fn five_thousand_calls_are_all_answered() {
     assert!(seen.into_iter().eq(0..5000));
 }
 
+/// A supervisor is forked while the other thread allocates: a lock that its allocator held then would never
+/// be free in the supervisor.
+#[test]
+fn commands_start_while_other_calls_allocate() {
+    let tool = "description = \"d\"\nkind = \"read\"\ncommand = [\"printf\", \"started\"]";
+    let mut ws = Workspace::new().home(".gemini/tools/starts.toml", tool);
+    for i in 0..500 {
+        ws = ws.file(format!("many/a file {i}"), "");
+    }
+    let listing = json!({"id": "-", "name": "list_directory", "args": {"path": "many"}});
+    let starting = json!({"id": "starts", "name": "starts"});
+    let lines = vec![[listing, starting]; 60].concat();
+    let answers = answers(&run(&ws, &lines));
+    let started = answers.iter().filter(|answer| answer["id"] == "starts");
+    let outputs: Vec<_> = started
+        .map(|answer| &answer["response"]["output"])
+        .collect();
+    assert_eq!(outputs, vec!["started"; 60]);
+}
+
 #[test]
 fn a_signal_ends_what_runs_and_the_rest_is_not_begun() {
     let ws = Workspace::new();

@@ -45,8 +45,13 @@ pub(crate) fn last() -> Errno {
 
 /// Forks. `child` runs in the new process and gives its exit status; other threads of the
 /// caller are not there any more, so it must not take locks that they may have held. (The allocator's
-/// are safe: the C library sees to them.)
+/// are safe: the C library sees to its own, and `fork` to that of `dlmalloc`.)
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
+    // SAFETY: it registers handlers, once, and allocates nothing from `dlmalloc`.
+    #[cfg(target_env = "musl")]
+    unsafe {
+        dlmalloc::enable_alloc_after_fork();
+    }
     // SAFETY: the child runs `child` only, whose callers keep to system calls and allocation.
     match unsafe { libc::fork() } {
         -1 => Err(last()),
