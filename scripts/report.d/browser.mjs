@@ -126,8 +126,10 @@ export class Browser {
     });
   }
 
+  /** Tells a listener all that happens from now on; returns a function that ends it. */
   listen(listener) {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** An empty page of its own. */
@@ -171,7 +173,7 @@ class Page {
   }
 
   listen(listener) {
-    this.#browser.listen((message) => {
+    return this.#browser.listen((message) => {
       if (message.sessionId === this.#session) listener(message);
     });
   }
@@ -185,12 +187,14 @@ class Page {
   }
 
   async load(url) {
+    let stopListening;
     const loaded = new Promise((resolve) => {
-      this.listen(({ method }) => method === 'Page.loadEventFired' && resolve());
+      stopListening = this.listen(({ method }) => method === 'Page.loadEventFired' && resolve());
     });
     const { errorText } = await this.send('Page.navigate', { url });
     if (errorText) throw new Error(`${url}: ${errorText}`);
     await loaded;
+    stopListening();
   }
 
   /** A picture of it in this directory, where one is wanted. */

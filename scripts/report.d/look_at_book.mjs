@@ -40,32 +40,34 @@ await withBrowser(LIMIT_MS, async (browser) => {
   const seen = Object.fromEntries(VIEWS.map((view) => [view.name, {}]));
   const todo = VIEWS.flatMap((view) => files.map((file) => [view, file]));
   const lookAtSome = async () => {
+    // One that is new for each file would have a process of its own each time.
+    const page = await browser.open();
+    for (const domain of ['Page', 'Network', 'Runtime']) await page.send(`${domain}.enable`);
     for (let next; (next = todo.shift()); ) {
       const [view, file] = next;
-      seen[view.name][file] = await look(browser, view, file);
+      seen[view.name][file] = await look(page, view, file);
     }
+    await page.close();
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lookAtSome));
   process.stdout.write(`${JSON.stringify(seen)}\n`);
 });
 
-async function look(browser, view, file) {
-  const page = await browser.open();
+async function look(page, view, file) {
   const failed = [];
   const complaints = [];
   const outside = [];
-  page.listen(({ method, params }) => {
+  const stopListening = page.listen(({ method, params }) => {
     if (method === 'Network.requestWillBeSent' && !/^(file|data):/.test(params.request.url)) outside.push(params.request.url);
     if (method === 'Network.loadingFailed') failed.push(params.errorText);
     if (method === 'Runtime.exceptionThrown') complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
   });
-  for (const domain of ['Page', 'Network', 'Runtime']) await page.send(`${domain}.enable`);
   await page.send('Emulation.setDeviceMetricsOverride', { width: view.width, height: view.height, deviceScaleFactor: view.ratio, mobile: view.mobile });
   await page.load(pathToFileURL(path.join(root, file)).href);
   const fits = await page.run(measure, view.width);
   const says = await page.run(contents);
   await page.shoot(screenshots, `book-${view.name}-${file.replaceAll('/', '-').replace('.html', '')}`, false);
-  await page.close();
+  stopListening();
   const links = says.links.filter((link) => link.startsWith('file:')).map(inBook);
   return { fits: { scrollWidth: fits.scrollWidth, innerWidth: fits.innerWidth, lost: fits.lost }, ...says, links, failed, complaints, outside };
 }

@@ -445,7 +445,7 @@ fn a_process_that_holds_the_pipes_of_a_call_is_not_waited_for_when_the_time_is_o
             return;
         };
         let ws = foreign().file("call it.py", leaving(session));
-        let args = ["Play", "-y", "--trust", "--time-limit", "15"];
+        let args = ["Play", "-y", "--trust", "--time-limit", "10"];
         ended(&agent(&ws, &api, &args).run(), 124, &["time is over"]);
         assert!(!is_left(&ws), "{session}");
     };
@@ -500,7 +500,7 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     let ws = ws
         .file("bin/call_tool", leaving(""))
         .mode("bin/call_tool", 0o755);
-    let args = ["Play", "--time-limit", "15"];
+    let args = ["Play", "--time-limit", "10"];
     let call = agent(&ws, &api, &args);
     let mut person = call.by(&beside.join("run_agent")).at_a_terminal();
     let shown = person.sees_it_end(124);

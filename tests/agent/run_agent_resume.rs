@@ -315,7 +315,7 @@ fn a_file_that_can_hold_no_more_ends_the_session_and_no_change_is_made_that_it_d
         return;
     };
     let mut refused = 0;
-    for kib in 1.. {
+    for kib in (1..).step_by(2) {
         let ws = place();
         let limit = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$@\"");
         let run = agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]);

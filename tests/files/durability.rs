@@ -59,9 +59,9 @@ fn twenty_edits_at_once_are_all_applied_or_say_that_they_were_not() {
     }
 }
 
-/// Kills of one test, each at a moment of its own: a twentieth of the whole proof.
+/// Kills of one test, each at a moment of its own.
 fn kills() -> u32 {
-    100 * trials()
+    60 * trials()
 }
 
 /// The moment for one of the kills: they are spread over what a whole call takes, and a little more.

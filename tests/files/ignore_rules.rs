@@ -204,7 +204,7 @@ fn by_glob(ws: &Workspace) -> BTreeSet<String> {
 #[test]
 fn what_is_found_is_what_git_would_add() {
     let mut runner = TestRunner::new(Config {
-        cases: 100 * trials(),
+        cases: 60 * trials(),
         failure_persistence: None,
         ..Config::default()
     });

@@ -6,7 +6,7 @@ use proptest::prelude::{BoxedStrategy, Just, ProptestConfig, Strategy, any, prop
 use proptest::{collection, sample};
 use serde_json::json;
 
-use crate::harness::Workspace;
+use crate::harness::{Workspace, trials};
 
 #[derive(Clone, Copy, Debug)]
 enum Encoding {
@@ -107,7 +107,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 /// Each case is a process that flushes a file to the disk, so the counts are modest.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases,
+        cases: cases * trials(),
         max_shrink_iters: 300,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -115,7 +115,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(250))]
+    #![proptest_config(cases(120))]
 
     #[test]
     fn bytes_outside_the_match_stay(edit in edit()) {
@@ -134,7 +134,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(120))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn any_bytes_around_an_ascii_match_stay(
@@ -153,7 +153,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(30))]
 
     #[test]
     fn editing_back_gives_the_old_file(before in text(), old in line(), new in line(), after in text()) {
@@ -195,7 +195,7 @@ fn ends_at_random() -> BoxedStrategy<String> {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(80))]
 
     #[test]
     fn no_edit_brings_another_kind_of_line_end_into_a_file(

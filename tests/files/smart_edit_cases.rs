@@ -4,8 +4,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use serde_json::{Value, json};
 
@@ -26,31 +24,34 @@ enum Outcome {
     Wrong,
 }
 
-fn run(case: &Value) -> Outcome {
-    let text = |key: &str| case[key].as_str().expect(key);
-    let name = text("file_path");
-    let ws = Workspace::new().file(name, text("before"));
-    let arguments = json!({
-        "file_path": name, "instruction": text("instruction"),
-        "old_string": text("old_string"), "new_string": text("new_string"),
-    });
-    // Only what is in the file afterwards counts.
-    let _ = ws
-        .tool("smart_edit")
-        .arguments(&arguments)
-        .changing(&[name])
-        .run();
-    let after = fs::read_to_string(ws.path(name)).expect("the file");
-    let is_right = case["after"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .any(|a| *a == *after);
-    match (is_right, after == text("before")) {
-        (true, _) => Outcome::Correct,
-        (false, true) => Outcome::Refused,
-        (false, false) => Outcome::Wrong,
+/// Makes the edits of all cases, each in a directory of its own, and returns what came of them.
+fn outcomes(cases: &[Value]) -> Vec<Outcome> {
+    let text = |case: &Value, key: &str| case[key].as_str().expect(key).to_owned();
+    let path = |n: usize, case: &Value| format!("{n}/{}", text(case, "file_path"));
+    let (mut ws, mut calls) = (Workspace::new(), String::new());
+    for (n, case) in cases.iter().enumerate() {
+        ws = ws.file(path(n, case), text(case, "before"));
+        let arguments = json!({
+            "file_path": path(n, case), "instruction": text(case, "instruction"),
+            "old_string": text(case, "old_string"), "new_string": text(case, "new_string"),
+        });
+        calls += &json!({"name": "smart_edit", "args": arguments}).to_string();
+        calls.push('\n');
     }
+    let answers = ws.call_tool(&["--batch"]).input(calls).unwatched().run();
+    assert_eq!(answers.text().lines().count(), cases.len());
+    // Only what is in the files afterwards counts.
+    let outcome = |(n, case): (usize, &Value)| {
+        let after = fs::read_to_string(ws.path(&path(n, case))).expect("the file");
+        let results = case["after"].as_array().expect("results");
+        let is_right = results.iter().any(|result| *result == *after);
+        match (is_right, after == text(case, "before")) {
+            (true, _) => Outcome::Correct,
+            (false, true) => Outcome::Refused,
+            (false, false) => Outcome::Wrong,
+        }
+    };
+    cases.iter().enumerate().map(outcome).collect()
 }
 
 /// The cases that could be applied and are refused, by id: `tests/edits/refused.txt`.
@@ -65,24 +66,11 @@ fn of_edits_that_models_got_slightly_wrong_none_is_applied_wrongly_and_only_know
 {
     let cases = cases();
     assert!(cases.len() >= 300, "the data set has {} cases", cases.len());
-    let next = AtomicUsize::new(0);
-    let outcomes: Vec<(&Value, Outcome)> = thread::scope(|scope| {
-        let worker = || {
-            let mut done = Vec::new();
-            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((case, run(case)));
-            }
-            done
-        };
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(worker)).collect();
-        threads
-            .into_iter()
-            .flat_map(|t| t.join().expect("no panic"))
-            .collect()
-    });
+    let outcomes = outcomes(&cases);
     let with = |wanted: Outcome| -> BTreeSet<String> {
-        let all = outcomes.iter().filter(|(_, outcome)| *outcome == wanted);
-        all.map(|(case, _)| case["id"].as_str().expect("an id").to_owned())
+        let all = std::iter::zip(&cases, &outcomes);
+        all.filter(|(_, outcome)| **outcome == wanted)
+            .map(|(case, _)| case["id"].as_str().expect("an id").to_owned())
             .collect()
     };
     assert_eq!(with(Outcome::Wrong), BTreeSet::new(), "applied wrongly");

@@ -94,6 +94,19 @@ fn finds(ws: &Workspace, args: &[&str], id: &str) {
     assert_eq!(answer.status(), i32::from(has_errors), "{}", answer.shown());
 }
 
+/// Asserts that each of these is found, three at a time: some wait for a program that hangs.
+fn finds_each(cases: &[(Workspace, &[&str], &str)]) {
+    std::thread::scope(|scope| {
+        for cases in cases.chunks(cases.len().div_ceil(3)) {
+            scope.spawn(move || {
+                for (ws, args, id) in cases {
+                    finds(ws, args, id);
+                }
+            });
+        }
+    });
+}
+
 /// Our own pair as `init` sets it up.
 fn with_ours() -> Workspace {
     let ours = Workspace::new();
@@ -420,7 +433,7 @@ fn discovering(lines: &str) -> Workspace {
 
 #[test]
 fn faults_of_discovery_are_found() {
-    for (lines, id) in [
+    let cases = [
         ("    sys.exit('broken')\n", "discovery-fails"),
         ("    os.kill(os.getpid(), 9)\n", "discovery-fails"),
         ("    print('Loading...')\n", "discovery-no-json"),
@@ -443,23 +456,23 @@ fn faults_of_discovery_are_found() {
             "    print('[' + str(time.time()) + ']'); sys.exit()\n",
             "discovery-changes",
         ),
-    ] {
-        finds(&discovering(lines), &[], id);
-    }
+    ]
+    .map(|(lines, id)| (discovering(lines), &[][..], id));
+    finds_each(&cases);
 }
 
 #[test]
 fn a_discovery_that_takes_its_time_or_leaves_something_behind_is_found() {
-    for (lines, id) in [
+    let cases = [
         ("    sys.stdin.read()\n", "discovery-hangs"),
         ("    time.sleep(1.2)\n", "discovery-slow"),
         (
             "    subprocess.Popen(['sleep', '77'])\n",
             "discovery-background",
         ),
-    ] {
-        finds(&discovering(lines), &[], id);
-    }
+    ]
+    .map(|(lines, id)| (discovering(lines), &[][..], id));
+    finds_each(&cases);
 }
 
 #[test]
@@ -511,7 +524,7 @@ fn faults_of_declarations_are_found() {
 
 #[test]
 fn faults_of_calls_are_found() {
-    for (from, to, args, id) in [
+    let cases = [
         (
             "args = json.load(sys.stdin)\n",
             "args = {}\n",
@@ -572,11 +585,13 @@ fn faults_of_calls_are_found() {
             &["--try", "greet"],
             "call-floods",
         ),
-    ] {
+    ]
+    .map(|(from, to, args, id)| {
         let program = SOUND.replace(from, to);
         assert_ne!(program, SOUND);
-        finds(&with_program(&program), args, id);
-    }
+        (with_program(&program), args, id)
+    });
+    finds_each(&cases);
 }
 
 #[test]

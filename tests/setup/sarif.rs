@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, search_path, skipped};
+use crate::harness::{Answer, Workspace, python, skipped};
 
 /// A file of the formats' own schemas.
 fn schema(name: &str) -> PathBuf {
@@ -23,16 +23,15 @@ const MISSING: i32 = 77;
 /// Has a validator look at a document on its standard input, and panics at what it says. Without the validator nothing is
 /// looked at, but in CI it is.
 #[track_caller]
-fn validate(program: &str, arguments: &[&OsStr], document: &str) {
+fn validate(program: &Path, arguments: &[&OsStr], document: &str) {
     let validator = Command::new(program)
         .args(arguments)
-        .env("PATH", search_path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut validator) = validator else {
-        return skipped(&format!("the validator {program}"));
+        return skipped(&format!("the validator {}", program.display()));
     };
     let mut stdin = validator.stdin.take().expect("a pipe");
     // What it says of a document that it did not read to its end counts all the same.
@@ -40,7 +39,7 @@ fn validate(program: &str, arguments: &[&OsStr], document: &str) {
     drop(stdin);
     let run = validator.wait_with_output().expect("it ends");
     if run.status.code() == Some(MISSING) {
-        return skipped(&format!("a module of the validator {program}"));
+        return skipped(&format!("a module of the validator {}", program.display()));
     }
     let said =
         String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
@@ -67,7 +66,8 @@ sys.exit(bool(errors))
 pub(crate) fn check_json(schema_name: &str, document: &Value) {
     let schema = schema(schema_name);
     let arguments = ["-c".as_ref(), VALIDATE_JSON.as_ref(), schema.as_os_str()];
-    validate("python3", &arguments, &document.to_string());
+    let python = python().unwrap_or("python3".as_ref());
+    validate(python, &arguments, &document.to_string());
 }
 
 /// Against the whole schema of SARIF 2.1.0, and what it has no words for: an index leads to the rule of that name.
@@ -113,7 +113,7 @@ pub(crate) fn check_junit(document: &str) {
         schema.as_os_str(),
         "-".as_ref(),
     ];
-    validate("xmllint", &arguments, document);
+    validate("xmllint".as_ref(), &arguments, document);
 }
 
 fn project() -> Workspace {

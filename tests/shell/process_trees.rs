@@ -1,4 +1,4 @@
-//! The promise that nothing which a call started is left when the call is ended: 200 random trees of processes that
+//! The promise that nothing which a call started is left when the call is ended: 100 random trees of processes that
 //! fork twice, leave their session, ignore signals or are stopped, ended by the time limit, by SIGTERM and by `kill -9`.
 
 use std::fmt::Write;
@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::harness::{Workspace, marked_processes};
+use crate::harness::{Workspace, marked_processes, trials};
 
-const TREES: usize = 200;
+/// Trees that are grown.
+fn trees() -> usize {
+    60 * trials() as usize
+}
 
 /// How many are grown at once: they sleep most of the time.
 const AT_ONCE: usize = 24;
@@ -123,7 +126,7 @@ fn grow_and_end(ws: &Workspace, seed: usize) {
 }
 
 #[test]
-fn of_200_random_trees_nothing_is_left() {
+fn of_random_trees_nothing_is_left() {
     let ws = Workspace::new();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -131,7 +134,7 @@ fn of_200_random_trees_nothing_is_left() {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= TREES {
+                    if seed >= trees() {
                         return;
                     }
                     grow_and_end(&ws, seed);

@@ -504,7 +504,7 @@ fn a_large_page_has_the_same_text_each_time() {
     let settings = r#"{"tools": {"truncateToolOutputThreshold": 0}}"#;
     let ws = Workspace::new().home(".gemini/settings.json", settings);
     let arguments = json!({ "prompt": format!("Read {}", server.url("/")) });
-    for _ in 0..8 {
+    for _ in 0..4 {
         let call = ws.tool("web_fetch").arguments(&arguments);
         let answer = call.env(ALLOW, &server.host()).unwatched().run();
         let output = answer.output();

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 /// Number of lines that are tried by default.
-const LINES: usize = 40_000;
+const LINES: usize = 25_000;
 
 /// A random line that runs longer is ended.
 const WAIT_LIMIT: Duration = Duration::from_secs(5);
@@ -490,9 +490,9 @@ fn no_charset_reads_a_printed_line_otherwise() {
     let judge = Judge::with("nothing", "", Mode::Default);
     let locales = place.path("locales");
     fs::create_dir_all(&locales).expect("a directory");
-    let made = ["GBK", "GB18030", "BIG5", "BIG5-HKSCS"].map(|charset| {
+    let made = ["GBK", "BIG5", "BIG5-HKSCS"].map(|charset| {
         let mut localedef = Command::new("localedef");
-        localedef.args(["-c", "-f", charset, "-i", "zh_CN"]);
+        localedef.args(["-c", "-f", charset, "-i", "POSIX"]);
         localedef.stdout(Stdio::null()).stderr(Stdio::null());
         (charset, localedef.arg(locales.join(charset)).spawn())
     });

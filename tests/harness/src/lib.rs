@@ -517,30 +517,60 @@ pub fn executable(name: &str) -> PathBuf {
     if let Some(path) = env::var_os(format!("CARGO_BIN_EXE_{name}")) {
         return path.into();
     }
-    let test = env::current_exe().expect("this test");
-    let built = test.ancestors().nth(2).expect("the directory above deps");
-    built.join(name)
+    build_directory().join(name)
 }
 
-/// The `PATH` of calls: that of the tests, but python's own directory comes first. Where `python3` is the script of a
-/// version manager (pyenv), which looks for the version to start, a start would take ten times as long.
+/// The directory that cargo has put this test's executables in.
+fn build_directory() -> PathBuf {
+    let test = env::current_exe().expect("this test");
+    let built = test.ancestors().nth(2).expect("the directory above deps");
+    built.to_owned()
+}
+
+/// The interpreter that `python3` leads to. Where that is the script of a version manager (pyenv), which looks for the
+/// version to start, a start through it takes ten times as long.
+pub fn python() -> Option<&'static Path> {
+    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = PYTHON.get_or_init(|| {
+        let mut python = Command::new("python3");
+        python.args(["-c", "import sys; print(sys.executable, end='')"]);
+        let found = PathBuf::from(OsString::from_vec(python.output().ok()?.stdout));
+        Some(found).filter(|found| found.is_absolute())
+    });
+    found.as_deref()
+}
+
+/// The `PATH` of calls: that of the tests, but a python comes first that has no modules besides its own. What others do
+/// at each of its starts may take four times as long as the start.
 pub fn search_path() -> &'static OsStr {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
         let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let mut python = Command::new("python3");
-        python.args(["-c", "import sys; print(sys.executable, end='')"]);
-        let own = python.output().map(|run| run.stdout).unwrap_or_default();
-        let own = PathBuf::from(OsString::from_vec(own));
-        let mut found = env::split_paths(&path).map(|dir| dir.join("python3"));
-        match (found.find(|file| file.is_file()), own.parent()) {
-            (Some(found), Some(dir)) if found != own && own.is_absolute() => {
-                let dirs = iter::once(dir.to_owned()).chain(env::split_paths(&path));
-                env::join_paths(dirs).unwrap_or(path)
-            }
-            _ => path,
-        }
+        let Some(bare) = python().and_then(|python| bare_python(python).ok()) else {
+            return path;
+        };
+        let dirs = iter::once(bare).chain(env::split_paths(&path));
+        env::join_paths(dirs).unwrap_or(path)
     })
+}
+
+/// Makes an environment (`venv`) without modules, and returns its directory of programs.
+fn bare_python(python: &Path) -> io::Result<PathBuf> {
+    let environment = build_directory().join("python");
+    let programs = environment.join("bin");
+    fs::create_dir_all(&programs)?;
+    let home = python.parent().unwrap_or(python).display();
+    // Another test may use it at the same time.
+    let own = TempDir::new_in(&environment)?;
+    let place = |name: &str, at: &Path| fs::rename(own.path().join(name), at.join(name));
+    fs::write(
+        own.path().join("pyvenv.cfg"),
+        format!("home = {home}\ninclude-system-site-packages = false\n"),
+    )?;
+    place("pyvenv.cfg", &environment)?;
+    symlink(python, own.path().join("python3"))?;
+    place("python3", &programs)?;
+    Ok(programs)
 }
 
 /// Puts an executable of ours at a path. A copy could not be started as long as a child of another

@@ -4,24 +4,28 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
+use super::page::is_installed;
 use super::{checkout, skipped};
 
-/// A stand-in that plays a script. It ends with this value, or with the test's process: then its standard input closes.
-pub struct StandIn {
+/// Stand-ins that no test uses now: starting one takes longer than most of the tests that need one.
+static IDLE: Mutex<Vec<Started>> = Mutex::new(Vec::new());
+
+/// A stand-in that plays a script, for one test at a time. It ends with the test's process: then its standard input
+/// closes.
+pub struct StandIn(Option<Started>);
+
+/// A stand-in that runs. Dropping it ends it.
+struct Started {
     child: Child,
     url: String,
 }
 
-impl StandIn {
-    /// Starts one that plays `script`.
-    pub fn playing(script: &Value) -> Option<Self> {
-        if Command::new("node").arg("--version").output().is_err() {
-            skipped("node");
-            return None;
-        }
+impl Started {
+    fn new() -> Self {
         let program = checkout().join("scripts/stand-in");
         // It has no use for certificates, and node reads those at each start, for longer than all else takes.
         let mut child = Command::new(program)
@@ -35,14 +39,34 @@ impl StandIn {
         BufReader::new(stdout).read_line(&mut line).expect("a line");
         let said: Value = serde_json::from_str(&line).expect("where it listens");
         let url = said["url"].as_str().expect("an address").to_owned();
-        let own = Self { child, url };
+        Self { child, url }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl StandIn {
+    /// Has one play `script`.
+    pub fn playing(script: &Value) -> Option<Self> {
+        if !is_installed("node") {
+            skipped("node");
+            return None;
+        }
+        let idle = idle().pop();
+        let own = Self(Some(idle.unwrap_or_else(Started::new)));
         own.play(script);
         Some(own)
     }
 
     /// The stand-in's base address.
     pub fn url(&self) -> &str {
-        &self.url
+        let started = self.0.as_ref().expect("in use");
+        &started.url
     }
 
     /// Plays another script, and forgets what was asked.
@@ -65,7 +89,7 @@ impl StandIn {
 
     /// First line and body of an answer.
     fn control(&self, method: &str, path: &str, body: &str) -> (String, String) {
-        let host = self.url.strip_prefix("http://").expect("http");
+        let host = self.url().strip_prefix("http://").expect("http");
         let mut stream = TcpStream::connect(host).expect("a server");
         let length = body.len();
         // By HTTP/1.0 the answer comes in one piece.
@@ -82,7 +106,13 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
+        // What a test that failed has left running may still ask it.
+        if !std::thread::panicking() {
+            idle().extend(self.0.take());
+        }
     }
+}
+
+fn idle() -> MutexGuard<'static, Vec<Started>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
