@@ -372,7 +372,7 @@ fn a_batch_goes_on_beside_a_call_that_hangs() {
     }
     let run = ws.call_tool(&["--batch"]).input(input);
     let answer = run
-        .env("GEMINI_TOOLS_TIMEOUT", "0.3")
+        .env("GEMINI_TOOLS_TIMEOUT", "1")
         .changing(&["new.txt"])
         .run();
     let mut answers: Vec<Value> = answer
