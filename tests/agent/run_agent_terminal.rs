@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -10,10 +9,9 @@ use serde_json::{Value, json};
 use crate::harness::agent::{agent, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::{ASKED, CTRL_C, CTRL_D, Person, with_editor};
-use crate::harness::{Workspace, lines, marked_processes, processes_below, write};
-
-/// How long something outside the terminal may take before it counts as hung.
-const LIMIT: Duration = Duration::from_secs(120);
+use crate::harness::{
+    Workspace, has_signal, lines, marked_processes, processes_below, wait_until, write,
+};
 
 fn call(id: &str, tool: &str, args: Value) -> Value {
     let mut call = json!({"id": id, "tool": tool});
@@ -62,14 +60,6 @@ fn error(api: &StandIn, id: &str) -> String {
 
 /// Waits for something that is not shown.
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not seen: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn editing(ws: &Workspace, api: &StandIn, args: &[&str]) -> Person {
     // With a word of its own before the file, as people have it.
     let editor = format!("bash '{}'", ws.outside_path("editor"));
@@ -1055,21 +1045,13 @@ fn a_terminal_that_goes_away_is_nothing_to_what_nohup_started() {
     });
 }
 
-/// A line of `/proc/PID/status` with a set of signals; whether SIGINT is in it.
-fn has_interrupt(id: u32, set: &str) -> bool {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(set));
-    let bits = line.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).expect("hex"));
-    bits & (1 << (Signal::INT.as_raw() - 1)) != 0
-}
-
 fn is_pending(id: u32) -> bool {
-    has_interrupt(id, "ShdPnd:")
+    has_signal(id, "ShdPnd:", Signal::INT)
 }
 
 /// Bash, which it is before, has handlers of its own only where it is interactive.
 fn handles_interrupts(id: u32) -> bool {
-    has_interrupt(id, "SigCgt:")
+    has_signal(id, "SigCgt:", Signal::INT)
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::harness::client::Server;
 use crate::harness::skipped;
 use crate::harness::web_server::ALLOW;
 use crate::harness::web_server::{WebServer, page};
-use crate::harness::{Answer, Workspace, lines, marked_processes, trials};
+use crate::harness::{Answer, Workspace, has_signal, lines, marked_processes, trials, wait_until};
 
 /// Long enough for anything here.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
@@ -298,6 +298,10 @@ fn a_signal_ends_a_call_that_looks_at_nothing() {
         let call = ws.tool("search_file_content");
         let call = call.arguments(&json!({"pattern": LOOKS_EVERYWHERE}));
         let running = call.start();
+        // Before that, it would end without an answer.
+        wait_until("its handlers", || {
+            has_signal(running.id(), "SigCgt:", signal)
+        });
         thread::sleep(Duration::from_millis(300));
         let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
         kill_process(pid, signal).expect("a child of ours");
@@ -422,7 +426,10 @@ fn a_process_ends_though_its_first_thread_is_gone() {
         .run()
         .error("timeout", 124);
     let running = run("sleep 60", &killed, &json!({})).start();
-    thread::sleep(Duration::from_millis(1500));
+    wait_until("the command", || {
+        let lines = marked_processes("GEMINI_TREE", &killed);
+        lines.iter().any(|(_, line)| line.starts_with("sleep 60"))
+    });
     let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
     kill_process(pid, Signal::TERM).expect("a child of ours");
     running.finish().error("cancelled", 143);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::harness::{Workspace, marked_processes, trials};
+use crate::harness::{Workspace, marked_processes, trials, wait_until};
 
 /// Trees that are grown.
 fn trees() -> usize {
@@ -81,6 +81,19 @@ enum By {
     Kill,
 }
 
+/// Waits until so many processes run.
+fn wait_for(count: usize, marker: &str) {
+    wait_until("the tree", || {
+        marked_processes("GEMINI_TREE", marker).len() >= count
+    });
+}
+
+/// Waits until the shell runs, beside `call_tool` and its supervisor, and a moment more.
+fn let_it_grow(marker: &str) {
+    wait_for(3, marker);
+    thread::sleep(Duration::from_millis(300));
+}
+
 fn grow_and_end(ws: &Workspace, seed: usize) {
     let by = [By::TimeLimit, By::Term, By::Kill][seed % 3];
     let script = tree(seed as u64);
@@ -102,12 +115,12 @@ fn grow_and_end(ws: &Workspace, seed: usize) {
             running.finish().error("timeout", 124);
         }
         By::Term => {
-            thread::sleep(Duration::from_millis(400));
+            let_it_grow(&marker);
             kill_process(pid, Signal::TERM).expect("a child of ours");
             running.finish().error("cancelled", 143);
         }
         By::Kill => {
-            thread::sleep(Duration::from_millis(400));
+            let_it_grow(&marker);
             running.kill();
         }
     }
@@ -155,13 +168,10 @@ fn trees_have_processes_outside_of_the_session() {
         .env("GEMINI_TREE", &marker)
         .unwatched();
     let running = call.start();
-    let until = Instant::now() + WAIT_LIMIT;
     // call_tool, its supervisor, the shell, and at least three more.
-    while marked_processes("GEMINI_TREE", &marker).len() < 6 {
-        assert!(Instant::now() < until, "the tree has not grown");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for(6, &marker);
     running.kill();
+    let until = Instant::now() + WAIT_LIMIT;
     while !marked_processes("GEMINI_TREE", &marker).is_empty() {
         assert!(Instant::now() < until, "the tree is left");
         thread::sleep(Duration::from_millis(20));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Workspace, executable, marked_processes};
+use crate::harness::{Answer, Call, Workspace, executable, marked_processes, wait_until};
 
 fn call<'a>(ws: &'a Workspace, command: &str) -> Call<'a> {
     with(ws, &json!({ "command": command }))
@@ -652,7 +652,10 @@ fn signals_end_the_call_with_everything() {
         let running = call(&ws, "echo before; setsid sleep 60 & sleep 60")
             .env("GEMINI_TREE", &marker)
             .start();
-        thread::sleep(Duration::from_millis(400));
+        // call_tool, its supervisor, the shell and what that has started.
+        wait_until("its processes", || {
+            marked_processes("GEMINI_TREE", &marker).len() >= 5
+        });
         let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
         kill_process(pid, signal).expect("a child of ours");
         let message = running.finish().error("cancelled", status);

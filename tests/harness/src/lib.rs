@@ -35,7 +35,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::{self, Read, Write};
 use std::iter;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +44,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -527,17 +527,26 @@ fn build_directory() -> PathBuf {
     built.to_owned()
 }
 
-/// The interpreter that `python3` leads to. Where that is the script of a version manager (pyenv), which looks for the
-/// version to start, a start through it takes ten times as long.
-pub fn python() -> Option<&'static Path> {
-    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
+/// The interpreter that `python3` leads to, and the prefix of its installation. Where `python3` is the script of a version
+/// manager (pyenv), which looks for the version to start, a start through it takes ten times as long.
+fn installed_python() -> Option<&'static (PathBuf, PathBuf)> {
+    static PYTHON: OnceLock<Option<(PathBuf, PathBuf)>> = OnceLock::new();
     let found = PYTHON.get_or_init(|| {
         let mut python = Command::new("python3");
-        python.args(["-c", "import sys; print(sys.executable, end='')"]);
-        let found = PathBuf::from(OsString::from_vec(python.output().ok()?.stdout));
-        Some(found).filter(|found| found.is_absolute())
+        let said = python.args([
+            "-c",
+            "import sys; print(sys.executable, sys.base_prefix, sep='\\n')",
+        ]);
+        let said = String::from_utf8(said.output().ok()?.stdout).ok()?;
+        let (interpreter, prefix) = said.trim_end().split_once('\n')?;
+        Some((interpreter.into(), prefix.into()))
     });
-    found.as_deref()
+    found.as_ref()
+}
+
+/// The interpreter that `python3` leads to, with the modules that it has on this machine.
+pub fn python() -> Option<&'static Path> {
+    installed_python().map(|(interpreter, _)| &**interpreter)
 }
 
 /// The `PATH` of calls: that of the tests, but a python comes first that has no modules besides its own. What others do
@@ -546,7 +555,8 @@ pub fn search_path() -> &'static OsStr {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
         let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let Some(bare) = python().and_then(|python| bare_python(python).ok()) else {
+        let python = installed_python();
+        let Some(bare) = python.and_then(|(_, prefix)| bare_python(prefix).ok()) else {
             return path;
         };
         let dirs = iter::once(bare).chain(env::split_paths(&path));
@@ -555,20 +565,23 @@ pub fn search_path() -> &'static OsStr {
 }
 
 /// Makes an environment (`venv`) without modules, and returns its directory of programs.
-fn bare_python(python: &Path) -> io::Result<PathBuf> {
+fn bare_python(prefix: &Path) -> io::Result<PathBuf> {
     let environment = build_directory().join("python");
     let programs = environment.join("bin");
     fs::create_dir_all(&programs)?;
-    let home = python.parent().unwrap_or(python).display();
+    let home = prefix.join("bin");
     // Another test may use it at the same time.
     let own = TempDir::new_in(&environment)?;
     let place = |name: &str, at: &Path| fs::rename(own.path().join(name), at.join(name));
     fs::write(
         own.path().join("pyvenv.cfg"),
-        format!("home = {home}\ninclude-system-site-packages = false\n"),
+        format!(
+            "home = {}\ninclude-system-site-packages = false\n",
+            home.display()
+        ),
     )?;
     place("pyvenv.cfg", &environment)?;
-    symlink(python, own.path().join("python3"))?;
+    symlink(home.join("python3"), own.path().join("python3"))?;
     place("python3", &programs)?;
     Ok(programs)
 }
@@ -722,6 +735,24 @@ pub fn marked_processes(name: &str, value: &str) -> Vec<(u32, String)> {
     ids.filter(is_marked)
         .map(|id| (id, command_line(id)))
         .collect()
+}
+
+/// Whether a signal is in a set of a process, a line of `/proc/PID/status` such as `SigCgt:`, those that it handles.
+pub fn has_signal(id: u32, set: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(set));
+    let bits = line.map_or(0, |bits| u64::from_str_radix(bits.trim(), 16).expect("hex"));
+    bits & (1 << (signal.as_raw() - 1)) != 0
+}
+
+/// Waits for something, however busy the machine is.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(LIMIT_SECS);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not seen: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn command_line(id: u32) -> String {
