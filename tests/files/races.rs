@@ -19,7 +19,7 @@ fn least_swaps() -> usize {
     60_000 * trials() as usize
 }
 
-/// An odd number leaves another pair as it was each time.
+/// Odd, so that calls find each of the two states between bursts.
 const SWAPS_IN_A_BURST: usize = 25;
 
 /// Calls of each kind.
@@ -28,8 +28,7 @@ fn least_rounds() -> usize {
 }
 
 /// Swaps the two names of each pair again and again until told to stop; none of them is ever missing. One thread does it
-/// as fast as several: the system changes a directory for one at a time. Between the bursts, some hundred in a second,
-/// the calls get on.
+/// as fast as several: the system changes a directory for one at a time. Between two bursts the calls get on.
 fn swap(pairs: &[(PathBuf, PathBuf)], stop: &AtomicBool, swaps: &AtomicUsize) {
     while !stop.load(Ordering::Relaxed) {
         for (one, other) in pairs.iter().cycle().take(SWAPS_IN_A_BURST) {
