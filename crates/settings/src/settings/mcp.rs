@@ -86,12 +86,16 @@ impl Reader<'_> {
             let allowed = self.names(MCP_ALLOWED).unwrap_or_default();
             let known = self.into.mcp.allowed.take();
             let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
-            self.into.mcp.allowed = Some(match known {
-                None => allowed,
-                Some(known) => known
-                    .into_iter()
-                    .filter(|one| allowed.iter().any(|other| same(one, other)))
-                    .collect(),
+            let common = |mut names: Vec<String>, others: &[String]| {
+                names.retain(|name| others.iter().any(|other| same(name, other)));
+                names
+            };
+            // Names count as they are written, by the system if it names them: else a project could
+            // allow what is called like that but for the case.
+            self.into.mcp.allowed = Some(match (known, self.scope) {
+                (None, _) => allowed,
+                (Some(known), Scope::System) => common(allowed, &known),
+                (Some(known), _) => common(known, &allowed),
             });
             self.adds(MCP_ALLOWED);
         }

@@ -481,9 +481,11 @@ fn no_value_of_any_key_in_an_untrusted_project_allows_more() {
         values().iter().map(file).collect::<Vec<_>>()
     };
     for key in 0..keys::ALL.len() {
-        for user in files(key, false) {
+        for other in files(key, false) {
             for project in files(key, false).iter().chain(&files(key, true)) {
-                check_that_it_restricts(&[(Scope::User, &user)], project);
+                for scope in [Scope::User, Scope::System] {
+                    check_that_it_restricts(&[(scope, &other)], project);
+                }
             }
         }
     }
