@@ -1,8 +1,10 @@
 //! Files that are programs, and the way to start them.
 
+use crate::start::file_with;
 use rustix::fs::{Access, Stat, access};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,6 +76,40 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(name))
         .find(|file| is_program(file))
+}
+
+/// Shows a text by the user's pager: that of `PAGER`, or `less` as git starts it, which leaves at once if one
+/// screen is enough. Returns false if there is none that works; the text is not shown then.
+///
+/// No program below `project` is taken for it: what it shows decides whether that directory may run any.
+///
+/// # Errors
+///
+/// Returns the operating system's error if the text can't be handed over or no shell be started.
+pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
+    let words = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
+    // There `less` only warns.
+    let is_plain = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if words.is_empty() || words == "cat" || (is_plain && words == "less") {
+        return Ok(false);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
+    let is_outside = |dir: &PathBuf| {
+        dir.is_absolute() && std::fs::canonicalize(dir).is_ok_and(|dir| !dir.starts_with(project))
+    };
+    let outside = std::env::split_paths(&path).filter(is_outside);
+    // A file and no pipe, which a pager that is left early would break.
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(words).stdin(file_with(text)?);
+    command.env(
+        "PATH",
+        std::env::join_paths(outside).map_err(io::Error::other)?,
+    );
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    // The shell's statuses for a program that it can't start.
+    Ok(!matches!(command.status()?.code(), Some(126 | 127)))
 }
 
 /// Returns the editor with the file, by the system's shell.

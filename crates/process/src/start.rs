@@ -93,7 +93,7 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
 
 /// Returns a file without a name that holds `bytes` and is read from its beginning: it need not be fed to
 /// a program, and one that does not read it is not waited for.
-fn file_with(bytes: &[u8]) -> io::Result<File> {
+pub(crate) fn file_with(bytes: &[u8]) -> io::Result<File> {
     let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;
     file.rewind()?;

@@ -2,7 +2,8 @@
 
 use rustix::io::Errno;
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush,
+    tcgetattr, tcsetattr,
 };
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,6 +15,13 @@ const WAIT_TENTHS: u8 = 2;
 
 /// The time for which a read waits for a key.
 pub const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
+
+/// Discards what was typed at standard input, if that is a terminal, before a question is shown there:
+/// it can't be an answer to it.
+pub fn discard_typed_ahead() {
+    // Anything but a terminal refuses.
+    let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+}
 
 /// A terminal.
 #[derive(Debug)]

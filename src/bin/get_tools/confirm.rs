@@ -1,6 +1,7 @@
 //! Asking a person.
 
 use crate::print::fail;
+use gemini_tools::process::tty::discard_typed_ahead;
 use gemini_tools::start::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
@@ -25,6 +26,7 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
 
 /// Asks, and reads the line that the user types; `None` at the end of the input.
 fn answer_to(question: &str) -> Option<String> {
+    discard_typed_ahead();
     // Where standard error is gone, there is no answer either.
     let _ = write!(std::io::stderr(), "{question} ");
     let mut answer = String::new();

@@ -1,7 +1,10 @@
 //! Printing to the standard streams.
 
 use gemini_tools::output::write_text;
+use gemini_tools::process::program;
 use gemini_tools::start;
+use std::io::IsTerminal;
+use std::path::Path;
 
 /// Prints a message to standard error.
 pub(crate) fn warn(message: &str) {
@@ -17,4 +20,14 @@ pub(crate) fn fail(status: u8, reason: &str) -> u8 {
 /// Writes everything at once to standard output, and returns the exit status.
 pub(crate) fn print(text: &[u8]) -> u8 {
     start::write_status("get_tools", write_text(text))
+}
+
+/// Shows a text about the project in `root` by the user's pager, if standard output and input are a terminal,
+/// and returns the exit status. Without a terminal or a pager it is printed.
+pub(crate) fn page(root: &Path, text: &[u8]) -> u8 {
+    let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    match is_terminal.then(|| program::page(text, root)) {
+        Some(Ok(true)) => 0,
+        _ => print(text),
+    }
 }

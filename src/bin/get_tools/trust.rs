@@ -2,24 +2,13 @@
 
 use crate::command::TrustOptions;
 use crate::confirm::confirm;
-use crate::print::{fail, print, warn};
+use crate::print::{fail, page, print, warn};
 use gemini_tools::settings::{Scope, Settings, home};
-use gemini_tools::text::{show_path, visible};
+use gemini_tools::text::{counted, harmless_lines, show_name, show_path, visible};
 use gemini_tools::trust::{
-    self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy, list, remove, save,
+    Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy, list, remove, save,
 };
-use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-
-/// Maximum bytes of a file that can run which are looked at for a description: as many as a
-/// manifest may have.
-const HEAD_BYTES: u64 = 1024 * 1024;
-
-/// A longer line is shown by its two ends.
-const SHOWN_CHARS: usize = 400;
-
-/// Maximum lines of a file shown whole; of more, the first and the last are.
-const SHOWN_LINES: usize = 20;
 
 /// Shows, asks and writes down that the project is trusted, or does what the options ask for.
 pub(crate) fn run(options: &TrustOptions) -> u8 {
@@ -67,7 +56,11 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         return Ok(print(b"The project brings nothing that needs trust.\n"));
     }
     let shown = describe(home, &root, &trust, &seen);
-    let status = print(shown.as_bytes());
+    let status = if asks {
+        page(&root, shown.as_bytes())
+    } else {
+        print(shown.as_bytes())
+    };
     if status != 0 {
         return Err(status);
     }
@@ -90,16 +83,12 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     Ok(print(b"Trusted, until one of these files changes.\n"))
 }
 
-/// Describes what the project brings: its files with the programs that they start, and settings.
+/// Describes what the project brings: its files whole, and the settings that count once it is trusted.
 fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {
         text.push_str(&format!("\n  {}\n", visible(file)));
-        if file != trust::WATCHED[0] {
-            for line in head_lines(root, file) {
-                text.push_str(&format!("      {line}\n"));
-            }
-        }
+        text.push_str(&body(root, seen, file));
     }
     let untrusted = ProjectTrust::known(Trust::Untrusted(Distrust::Unknown));
     let trusted = ProjectTrust::known(Trust::Trusted(TrustedBy::Caller));
@@ -128,80 +117,18 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
     text
 }
 
-/// Keys that say what a tool or a rule is and what it starts.
-const KEYS: [&str; 7] = [
-    "description",
-    "command",
-    "script",
-    "discovery_command",
-    "call_command",
-    "decision",
-    "toolName",
-];
-
-/// Returns the lines of a file that say what its tool or rule is and what it starts.
-fn head_lines(root: &Path, file: &str) -> Vec<String> {
-    let bytes = match Fingerprint::beginning(root, file, HEAD_BYTES) {
-        Ok(bytes) => bytes,
-        Err(reason) => return vec![format!("(not read: {reason})")],
+/// Returns the whole text of a file, each line indented below its name.
+fn body(root: &Path, seen: &Fingerprint, file: &str) -> String {
+    let text = match seen.content(root, file) {
+        Err(reason) => format!("(not read: {reason})"),
+        Ok(bytes) if bytes.contains(&0) => {
+            let size = counted(bytes.len(), "byte");
+            format!("(a binary file of {size}, which can't be shown)")
+        }
+        Ok(bytes) => harmless_lines(&show_name(&bytes)),
     };
-    if bytes.contains(&0) {
-        return vec!["a binary file".to_owned()];
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let is_manifest = Path::new(file).extension().is_some_and(|e| e == "toml");
-    let manifest = is_manifest.then(|| toml::from_str(&text));
-    let mut lines = match manifest {
-        Some(Ok(manifest)) => said_in(&manifest),
-        _ => said_by_lines(&text),
-    };
-    if lines.len() > SHOWN_LINES {
-        let hidden = SHOWN_LINES - 5..lines.len() - 5;
-        let count = format!("… {} lines …", hidden.len());
-        lines.splice(hidden, [count]);
-    }
-    lines.iter().map(|line| both_ends(line)).collect()
-}
-
-/// Returns the keys of a manifest that say it with their values, however many lines those have.
-fn said_in(manifest: &Map<String, Value>) -> Vec<String> {
-    let said = |key: &str, value: &Value| format!("{key} = {value}");
-    let own = KEYS
-        .iter()
-        .filter_map(|key| Some(said(key, manifest.get(*key)?)));
-    let rules = manifest.get("rule").and_then(Value::as_array);
-    let rules = rules.into_iter().flatten().map(|rule| said("rule", rule));
-    own.chain(rules).collect()
-}
-
-/// Returns the lines of a script that say it, as they are written there.
-fn said_by_lines(text: &str) -> Vec<String> {
-    let says = |line: &str| {
-        let line = line.trim_start_matches(['#', '/', '-', ';', '*', ' ', '\t']);
-        KEYS.iter().any(|key| {
-            line.strip_prefix(key)
-                .is_some_and(|rest| rest.trim_start().starts_with('='))
-        })
-    };
-    text.lines()
-        .enumerate()
-        .filter(|(i, line)| says(line) || (*i == 0 && line.starts_with("#!")))
-        .map(|(_, line)| line.to_owned())
-        .collect()
-}
-
-/// Returns a line with what can't be seen escaped; a long one by its two ends, with the number of
-/// characters between.
-fn both_ends(line: &str) -> String {
-    let count = line.chars().count();
-    if count <= SHOWN_CHARS {
-        return visible(line).into_owned();
-    }
-    let half = SHOWN_CHARS / 2;
-    let first: String = line.chars().take(half).collect();
-    let last: String = line.chars().skip(count - half).collect();
-    let (first, last) = (visible(&first), visible(&last));
-    format!("{first} … {} characters … {last}", count - 2 * half)
+    let lines = text.lines().flat_map(|line| ["      ", line, "\n"]);
+    lines.collect()
 }
 
 fn print_list(home: &Path) -> u8 {

@@ -84,14 +84,20 @@ impl Fingerprint {
         hex(&hash.finalize())
     }
 
-    /// Reads at most `limit` bytes of the beginning of one of the files.
+    /// Reads one of the files, whose content is the one that was seen.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if the file can't be read.
-    pub fn beginning(root: &Path, file: &str, limit: u64) -> std::io::Result<Vec<u8>> {
-        let found = owner(root).beginning(&root.join(file), limit)?;
-        found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    /// Returns the operating system's error if the file can't be read, or an error if its content is another
+    /// by now: a person must not be shown one text and trust another.
+    pub fn content(&self, root: &Path, file: &str) -> std::io::Result<Vec<u8>> {
+        let found = owner(root).beginning(&root.join(file), MAX_BYTES)?;
+        let bytes = found.ok_or(std::io::ErrorKind::NotFound)?;
+        let state = self.0.get(file).map_or("", String::as_str);
+        if !state.ends_with(&hex(&Sha256::digest(&bytes))) {
+            return Err(std::io::Error::other("it has changed meanwhile"));
+        }
+        Ok(bytes)
     }
 
     /// Returns the paths of all that is no longer as it was seen, by reading it all again.
