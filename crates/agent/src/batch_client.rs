@@ -8,7 +8,7 @@ use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
     Cancellation, Display, ErrorKind, Interruption, LlmContent, OutputUpdate, ResultError,
-    ToolResult,
+    TailToolCallRequest, ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
@@ -66,6 +66,8 @@ pub(super) struct ResultLine {
     data: Value,
     #[serde(default)]
     error: Option<ResultError>,
+    #[serde(default)]
+    tail_tool_call_request: Option<TailToolCallRequest>,
 }
 
 impl BatchClient {
@@ -106,7 +108,7 @@ impl BatchClient {
         cancel: &Cancellation,
         news: &dyn Fn(OutputUpdate),
     ) -> Result<ResultLine, Box<CallOutcome>> {
-        let mut call = json!({ "name": name, "args": request.args });
+        let mut call = json!({ "name": name, "args": request.args, "returnTailCall": true });
         if let Some(judged) = judged {
             call["annotations"] = json!(judged);
         }
@@ -265,8 +267,11 @@ fn wait(
     }
 }
 
-/// Turns an answer into an outcome.
-pub(super) fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
+/// Turns an answer into an outcome, and the tail call that it asks for.
+pub(super) fn outcome(
+    request: &CallRequest,
+    line: ResultLine,
+) -> (CallOutcome, Option<TailToolCallRequest>) {
     let result = ToolResult {
         llm_content: line.llm_content,
         error: line.error.clone(),
@@ -294,7 +299,7 @@ pub(super) fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
         Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
         Ok(display) => display,
     };
-    CallOutcome {
+    let outcome = CallOutcome {
         parts: answer.parts(),
         command_failure,
         display,
@@ -302,7 +307,8 @@ pub(super) fn outcome(request: &CallRequest, line: ResultLine) -> CallOutcome {
         diff,
         diff_stat,
         error: line.error,
-    }
+    };
+    (outcome, line.tail_tool_call_request)
 }
 
 /// Returns the status or the signal of a command of `run_shell_command` that has failed. Its data has the

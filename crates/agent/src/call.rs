@@ -2,7 +2,7 @@
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::text::excerpt;
-use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind, ResultError};
+use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind, ResultError, TailToolCallRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -131,6 +131,22 @@ impl CallOutcome {
         }
     }
 
+    /// Returns the error's sort; `None` where there is no error.
+    pub fn kind(&self) -> Option<ErrorKind> {
+        self.error.as_ref().and_then(|error| error.kind)
+    }
+
+    /// Returns the same outcome as the answer to another call.
+    #[must_use]
+    fn in_answer_to(mut self, request: &CallRequest) -> Self {
+        let parts = self.parts.iter_mut();
+        for response in parts.filter_map(|part| part.function_response.as_mut()) {
+            response.id = Some(request.id.clone());
+            response.name.clone_from(&request.name);
+        }
+        self
+    }
+
     /// Adds a note to what the model is told.
     pub fn add_note(&mut self, note: &str) {
         let response = self
@@ -199,6 +215,10 @@ pub struct ToolCall {
     pub proposed: Option<Map<String, Value>>,
     /// The time that it ran.
     pub duration: Duration,
+    /// The call that its tool has asked for, and that takes its place.
+    pub(super) tail_call: Option<TailToolCallRequest>,
+    /// The call of the model that is answered by this one, if it is a tail call.
+    pub takes_place_of: Option<CallRequest>,
     pub(super) state: CallState,
     pub(super) started: Option<Instant>,
 }
@@ -215,6 +235,14 @@ impl ToolCall {
             CallState::Done(outcome) => Some(outcome),
             _ => None,
         }
+    }
+
+    /// Returns the outcome as the answer to the model's call; `None` while another call is to take the place of this
+    /// one.
+    pub(super) fn answer(&self) -> Option<CallOutcome> {
+        let outcome = self.outcome().filter(|_| self.tail_call.is_none())?;
+        let answered = self.takes_place_of.as_ref().unwrap_or(&self.request);
+        Some(outcome.clone().in_answer_to(answered))
     }
 
     /// Returns the arguments in the order in which the tool declares them, and of others the shortest

@@ -15,7 +15,7 @@ use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, OutputUpdate, ResultError,
-    Schema, ServerTool,
+    Schema, ServerTool, TailToolCallRequest,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};
@@ -261,7 +261,8 @@ impl Pair {
         BatchClient::new(call_tool).read_files(paths, cancel)
     }
 
-    /// Runs a call; `news` gets what it says before its answer. `by_annotations` is whether it was judged by
+    /// Runs a call, and returns the tail call that it asks for, which is not made: `news` gets what it says before its
+    /// answer. `by_annotations` is whether it was judged by
     /// what an MCP server had declared: then it is not made where the server now says otherwise.
     pub fn run(
         &self,
@@ -270,17 +271,19 @@ impl Pair {
         request: &CallRequest,
         cancel: &Cancellation,
         news: &dyn Fn(OutputUpdate),
-    ) -> CallOutcome {
+    ) -> (CallOutcome, Option<TailToolCallRequest>) {
         match (&self.own, &self.foreign) {
             (Some(own), _) if tool.is_own => {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
                 let answer = own.call(&tool.original, judged, request, cancel, news);
-                answer.map_or_else(|failed| *failed, |line| outcome(request, line))
+                answer.map_or_else(|failed| (*failed, None), |line| outcome(request, line))
             }
-            (_, Some(foreign)) if !tool.is_own => foreign.call(&tool.original, request, cancel),
-            _ => no_command(request),
+            (_, Some(foreign)) if !tool.is_own => {
+                (foreign.call(&tool.original, request, cancel), None)
+            }
+            _ => (no_command(request), None),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::event::SessionEvent;
 use super::pair::{DiscoveredTool, Pair};
 use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
+use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind, OutputUpdate,
 };
@@ -53,18 +54,7 @@ impl Scheduler<'_> {
         let pair = self.runner.pair;
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
-            .map(|request| {
-                let tool = pair.get(&request.name);
-                let order = tool.map(DiscoveredTool::needed).unwrap_or_default();
-                let mcp = tool.and_then(|tool| tool.mcp.as_ref());
-                ToolCall {
-                    request,
-                    kind: tool.map(|tool| tool.kind),
-                    server: mcp.map(|mcp| mcp.server.clone()),
-                    argument_order: order,
-                    ..ToolCall::default()
-                }
-            })
+            .map(|request| new_call(pair, request))
             .collect();
         // No call runs before all have been looked at.
         for call in &mut calls {
@@ -81,8 +71,45 @@ impl Scheduler<'_> {
                 is_stopped |= self.approve(call, is_stopped);
             }
             self.runner.execute(now);
+            for call in now {
+                is_stopped |= self.make_tail_calls(call, is_stopped);
+            }
         }
         FinishedCalls { calls, is_stopped }
+    }
+
+    /// Makes the call that a finished one asks for, as if the model had: looked at, agreed to, shown and counted under
+    /// its own name. Its answer becomes that of the first. Returns true if a person wants nothing more to happen.
+    fn make_tail_calls(&mut self, first: &mut ToolCall, mut is_stopped: bool) -> bool {
+        let runner = self.runner;
+        let mut asking = first.request.name.clone();
+        let mut made = 0;
+        while let Some(wanted) = first.tail_call.take() {
+            let request = CallRequest {
+                id: format!("{}-tail-{}", first.request.id, made + 1),
+                name: wanted.name,
+                args: wanted.args,
+            };
+            let mut call = ToolCall {
+                takes_place_of: Some(first.request.clone()),
+                ..new_call(runner.pair, request)
+            };
+            runner.notify(&SessionEvent::Call(&call));
+            let refused = runner.refuse_tail_call(&asking, made, &call);
+            if let Err(outcome) = refused.and_then(|()| runner.validate(&call)) {
+                runner.advance(&mut call, CallState::Done(*outcome));
+            } else {
+                is_stopped |= self.approve(&mut call, is_stopped);
+                runner.execute(std::slice::from_mut(&mut call));
+            }
+            made += 1;
+            if let Some(outcome) = call.answer() {
+                first.state = CallState::Done(outcome);
+            }
+            first.tail_call = call.tail_call;
+            asking = call.request.name;
+        }
+        is_stopped
     }
 
     /// Asks whether a call may run. Returns true if a person wants nothing more to happen.
@@ -167,6 +194,19 @@ impl Scheduler<'_> {
     }
 }
 
+/// Returns a call of which nothing is known but its request and its tool.
+fn new_call(pair: &Pair, request: CallRequest) -> ToolCall {
+    let tool = pair.get(&request.name);
+    let mcp = tool.and_then(|tool| tool.mcp.as_ref());
+    ToolCall {
+        kind: tool.map(|tool| tool.kind),
+        server: mcp.map(|mcp| mcp.server.clone()),
+        argument_order: tool.map(DiscoveredTool::needed).unwrap_or_default(),
+        request,
+        ..ToolCall::default()
+    }
+}
+
 /// A call before the gate.
 struct GatedToolCall<'c, 'a> {
     call: &'c mut ToolCall,
@@ -190,6 +230,18 @@ impl GatedCall for GatedToolCall<'_, '_> {
 
     fn cancel(&self) -> &Cancellation {
         self.runner.cancel
+    }
+
+    fn validate(&self) -> Result<(), Box<CallOutcome>> {
+        let Runner { pair, cancel, .. } = self.runner;
+        // What others know of their arguments is in their schema, which was looked at.
+        if !self.tool.is_own {
+            return Ok(());
+        }
+        match pair.explain(self.tool, &self.call.request, cancel) {
+            Err(outcome) if outcome.kind() == Some(ErrorKind::InvalidToolParams) => Err(outcome),
+            _ => Ok(()),
+        }
     }
 
     fn explain(&mut self) -> Result<Explanation, Box<CallOutcome>> {
@@ -270,6 +322,27 @@ impl Runner<'_> {
         }
     }
 
+    /// Refuses the tail call after `made` others if the tool that asks for it says that it only reads, and this one may
+    /// change something.
+    fn refuse_tail_call(
+        &self,
+        asking: &str,
+        made: usize,
+        call: &ToolCall,
+    ) -> Result<(), Box<CallOutcome>> {
+        let wanted = &call.request.name;
+        let only_reads = |name: &str| {
+            let tool = self.pair.get(name);
+            // Where there is no such tool, that is said.
+            tool.is_none_or(|tool| tool.kind.is_read_only())
+        };
+        tail_call::refuse_more(made, wanted)
+            .and_then(|()| {
+                tail_call::refuse_change((asking, only_reads(asking)), (wanted, only_reads(wanted)))
+            })
+            .map_err(|e| Box::new(CallOutcome::failure(&call.request, e.kind, e.to_string())))
+    }
+
     fn unknown(&self, name: &str) -> String {
         let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
         let near = nearest(name, names().map(|own| (own, own)));
@@ -300,7 +373,9 @@ impl Runner<'_> {
             OutputUpdate::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
         };
         let by = self.by_annotations;
-        let mut outcome = self.pair.run(tool, by, &call.request, self.cancel, &news);
+        let (mut outcome, tail_call) =
+            self.pair.run(tool, by, &call.request, self.cancel, &news);
+        call.tail_call = tail_call;
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {
             *stat = shares;

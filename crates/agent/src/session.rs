@@ -93,14 +93,13 @@ impl Listeners {
         match event {
             SessionEvent::ModelCall(call) => self.stats.count_model_call(call),
             SessionEvent::Call(call) => {
-                if let Some(outcome) = call.outcome() {
+                if call.outcome().is_some() {
                     self.stats.count_call(call);
-                    if let Some(record) = &mut self.record {
-                        record.write(&Line::Done {
-                            id: call.request.id.clone(),
-                            outcome: outcome.clone(),
-                        });
-                    }
+                }
+                if let (Some(record), Some(outcome)) = (&mut self.record, call.answer()) {
+                    let answered = call.takes_place_of.as_ref().unwrap_or(&call.request);
+                    let id = answered.id.clone();
+                    record.write(&Line::Done { id, outcome });
                 }
             }
             _ => {}

@@ -89,6 +89,7 @@ pub mod parallel;
 pub mod position;
 pub mod registry;
 pub mod secrets;
+pub mod tail_call;
 pub mod text;
 pub mod tool;
 pub mod variables;

@@ -1,5 +1,6 @@
-//! Every tool by name: registering, looking up, listing, running with tail calls.
+//! Every tool by name: registering, looking up, listing, running.
 
+use crate::tail_call;
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,9 +13,6 @@ pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
 }
-
-/// The longest chain of tail calls.
-const MAX_TAIL_CALLS: usize = 10;
 
 /// Tools that are not in a registry and that a caller may have meant.
 #[derive(Debug, Default)]
@@ -113,6 +111,11 @@ impl ToolRegistry {
     /// puts before discovered tools; with the feature `dialects` also by the name that another API
     /// had to give it.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.find(name).map(AsRef::as_ref)
+    }
+
+    /// Finds a tool as [`ToolRegistry::get`] does, to be shared.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let exact = |name: &str| {
             self.tools.get(name).or_else(|| {
                 self.tools
@@ -129,7 +132,7 @@ impl ToolRegistry {
         });
         #[cfg(feature = "dialects")]
         let found = found.or_else(|| self.mapped(name));
-        found.map(AsRef::as_ref)
+        found
     }
 
     /// Finds a tool by the name that another API had to give it.
@@ -230,12 +233,12 @@ impl ToolRegistry {
         crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
     }
 
-    /// Checks and runs a call. A tail call that the result asks for runs at once, and its
-    /// result takes the place of the first.
+    /// Checks and runs a call, without asking anyone. A tail call that the result asks for runs at once, and its result
+    /// takes the place of the first. Use [`ToolRegistry::execute_judged`] if calls need approval.
     ///
     /// # Errors
     ///
-    /// What the tool gives; `execution_failed` where tail calls don't come to an end.
+    /// What the tool gives; those of [`tail_call::execute`](crate::tail_call::execute).
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
         self.execute_judged(name, args, cx, |_, _| Ok(None))
     }
@@ -252,25 +255,13 @@ impl ToolRegistry {
         name: &str,
         args: Value,
         cx: &Context,
-        mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
+        judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
     ) -> Result<ToolResult, ToolError> {
-        let mut name = name.to_owned();
-        let mut args = args;
-        for _ in 0..=MAX_TAIL_CALLS {
-            let tool = self.require(&name)?;
-            let own = judge(tool, &mut args)?.map(|line| cx.with_line(line));
-            let cx = own.as_ref().unwrap_or(cx);
-            let mut result = crate::tool::validate_build_execute(tool, args, cx)?;
-            let Some(next) = result.tail_tool_call_request.take() else {
-                return Ok(result);
-            };
-            cx.cancel.check()?;
-            name = next.name;
-            args = Value::Object(next.args);
-        }
-        Err(ToolError::failed(format!(
-            "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
-        )))
+        let find = |name: &str| match self.find(name) {
+            Some(tool) => Ok(Arc::clone(tool)),
+            None => Err(self.missing(name, &Others::default())),
+        };
+        tail_call::execute(find(name)?, args, cx, find, judge)
     }
 }
 

@@ -8,9 +8,10 @@ use gemini_tools_core::answer::to_line;
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
     self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
-    ServerTool, Tool, ToolError, ToolResult, seconds_of, switch_of,
+    ServerTool, Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -26,7 +27,6 @@ use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -63,6 +63,9 @@ pub struct CallOptions<'a> {
     pub is_foreign: bool,
     /// The prompt for a person where rules want one.
     pub person: Option<&'a SharedPrompt>,
+    /// True if the call is made again from its beginning once `person` has a reply. Then nobody is asked about tail
+    /// calls: what came before them would happen twice.
+    pub begins_again: bool,
     /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
     /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
@@ -292,40 +295,19 @@ impl Session {
         }
     }
 
-    /// Returns the tools among which `name` is looked for, and the tool's own name: those of MCP servers
-    /// are made when they are first asked for.
-    fn tools(
-        &self,
-        name: &str,
-        cx: &Context,
-    ) -> Result<(Cow<'_, ToolRegistry>, String), ToolError> {
-        let ours = || Ok((Cow::Borrowed(&self.registry), name.to_owned()));
-        if self.registry.get(name).is_some() {
-            return ours();
+    /// Returns the tool of this name. Those of MCP servers are made when they are first asked for.
+    fn find(&self, name: &str, cx: &Context) -> Result<Arc<dyn Tool>, ToolError> {
+        if let Some(tool) = self.registry.find(name) {
+            return Ok(Arc::clone(tool));
         }
-        let Some(mcp) = self.mcp() else {
-            return ours();
-        };
-        let Some(tool) = mcp.find(name, cx)? else {
-            return ours();
-        };
-        let own = tool.name().to_owned();
-        let mut all = self.registry.clone();
-        all.share(tool)?;
-        Ok((Cow::Owned(all), own))
-    }
-
-    /// Returns the tool of this name among those of a registry.
-    fn require<'r>(
-        &self,
-        registry: &'r ToolRegistry,
-        name: &str,
-    ) -> Result<&'r dyn Tool, ToolError> {
-        registry.get(name).ok_or_else(|| {
-            let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
-            let error = registry.missing(name, &others);
-            custom::explain_missing(&self.tool_env, name, error)
-        })
+        if let Some(mcp) = self.mcp()
+            && let Some(tool) = mcp.find(name, cx)?
+        {
+            return Ok(tool);
+        }
+        let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
+        let error = self.registry.missing(name, &others);
+        Err(custom::explain_missing(&self.tool_env, name, error))
     }
 
     /// Looks at the tool of this name, as [`Session::call`] would find it.
@@ -339,8 +321,7 @@ impl Session {
         cx: &Context,
         look: impl FnOnce(&dyn Tool) -> T,
     ) -> Result<T, ToolError> {
-        let (registry, name) = self.tools(name, cx)?;
-        self.require(&registry, &name).map(look)
+        self.find(name, cx).map(|tool| look(&*tool))
     }
 
     /// Runs or explains a call.
@@ -355,23 +336,27 @@ impl Session {
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let (registry, name) = self.tools(name, cx)?;
-        let name = name.as_str();
-        let tool = self.require(&registry, name)?;
+        let tool = self.find(name, cx)?;
         if let Some(judged) = options.judged {
-            self.compare(tool, judged)?;
+            self.compare(&*tool, judged)?;
         }
         if options.is_foreign {
             restore(tool.parameters().value(), &mut args);
         }
         if options.is_strict {
-            tool::refuse_unknown(tool, &Args::from_value(args.clone())?)?;
+            tool::refuse_unknown(&*tool, &Args::from_value(args.clone())?)?;
         }
         if options.is_explained {
-            return self.explain(&registry, name, args, options, cx);
+            return self.explain(&*tool, args, options, cx);
         }
-        registry.execute_judged(name, args, cx, |tool, args| {
-            self.pass_gate(tool, args, cx, options.person)
+        let mut person = options.person;
+        let find = |name: &str| self.find(name, cx);
+        tail_call::execute(tool, args, cx, find, |tool, args| {
+            let passed = self.pass_gate(tool, args, cx, person);
+            if options.begins_again {
+                person = None;
+            }
+            passed
         })
     }
 
@@ -424,19 +409,18 @@ impl Session {
     /// Explains what a call would do, and what the policy says of it.
     fn explain(
         &self,
-        registry: &ToolRegistry,
-        name: &str,
+        tool: &dyn Tool,
         args: Value,
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let args = Args::from_value(args)?;
-        let tool = registry.require(name)?;
         let verdict = self
             .gate
             .verdict(&call_of(tool, args.as_map()), options.person.is_some());
         let is_denied = verdict.decision == Decision::Deny;
-        let invocation = match registry.build(name, args, cx) {
+        let built = tool::catch(tool.name(), || tool::build(tool, args, cx));
+        let invocation = match built {
             Ok(invocation) => invocation,
             Err(_) if is_denied => return Err(verdict.to_error()),
             Err(e) => return Err(e),
@@ -528,6 +512,11 @@ impl SessionCall<'_> {
     fn args(&self) -> &Map<String, Value> {
         self.args.as_object().unwrap_or(&self.none)
     }
+
+    fn build(&self) -> Result<Box<dyn ToolInvocation>, ToolError> {
+        let args = Args::from_value(self.args.clone())?;
+        tool::catch(self.tool.name(), || tool::build(self.tool, args, self.cx))
+    }
 }
 
 impl GatedCall for SessionCall<'_> {
@@ -545,9 +534,15 @@ impl GatedCall for SessionCall<'_> {
         &self.cx.cancel
     }
 
+    fn validate(&self) -> Result<(), ToolError> {
+        match self.build() {
+            Err(e) if e.kind == ErrorKind::InvalidToolParams => Err(e),
+            _ => Ok(()),
+        }
+    }
+
     fn explain(&mut self) -> Result<Explanation, ToolError> {
-        let args = Args::from_value(self.args.clone())?;
-        let invocation = tool::build(self.tool, args, self.cx)?;
+        let invocation = self.build()?;
         let confirmation = match invocation.confirmation(self.cx)? {
             Confirmation::Forbidden(reason) => {
                 return Err(ToolError::denied(reason));

@@ -53,6 +53,8 @@ struct BatchCall {
     args: Value,
     /// Annotations of the tool's MCP server when the caller judged the call.
     annotations: Option<Map<String, Value>>,
+    /// True if the caller judges and makes tail calls itself.
+    returns_tail_call: bool,
 }
 
 impl BatchCall {
@@ -78,6 +80,14 @@ impl BatchCall {
                 return Err((id, wrong));
             }
         };
+        let returns_tail_call = match take("returnTailCall") {
+            Value::Null => false,
+            Value::Bool(returns) => returns,
+            other => {
+                let wrong = format!("\"returnTailCall\" must be true or false, but it is {other}");
+                return Err((id, wrong));
+            }
+        };
         // MCP and OpenAI's API write the second.
         let ((args, Value::Null) | (Value::Null, args)) = (take("args"), take("arguments")) else {
             let wrong = "\"args\" and \"arguments\" are given, which mean the same";
@@ -89,6 +99,7 @@ impl BatchCall {
                 name,
                 args,
                 annotations,
+                returns_tail_call,
             }),
             (other, _) => {
                 let wrong = format!("\"name\" must be a string, but it is {other}");
@@ -348,6 +359,7 @@ impl Batch {
             cx.places = ResultPlaces::Matches;
         }
         cx.call_id.clone_from(&request.id);
+        cx.returns_tail_call = request.returns_tail_call;
         if self.opened.options.stream {
             let (id, watchdog) = (request.id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {

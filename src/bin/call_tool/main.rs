@@ -144,7 +144,7 @@ fn call_options<'a>(
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
-        judged: None,
+        ..CallOptions::default()
     }
 }
 

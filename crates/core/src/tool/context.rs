@@ -49,6 +49,9 @@ pub struct Context {
     pub call_id: Option<String>,
     /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
     pub least_sandbox: Option<SandboxMode>,
+    /// Set if a tail call is returned as [`super::ToolResult::tail_tool_call_request`] instead of made: the caller judges
+    /// and makes it.
+    pub returns_tail_call: bool,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
@@ -64,6 +67,7 @@ impl Default for Context {
             line: None,
             call_id: None,
             least_sandbox: None,
+            returns_tail_call: false,
             output: None,
         }
     }

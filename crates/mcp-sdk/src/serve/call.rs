@@ -175,6 +175,7 @@ fn make(
     cx.least_sandbox = call.least_sandbox;
     let options = CallOptions {
         person: person.as_ref(),
+        begins_again: matches!(call.asking, AskMode::ByResults(_)),
         ..CallOptions::default()
     };
     let mut answer = Answer {

@@ -33,6 +33,13 @@ pub trait GatedCall {
     /// Returns the cancellation of the call, also while a person is asked.
     fn cancel(&self) -> &Cancellation;
 
+    /// Checks the arguments as far as that tells nothing of what is in files.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with them: the call ends with this.
+    fn validate(&self) -> Result<(), Self::Error>;
+
     /// Returns the effect of the call, and the question for a person. It is only asked for where
     /// one can be asked. [`Explanation::is_for_once`] is the gate's to say.
     ///
@@ -171,11 +178,13 @@ impl Gate {
                 return Err(GateError::Cancelled);
             }
             let can_ask = candidate.can_ask();
-            let verdict = match self.by_rules(&candidate.call(), can_ask)? {
-                ByRules::Passes(pass) => return Ok(pass),
-                // An explanation looks at files, and its failures would say what is there.
-                ByRules::Asks(verdict) if !can_ask => return Err(GateError::NoAnswer(verdict)),
-                ByRules::Asks(verdict) => verdict,
+            let verdict = match self.by_rules(&candidate.call(), can_ask) {
+                Ok(ByRules::Passes(pass)) => return Ok(pass),
+                Ok(ByRules::Asks(verdict)) if can_ask => verdict,
+                Ok(ByRules::Asks(verdict)) => {
+                    return Err(self.refusal(candidate, GateError::NoAnswer(verdict)));
+                }
+                Err(error) => return Err(self.refusal(candidate, error)),
             };
             let mut explanation = candidate.explain().map_err(GateError::Failed)?;
             explanation.is_for_once = self.policy().keeps_no_answers;
@@ -207,6 +216,21 @@ impl Gate {
             }
         }
         Err(GateError::ChangedTooOften)
+    }
+
+    /// Returns the error of a call that does not pass by the rules. Where only a user is missing, a model learns first
+    /// what is wrong with the arguments. No explanation says that: it looks at files, and its failures would say what
+    /// is there.
+    fn refusal<C: GatedCall>(
+        &self,
+        candidate: &C,
+        refusal: GateError<C::Error>,
+    ) -> GateError<C::Error> {
+        let with_user = self.verdict(&candidate.call(), true);
+        if with_user.decision == Decision::Deny {
+            return refusal;
+        }
+        candidate.validate().err().map_or(refusal, GateError::Failed)
     }
 
     /// Judges a call that the built-in rules ask about by what it says of itself.

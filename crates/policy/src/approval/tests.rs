@@ -72,6 +72,13 @@ impl GatedCall for ScriptedCall {
         }
     }
 
+    fn validate(&self) -> Result<(), &'static str> {
+        match self.args.contains_key("wrong") {
+            true => Err("wrong"),
+            false => Ok(()),
+        }
+    }
+
     fn can_ask(&self) -> bool {
         self.replies.is_some()
     }

@@ -1,0 +1,89 @@
+//! Tail calls: a result that asks for another call, whose result takes its place.
+//!
+//! A tail call is a call: whoever judges calls judges it too, by what it is and not by what asked for it. There is one
+//! loop that makes them, [`execute`], and it makes no call that was not judged. A host that judges calls itself, in
+//! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
+
+use crate::tool::{Context, Tool, ToolError, ToolResult, validate_build_execute};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The longest chain of tail calls.
+const MAX_TAIL_CALLS: usize = 10;
+
+/// Makes a call of `tool`, and the tail calls that its results ask for: `find` finds their tools by name. `judge` is
+/// asked before each call; it may change the arguments, and return the line of shell that runs.
+///
+/// # Errors
+///
+/// What finding, judging or a tool gives; `policy_violation` if a tool that says it only reads asks for a change,
+/// `execution_failed` if tail calls don't come to an end.
+pub fn execute(
+    mut tool: Arc<dyn Tool>,
+    mut args: Value,
+    cx: &Context,
+    find: impl Fn(&str) -> Result<Arc<dyn Tool>, ToolError>,
+    mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
+) -> Result<ToolResult, ToolError> {
+    let mut made = 0;
+    loop {
+        let own = judge(&*tool, &mut args)?.map(|line| cx.with_line(line));
+        let mut result = validate_build_execute(&*tool, args, own.as_ref().unwrap_or(cx))?;
+        let next = match result.tail_tool_call_request.take() {
+            // A failure is the model's to see, as by Gemini CLI.
+            Some(next) if result.error.is_none() => next,
+            _ => return Ok(result),
+        };
+        if cx.returns_tail_call {
+            result.tail_tool_call_request = Some(next);
+            return Ok(result);
+        }
+        cx.cancel.check()?;
+        refuse_more(made, &next.name)?;
+        made += 1;
+        let wanted = find(&next.name)?;
+        refuse_change(
+            (tool.name(), only_reads(&*tool)),
+            (wanted.name(), only_reads(&*wanted)),
+        )?;
+        tool = wanted;
+        args = Value::Object(next.args);
+    }
+}
+
+/// Returns true if a tool says that its calls change nothing.
+fn only_reads(tool: &dyn Tool) -> bool {
+    let info = tool.info();
+    info.is_read_only || info.kind.is_read_only()
+}
+
+/// Refuses a tail call of a tool that says it only reads, if the wanted tool does not. Each is a name, and whether it
+/// only reads.
+///
+/// # Errors
+///
+/// `policy_violation`.
+pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), ToolError> {
+    if !asking.1 || wanted.1 {
+        return Ok(());
+    }
+    Err(ToolError::denied(format!(
+        "{} says that it only reads, but asked for a call of {}, which may change something. That call was not made.",
+        asking.0, wanted.0
+    ))
+    .with_hint("Call that tool itself if its call is wanted."))
+}
+
+/// Refuses a tail call of `name` after `made` others in a row.
+///
+/// # Errors
+///
+/// `execution_failed` if they are as many as there may be.
+pub fn refuse_more(made: usize, name: &str) -> Result<(), ToolError> {
+    if made < MAX_TAIL_CALLS {
+        return Ok(());
+    }
+    Err(ToolError::failed(format!(
+        "The tail calls did not end after {MAX_TAIL_CALLS}; the last asked for {name}."
+    )))
+}
