@@ -3,26 +3,6 @@
 
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;
-use std::path::{Component, Path};
-
-/// Names of files that say what a build runs (Gemini CLI 0.61 guards the same).
-const BUILD_FILES: &str = "\
-    .bazelrc .blazerc BUILD BUILD.bazel CMakeLists.txt Cargo.lock Cargo.toml Containerfile \
-    Dockerfile GNUmakefile MODULE.bazel Makefile WORKSPACE WORKSPACE.bazel build.gradle \
-    build.gradle.kts bun.lockb go.mod go.sum makefile package-lock.json package.json \
-    pnpm-lock.yaml pom.xml pyproject.toml settings.gradle settings.gradle.kts setup.cfg setup.py \
-    yarn.lock";
-
-/// Endings of such files.
-const BUILD_ENDINGS: [&str; 5] = ["bzl", "bazel", "bzlmod", "mk", "cmake"];
-
-/// Words in the names of tools that change files.
-const EDIT_WORDS: [&str; 8] = [
-    "write", "edit", "replace", "patch", "update", "create", "append", "save",
-];
-
-/// Arguments that name the file that is changed.
-const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
 
 /// Tools that read, and that are not among those with which Gemini CLI makes plans.
 const NOT_FOR_PLANS: [&str; 3] = [
@@ -114,63 +94,4 @@ pub(super) fn ask(asked: Inquiry<'_>, priority: u16, rule: &str) -> Verdict {
         (Decision::Deny, reason)
     };
     built_in(decision, priority, rule, reason)
-}
-
-/// Asks about changes of files that say what a build runs. In the mode yolo commands run as they like, and
-/// the guard would stop nothing.
-pub(super) fn guard_build_files(asked: Inquiry<'_>, verdict: Verdict, root: &Path) -> Verdict {
-    let call = asked.call;
-    if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
-        return verdict;
-    }
-    let edits = call.kind == Kind::Edit
-        || call
-            .name
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()));
-    let path = || {
-        let mut paths = PATH_ARGUMENTS
-            .iter()
-            .filter_map(|key| call.args.get(*key)?.as_str());
-        paths.find(|path| is_build_file(path) || is_build_file(&opened(path, root)))
-    };
-    if !edits || path().is_none() {
-        return verdict;
-    }
-    ask(
-        asked,
-        999,
-        "built in: files that say what a build runs change with the user's approval",
-    )
-}
-
-/// Returns the path of the file that an edit opens: links are followed, also one that leads to a file that is not there.
-fn opened(path: &str, root: &Path) -> String {
-    /// The number of links that Linux follows.
-    const MAX_LINKS: usize = 40;
-    let mut path = root.join(path.trim());
-    for _ in 0..MAX_LINKS {
-        if let Ok(real) = std::fs::canonicalize(&path) {
-            return real.to_string_lossy().into_owned();
-        }
-        match std::fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(root).join(target),
-            Err(_) => break,
-        }
-    }
-    path.to_string_lossy().into_owned()
-}
-
-fn is_build_file(path: &str) -> bool {
-    let path = path.trim().replace('\0', "").replace('\\', "/");
-    let path = Path::new(&path);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    // Git runs what its settings and hooks say.
-    let is_git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
-    BUILD_FILES.split(' ').any(|file| file == name)
-        || path.components().any(is_git)
-        || name.starts_with("Dockerfile.")
-        || name.starts_with("Containerfile.")
-        || BUILD_ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
 }

@@ -52,6 +52,7 @@
 pub mod approval;
 mod defaults;
 mod file;
+mod guard;
 mod rule;
 mod safe;
 mod settings;
@@ -230,6 +231,8 @@ pub struct Policy {
     pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
     pub files: Vec<PolicyFile>,
+    /// The files and directories that the rules come from, by the settings or the caller.
+    rule_paths: Vec<PathBuf>,
     root: PathBuf,
     /// The project's trust, found out where one of its rules or commands makes a difference.
     trust: ProjectTrust,
@@ -377,7 +380,7 @@ impl Policy {
             Some(line) => self.check_line(asked, line),
             None => self.check_plain(asked),
         };
-        defaults::guard_build_files(asked, verdict, &self.root)
+        guard::ask(asked, verdict, &self.root, &self.rule_paths)
     }
 
     fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {

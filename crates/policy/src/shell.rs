@@ -36,7 +36,7 @@ use serde_json::{Map, Value};
 const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 
 /// The arguments that say in which directory a line runs.
-const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
+pub(super) const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
 /// Returns the line that a call runs.
 pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {

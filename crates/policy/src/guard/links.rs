@@ -1,0 +1,51 @@
+//! Links in guarded directories: a file elsewhere that one leads to is as good as there.
+
+use super::DIRECTORIES;
+use std::path::{Path, PathBuf};
+
+/// Entries that are looked at in one directory and below it.
+const MAX_ENTRIES: usize = 500;
+
+/// Directories below a guarded one that are looked into.
+const MAX_DEPTH: usize = 3;
+
+/// Directories of many files of programs, in which links lead anywhere.
+const NOT_LOOKED_INTO: [&str; 5] = [".cargo", ".config", ".git", ".ssh", ".yarn"];
+
+/// Returns what links in guarded directories of the project and the user lead to.
+pub(super) fn targets(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for base in [Some(root), home].into_iter().flatten() {
+        for name in DIRECTORIES.split(' ').chain([".git/hooks"]) {
+            let depth = if NOT_LOOKED_INTO.contains(&name) {
+                0
+            } else {
+                MAX_DEPTH
+            };
+            let mut left = MAX_ENTRIES;
+            collect(&base.join(name), depth, &mut left, &mut found);
+        }
+    }
+    // One that leads to all of the project says nothing about a file.
+    found.retain(|target| !root.starts_with(target));
+    found
+}
+
+fn collect(path: &Path, depth: usize, left: &mut usize, found: &mut Vec<PathBuf>) {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else {
+        return;
+    };
+    if metadata.is_symlink() {
+        found.extend(std::fs::canonicalize(path).ok());
+    }
+    if depth == 0 || !metadata.is_dir() {
+        return;
+    }
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        collect(&entry.path(), depth - 1, left, found);
+    }
+}

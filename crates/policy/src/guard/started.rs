@@ -1,0 +1,122 @@
+//! Files that a configuration starts: servers, hooks, discovery commands, tasks and the programs of own tools.
+//!
+//! Hosts write these in many forms, and all of them under a few keys. A word of such a value names a file by its path,
+//! or by the end of one, after a variable for example.
+
+use gemini_tools_settings::settings::jsonc;
+use gemini_tools_workspace::file_owner::FileOwner;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+/// The configurations, below the project's directory and the user's.
+const CONFIGURATIONS: &str = "\
+    .agents/mcp_config.json .claude.json .claude/settings.json .claude/settings.local.json .codex/config.toml \
+    .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/config/mcp_config.json .gemini/settings.json .mcp.json \
+    .qwen/settings.json .vscode/mcp.json .vscode/tasks.json opencode.json";
+
+/// The directory of own tools, below the same.
+const TOOLS: &str = ".gemini/tools";
+
+/// Keys of what is started, in lower case.
+const KEYS: &str = "\
+    apikeyhelper args callcommand call_command command discoverycommand discovery_command hooks notify \
+    servercommand statusline toolcallcommand tooldiscoverycommand";
+
+/// A larger configuration is not looked at, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Files that a directory is started by.
+const ENTRY_POINTS: [&str; 3] = ["index", "__main__", "main"];
+
+/// Returns the ends of the paths that configurations of the project and the user start.
+pub(super) fn programs(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let projects = FileOwner::Projects { root, home };
+    let bases = [
+        Some((root, projects)),
+        home.map(|home| (home, FileOwner::Users)),
+    ];
+    let mut words = Vec::new();
+    for (base, owner) in bases.into_iter().flatten() {
+        for file in configurations(base) {
+            add_words(&file, owner, &mut words);
+        }
+    }
+    let ends = words.iter().map(|word| end(word));
+    ends.filter(|end| !end.as_os_str().is_empty()).collect()
+}
+
+/// Returns true if one of the `programs` is the file at this path.
+pub(super) fn starts(programs: &[PathBuf], real: &Path, root: &Path) -> bool {
+    // That is text for a model, which names of programs are often in.
+    let is_text = real.extension() == Some(OsStr::new("md"));
+    let is_entry_point = ENTRY_POINTS
+        .iter()
+        .any(|entry| real.file_stem() == Some(OsStr::new(entry)));
+    let directory = real
+        .parent()
+        .filter(|directory| is_entry_point && *directory != root);
+    !is_text
+        && programs.iter().any(|end| {
+            real.ends_with(end) || directory.is_some_and(|directory| directory.ends_with(end))
+        })
+}
+
+fn configurations(base: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = CONFIGURATIONS
+        .split(' ')
+        .map(|file| base.join(file))
+        .collect();
+    let tools = std::fs::read_dir(base.join(TOOLS))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let tools = tools.map(|entry| entry.path());
+    files.extend(tools.filter(|file| file.extension() == Some(OsStr::new("toml"))));
+    files
+}
+
+/// Adds the words of all that a file starts.
+fn add_words(file: &Path, owner: FileOwner<'_>, words: &mut Vec<String>) {
+    let Ok(Some(bytes)) = owner.beginning(file, MAX_BYTES) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let value = match file.extension().and_then(OsStr::to_str) {
+        Some("toml") => toml::from_str(&text).ok(),
+        _ => jsonc(&text).ok(),
+    };
+    collect(&value.unwrap_or_default(), false, words);
+}
+
+fn collect(value: &Value, is_started: bool, words: &mut Vec<String>) {
+    match value {
+        Value::String(text) if is_started => {
+            let parts = text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=,:".contains(c));
+            words.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect(item, is_started, words)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let key = key.to_ascii_lowercase();
+                collect(
+                    value,
+                    is_started || KEYS.split(' ').any(|one| one == key),
+                    words,
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns a word as the end of a path: without variables and dots.
+fn end(word: &str) -> PathBuf {
+    let is_name = |part: &Component<'_>| match part {
+        Component::Normal(name) => !name.to_string_lossy().starts_with(['$', '~', '%', '{']),
+        _ => false,
+    };
+    Path::new(word).components().filter(is_name).collect()
+}
