@@ -24,6 +24,7 @@ use gemini_tools_policy::approval::{
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
 use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
+use gemini_tools_settings::trust::ChangeWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
 use serde_json::{Map, Value, json};
@@ -349,15 +350,23 @@ impl Session {
         if options.is_explained {
             return self.explain(&*tool, args, options, cx);
         }
+        let only_reads = tool.info().is_read_only && is_built_in(&*tool);
+        let trust = &self.tool_env.settings.trust;
+        let watch = (!only_reads).then(|| ChangeWatch::begin(trust)).flatten();
         let mut person = options.person;
         let find = |name: &str| self.find(name, cx);
-        tail_call::execute(tool, args, cx, find, |tool, args| {
+        let outcome = tail_call::execute(tool, args, cx, find, |tool, args| {
             let passed = self.pass_gate(tool, args, cx, person);
             if options.begins_again {
                 person = None;
             }
             passed
-        })
+        });
+        watch.map_or(Ok(()), ChangeWatch::end).map_err(|e| {
+            let what = "The call has changed files that need trust, and that can't be written down";
+            ToolError::failed(format!("{what}: {e}."))
+        })?;
+        outcome
     }
 
     /// Lets a call pass, with what a person has made of its arguments, or says why not.
@@ -588,6 +597,10 @@ fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'
         annotations: info.annotations,
         kind: info.kind,
         // No other tool of a session can have the name of one.
-        is_built_in: info.server.is_none() && builtin::find_exactly(tool.name()).is_some(),
+        is_built_in: is_built_in(tool),
     }
+}
+
+fn is_built_in(tool: &dyn Tool) -> bool {
+    tool.info().server.is_none() && builtin::find_exactly(tool.name()).is_some()
 }

@@ -5,11 +5,13 @@
 //! our own record, which counts for what was looked at and no longer once that has changed.
 //! What is left out of an untrusted project is decided by those who would use it.
 
+mod change_watch;
 mod fingerprint;
 mod folders;
 mod obstacle;
 mod record;
 
+pub use change_watch::ChangeWatch;
 pub use fingerprint::{Fingerprint, WATCHED};
 pub use record::{TrustRecord, TrustRecordError, list, remove, save};
 
@@ -60,6 +62,8 @@ pub enum Distrust {
     Unreadable(String),
     /// These files are not what they were when `get_tools trust` looked at them.
     Changed(Vec<String>),
+    /// A tool has changed these files of a folder that is trusted as a whole, and nobody has looked at them since.
+    ChangedByTool(Vec<String>),
 }
 
 impl Trust {
@@ -89,7 +93,7 @@ impl Trust {
         };
         let by_home = is_home.then_some(Self::Trusted(TrustedBy::Home));
         if let Some(trust) = environment.or(by_home).or(rule) {
-            return trust;
+            return trust.unless_changed_by_tool(home, &root);
         }
         match home.map(|home| TrustRecord::load(home, &root)) {
             None | Some(Ok(None)) => Self::Untrusted(Distrust::Unknown),
@@ -103,6 +107,25 @@ impl Trust {
                 }
             }
         }
+    }
+
+    /// Takes trust away from a folder that is trusted as a whole if a tool has changed what it covers. `root` is without
+    /// links.
+    fn unless_changed_by_tool(self, home: Option<&Path>, root: &Path) -> Self {
+        let Some(home) = home.filter(|_| self.covers_changes()) else {
+            return self;
+        };
+        match change_watch::changes_by_tools(home, root) {
+            Ok(changes) if changes.is_empty() => self,
+            Ok(changes) => Self::Untrusted(Distrust::ChangedByTool(changes)),
+            Err(e) => Self::Untrusted(Distrust::Unreadable(e.to_string())),
+        }
+    }
+
+    /// Returns true if the trust is in a folder as a whole, whatever its files hold.
+    fn covers_changes(&self) -> bool {
+        use TrustedBy::{Caller, Environment, Folder};
+        matches!(self, Self::Trusted(Caller | Environment | Folder(_)))
     }
 
     /// Returns true if the project is trusted.
@@ -182,15 +205,18 @@ impl fmt::Display for Distrust {
             Self::Environment(name) => write!(f, "{name} says so"),
             Self::Folder(rule) => write!(f, "trustedFolders.json says so of {}", rule.display()),
             Self::Unreadable(reason) => f.write_str(reason),
-            Self::Changed(files) => {
-                let shown: Vec<_> = files.iter().take(3).map(String::as_str).collect();
-                write!(f, "changed since get_tools trust: {}", shown.join(", "))?;
-                match files.len() - shown.len() {
-                    0 => Ok(()),
-                    more => write!(f, " and {more} more"),
-                }
-            }
+            Self::Changed(files) => write_changes(f, "since get_tools trust", files),
+            Self::ChangedByTool(files) => write_changes(f, "by a tool", files),
         }
+    }
+}
+
+fn write_changes(f: &mut fmt::Formatter<'_>, how: &str, files: &[String]) -> fmt::Result {
+    let shown: Vec<_> = files.iter().take(3).map(String::as_str).collect();
+    write!(f, "changed {how}: {}", shown.join(", "))?;
+    match files.len() - shown.len() {
+        0 => Ok(()),
+        more => write!(f, " and {more} more"),
     }
 }
 
@@ -213,11 +239,23 @@ impl ProjectTrust {
         }
     }
 
-    /// Judges the project anew where it is trusted for what its files held: calls may have changed
-    /// them since.
+    /// Takes the project in `root`, which the caller trusts.
+    pub fn by_caller(home: Option<&Path>, root: &Path) -> Self {
+        let own = Self::new(home, root);
+        own.known.get_or_init(|| own.of_caller());
+        own
+    }
+
+    fn of_caller(&self) -> Trust {
+        let root = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        Trust::Trusted(TrustedBy::Caller).unless_changed_by_tool(self.home.as_deref(), &root)
+    }
+
+    /// Judges the project anew where it is trusted: calls may have changed its files since.
     pub fn again(&self) -> Trust {
         match &**self {
-            Trust::Trusted(TrustedBy::Record) => Trust::judge(self.home.as_deref(), &self.root),
+            Trust::Trusted(TrustedBy::Caller) => self.of_caller(),
+            Trust::Trusted(_) => Trust::judge(self.home.as_deref(), &self.root),
             known => known.clone(),
         }
     }

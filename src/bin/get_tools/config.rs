@@ -103,7 +103,9 @@ impl Report {
         match &*self.settings.trust {
             Trust::Trusted(TrustedBy::Record) => Some("get_tools trust --remove takes it back"),
             Trust::Trusted(_) => None,
-            Trust::Untrusted(Distrust::Unknown | Distrust::Changed(_)) => {
+            Trust::Untrusted(
+                Distrust::Unknown | Distrust::Changed(_) | Distrust::ChangedByTool(_),
+            ) => {
                 Some("get_tools trust shows what it brings, and trusts it")
             }
             Trust::Untrusted(_) => Some("that has to change first; get_tools trust can't"),

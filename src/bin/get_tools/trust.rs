@@ -107,7 +107,7 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
         let (key, value) = (visible(&one.key), one.value.to_string());
         text.push_str(&format!("      {key} = {}\n", visible(&value)));
     }
-    if let Trust::Untrusted(Distrust::Changed(files)) = trust {
+    if let Trust::Untrusted(Distrust::Changed(files) | Distrust::ChangedByTool(files)) = trust {
         text.push_str("\n  Changed since it was trusted\n");
         for file in files {
             text.push_str(&format!("      {}\n", visible(file)));

@@ -24,7 +24,7 @@ use gemini_tools::session::{SESSION, roots_from_env};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools::trust::{ProjectTrust, Trust, TrustedBy};
+use gemini_tools::trust::ProjectTrust;
 use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ impl<'a> Setup<'a> {
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
         let trust = if options.trust {
-            ProjectTrust::known(Trust::Trusted(TrustedBy::Caller))
+            ProjectTrust::by_caller(home.as_deref(), &root)
         } else {
             ProjectTrust::new(home.as_deref(), &root)
         };

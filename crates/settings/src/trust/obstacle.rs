@@ -13,7 +13,7 @@ impl Trust {
             return None;
         };
         match why {
-            Distrust::Unknown | Distrust::Changed(_) => None,
+            Distrust::Unknown | Distrust::Changed(_) | Distrust::ChangedByTool(_) => None,
             Distrust::Environment(name) => Some(format!(
                 "Unset {name} in the environment; get_tools trust can do nothing while it is there"
             )),

@@ -2,6 +2,7 @@
 //!
 //! One file each, so that two who record at once never write over each other's.
 
+use super::change_watch;
 use super::fingerprint::Fingerprint;
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::atomic_file::write_record;
@@ -57,12 +58,16 @@ impl TrustRecord {
 
     /// Reads the record of the project in `root`, a path without links.
     pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
-        let path = Self::path(home, root);
-        let Some(record) = Self::read(&path)? else {
+        Self::load_from(&Self::path(home, root), root)
+    }
+
+    /// Reads a record of the project in `root` from a file.
+    pub(super) fn load_from(path: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
+        let Some(record) = Self::read(path)? else {
             return Ok(None);
         };
         if record.root != gemini_tools_core::text::show_path(root) {
-            return Err(TrustRecordError::new(&path, &"it is for another directory"));
+            return Err(TrustRecordError::new(path, &"it is for another directory"));
         }
         Ok(Some(record))
     }
@@ -98,19 +103,26 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     let fail = |e: io::Error| TrustRecordError::new(root, &e);
     let root = std::fs::canonicalize(root).map_err(fail)?;
     let path = TrustRecord::path(home, &root);
-    let fail = |e: io::Error| TrustRecordError::new(&path, &e);
+    save_to(&path, &root, seen)?;
+    // What tools have changed was looked at.
+    change_watch::forget(home, &root)?;
+    Ok(path)
+}
+
+/// Writes a record of the project in `root`, a path without links, to a file.
+pub(super) fn save_to(path: &Path, root: &Path, seen: Fingerprint) -> Result<(), TrustRecordError> {
+    let fail = |e: io::Error| TrustRecordError::new(path, &e);
     let record = TrustRecord {
         version: VERSION,
-        root: gemini_tools_core::text::show_path(&root).into_owned(),
+        root: gemini_tools_core::text::show_path(root).into_owned(),
         recorded: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),
         seen,
     };
-    let mut text = serde_json::to_vec(&record).map_err(|e| TrustRecordError::new(&path, &e))?;
+    let mut text = serde_json::to_vec(&record).map_err(|e| TrustRecordError::new(path, &e))?;
     text.push(b'\n');
-    write_record(&path, &text).map_err(fail)?;
-    Ok(path)
+    write_record(path, &text).map_err(fail)
 }
 
 /// Removes the record of the project in `root`, which need no longer exist. Returns true if there

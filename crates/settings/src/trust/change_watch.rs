@@ -1,0 +1,65 @@
+//! Changes by tools in a folder that is trusted as a whole, which nobody has looked at.
+//!
+//! Who trusts a folder trusts what people put there, not what a model does. So what a call changes of the files that
+//! need trust is written down, as they were before the first such call. The project is trusted again when they are so
+//! again, or when `get_tools trust` has shown them. A change by hand alone takes nothing away.
+
+use super::fingerprint::Fingerprint;
+use super::record::{TrustRecord, TrustRecordError, save_to};
+use super::{ProjectTrust, Trust};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A look at what trust covers, before a call that may change it.
+#[derive(Debug)]
+pub struct ChangeWatch {
+    home: PathBuf,
+    root: PathBuf,
+    before: Fingerprint,
+}
+
+impl ChangeWatch {
+    /// Returns the path of the file that says how the project in `root` was before tools have changed it.
+    pub fn path(home: &Path, root: &Path) -> PathBuf {
+        TrustRecord::path(home, root).with_extension("before")
+    }
+
+    /// Looks at the project; `None` where it is not trusted as a whole, so that changes need not be noticed.
+    pub fn begin(trust: &ProjectTrust) -> Option<Self> {
+        let home = trust.home.clone().filter(|_| Trust::covers_changes(trust))?;
+        let root = fs::canonicalize(&trust.root).ok()?;
+        let before = Fingerprint::look(&root).ok()?;
+        Some(Self { home, root, before })
+    }
+
+    /// Looks again, and writes down how it was if that has changed.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error, with the path.
+    pub fn end(self) -> Result<(), TrustRecordError> {
+        let Self { home, root, before } = self;
+        let path = Self::path(&home, &root);
+        if before.changes(&root).is_empty() || TrustRecord::load_from(&path, &root)?.is_some() {
+            return Ok(());
+        }
+        save_to(&path, &root, before)
+    }
+}
+
+/// Returns the paths of what is no longer as it was before tools have changed it. `root` is without links.
+pub(super) fn changes_by_tools(home: &Path, root: &Path) -> Result<Vec<String>, TrustRecordError> {
+    let before = TrustRecord::load_from(&ChangeWatch::path(home, root), root)?;
+    Ok(before.map_or_else(Vec::new, |before| before.seen.changes(root)))
+}
+
+/// Forgets changes by tools: a person has looked at them.
+pub(super) fn forget(home: &Path, root: &Path) -> Result<(), TrustRecordError> {
+    let path = ChangeWatch::path(home, root);
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(TrustRecordError::new(&path, &e)),
+        _ => Ok(()),
+    }
+}
+

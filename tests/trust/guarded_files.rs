@@ -1,0 +1,204 @@
+//! Files that programs run or obey: no mode but yolo, no rule and no trusted folder lets a tool change them unasked.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::client::Server;
+use crate::harness::{Workspace, executable};
+
+const ALLOWING: &str = r#"{"tools": {"allowed": ["run_shell_command"]}}"#;
+const SETTINGS: &str = ".gemini/settings.json";
+
+/// A project that is trusted as a whole.
+fn trusted() -> Workspace {
+    let ws = Workspace::new();
+    let root = fs::canonicalize(ws.dir()).expect("its name");
+    let folders = json!({root.to_str().expect("text"): "TRUST_FOLDER"});
+    ws.home(".gemini/trustedFolders.json", folders.to_string())
+}
+
+fn edits(path: &str) -> [(&'static str, Value); 3] {
+    [
+        ("write_file", json!({"file_path": path, "content": "x\n"})),
+        (
+            "replace",
+            json!({"file_path": path, "old_string": "", "new_string": "x\n"}),
+        ),
+        (
+            "smart_edit",
+            json!({"file_path": path, "old_string": "", "new_string": "x\n", "instruction": "i"}),
+        ),
+    ]
+}
+
+#[test]
+fn no_mode_and_no_rule_but_yolo_changes_what_programs_obey_unasked() {
+    let rules = "[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = 900\n";
+    let ws = trusted()
+        .file("allow.toml", rules)
+        .file("scripts/server.js", "");
+    let ws = ws.file(
+        ".mcp.json",
+        r#"{"mcpServers": {"s": {"command": "node", "args": ["scripts/server.js"]}}}"#,
+    );
+    let ways = [
+        &["--approval-mode", "auto_edit"][..],
+        &["--approval-mode", "default", "--policy", "allow.toml"],
+    ];
+    for path in [
+        SETTINGS,
+        ".gemini/tools/x.sh",
+        ".Gemini/policies/x.toml",
+        "sub/.claude/settings.json",
+        ".cursor/mcp.json",
+        ".vscode/tasks.json",
+        ".git/hooks/pre-commit",
+        ".envrc",
+        "./.husky/pre-commit",
+        "allow.toml",
+        "scripts/server.js",
+    ] {
+        for (tool, arguments) in edits(path) {
+            for way in ways {
+                let answer = ws.tool(tool).arguments(&arguments).flags(way).run();
+                assert_eq!(
+                    answer.error("policy_violation", 3).contains("approval"),
+                    true,
+                    "{path}"
+                );
+            }
+        }
+    }
+    // Whatever a rule lets run.
+    for line in [
+        "echo x > .gemini/tools/x.sh",
+        "cp allow.toml .gemini/policies/x.toml",
+        "cd .git/hooks && tee post-commit",
+    ] {
+        let call = ws
+            .tool("run_shell_command")
+            .arguments(&json!({ "command": line }));
+        let flags = ["--approval-mode", "auto_edit", "--policy", "allow.toml"];
+        call.flags(&flags).run().error("policy_violation", 3);
+    }
+    let mut server = Server::greeted(&ws, &["--approval-mode", "auto_edit"], &json!({}));
+    for (tool, arguments) in edits(SETTINGS) {
+        let answer = server.call(tool, &arguments);
+        assert!(answer.to_string().contains("approval"), "{answer}");
+    }
+    let free = ws
+        .tool("write_file")
+        .arguments(&json!({"file_path": "a.rs", "content": "x"}));
+    free.flags(ways[0]).changing(&["a.rs"]).run().output();
+}
+
+#[test]
+fn a_home_directory_as_the_project_is_no_exception() {
+    let ws = Workspace::new();
+    let home = ws.root().join("home");
+    let home = home.to_str().expect("text");
+    for path in [
+        SETTINGS,
+        ".gemini/tools/x.sh",
+        ".bashrc",
+        ".config/fish/config.fish",
+    ] {
+        for (tool, arguments) in edits(path) {
+            let call = ws.tool(tool).arguments(&arguments);
+            let answer = call
+                .flags(&["--root", home, "--approval-mode", "auto_edit"])
+                .run();
+            answer.error("policy_violation", 3);
+        }
+    }
+}
+
+fn changes_settings(ws: &Workspace) {
+    let arguments = json!({"file_path": SETTINGS, "content": ALLOWING});
+    let call = ws.tool("write_file").arguments(&arguments).unwatched();
+    call.flags(&["--approval-mode", "yolo"]).run().output();
+}
+
+fn status(ws: &Workspace) -> (i32, String) {
+    let answer = ws.get_tools(&["trust", "--status"]).run();
+    (answer.status(), answer.text().trim_end().to_owned())
+}
+
+#[test]
+fn trust_in_a_folder_does_not_cover_what_a_tool_has_changed_until_someone_has_looked() {
+    let runs = |ws: &Workspace| {
+        let call = ws.tool("run_shell_command").unwatched();
+        let call = call.arguments(&json!({"command": "touch made"}));
+        call.flags(&["--approval-mode", "auto_edit"]).run();
+        fs::remove_file(ws.path("made")).is_ok()
+    };
+    let ws = trusted();
+    assert_eq!(status(&ws).0, 0);
+    changes_settings(&ws);
+    assert_eq!(
+        status(&ws),
+        (1, format!("not trusted: changed by a tool: {SETTINGS}"))
+    );
+    assert!(!runs(&ws));
+    // By hand the same again as before, or looked at.
+    fs::remove_dir_all(ws.path(".gemini")).expect("removed");
+    assert_eq!(status(&ws).0, 0);
+    changes_settings(&ws);
+    let looked = ws
+        .get_tools(&["trust", "--yes"])
+        .changing_at_home(&[".gemini"])
+        .run();
+    assert_eq!(looked.status(), 0, "{}", looked.shown());
+    assert!(runs(&ws));
+    // From then on a person's own changes count at once.
+    fs::write(ws.path(SETTINGS), "{}").expect("written");
+    assert_eq!(status(&ws).0, 0);
+    // A command is a tool as well.
+    let line = json!({"command": format!("echo '{ALLOWING}' > {SETTINGS}")});
+    let call = ws.tool("run_shell_command").arguments(&line).unwatched();
+    call.flags(&["--approval-mode", "yolo"]).run().output();
+    assert_eq!(status(&ws).0, 1);
+}
+
+#[test]
+fn trust_by_the_environment_and_within_one_session_is_no_wider() {
+    let ws = trusted();
+    let mut server = Server::greeted(&ws, &["--approval-mode", "auto_edit"], &json!({}));
+    let line = json!({"command": "touch made"});
+    assert_eq!(server.call("run_shell_command", &line)["isError"], true);
+    changes_settings(&ws);
+    assert_eq!(server.call("run_shell_command", &line)["isError"], true);
+    assert!(!fs::exists(ws.path("made")).expect("a name"));
+
+    let ws = Workspace::new().file(
+        "turns.yaml",
+        format!(
+            "turns:\n- calls:\n  - name: write_file\n    args: {{file_path: {SETTINGS}, content: '{ALLOWING}'}}\n\
+             \x20 - {{name: run_shell_command, args: {{command: touch made}}}}\n- text: Done.\n"
+        ),
+    );
+    for (args, variables) in [
+        (&["--trust"][..], None),
+        (&[], Some("GEMINI_CLI_TRUST_WORKSPACE")),
+    ] {
+        // The first session may do all, so that the second finds it.
+        let first = ["--model-script", "turns.yaml", "--yolo", "Go"];
+        let second = [
+            "--model-script",
+            "turns.yaml",
+            "--approval-mode",
+            "auto_edit",
+            "Go",
+        ];
+        for (session, is_made) in [(first, true), (second, false)] {
+            let mut call = ws.program(&executable("run_agent"), &[&session, args].concat());
+            if let Some(name) = variables {
+                call = call.env(name, "true");
+            }
+            let answer = call.unwatched().run();
+            let is_there = fs::remove_file(ws.path("made")).is_ok();
+            assert_eq!(is_there, is_made, "{}", answer.shown());
+        }
+    }
+}
