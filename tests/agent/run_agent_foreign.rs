@@ -67,6 +67,21 @@ fn turn(calls: &[(&str, Value)]) -> Value {
 }
 
 #[test]
+fn their_tools_get_arguments_in_the_types_that_they_declare() {
+    let Some(api) = StandIn::playing(&turn(&[
+        ("old", json!({"x": "41"})),
+        ("greet", json!({"name": "7"})),
+    ])) else {
+        return;
+    };
+    let ws = foreign();
+    let answer = agent(&ws, &api, &["Play", "-y", "--trust", "--only-discovered"]).run();
+    said(&answer);
+    assert_eq!(response(&api, "old"), json!({"output": "42\n"}));
+    assert_eq!(response(&api, "greet"), json!({"output": "Hello, 7!\n"}));
+}
+
+#[test]
 fn their_answers_are_unwrapped_or_taken_as_they_are_and_judged_by_the_hosts_rules() {
     let script = turn(&[
         ("greet", json!({"name": "Ada"})),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
+use crate::harness::client::Server;
 
 fn hello() -> Workspace {
     Workspace::new().file("hello.txt", "hello\nworld\n")
@@ -76,7 +77,7 @@ fn names_the_argument_of_a_wrong_type_and_what_was_expected() {
         ),
         (
             "read_file",
-            json!({"absolute_path": path, "limit": "5"}),
+            json!({"absolute_path": path, "limit": "five"}),
             "limit",
             "number",
         ),
@@ -106,7 +107,7 @@ fn names_the_argument_of_a_wrong_type_and_what_was_expected() {
         ),
         (
             "list_directory",
-            json!({"path": path, "ignore": "*.log"}),
+            json!({"path": path, "ignore": {"*.log": true}}),
             "ignore",
             "array",
         ),
@@ -123,7 +124,8 @@ fn names_the_argument_of_a_wrong_type_and_what_was_expected() {
             "pattern",
             "string",
         ),
-        ("read_many_files", json!({"paths": "a"}), "paths", "array"),
+        ("read_many_files", json!({"paths": 1}), "paths", "array"),
+        ("read_many_files", json!({"paths": null}), "paths", "array"),
         ("read_many_files", json!({"paths": [1]}), "paths", "string"),
     ];
     for (tool, arguments, name, expected) in cases {
@@ -132,6 +134,109 @@ fn names_the_argument_of_a_wrong_type_and_what_was_expected() {
         // Integers are numbers.
         answer.must_say(&message.replace("integer", "number"), &[name, expected]);
     }
+}
+
+/// Arguments as models with strict schemas, and small ones, write them, and what is in the answer.
+fn loosely_typed() -> [(&'static str, Value, &'static str); 9] {
+    [
+        (
+            "read_file",
+            json!({"absolute_path": "hello.txt", "limit": null, "offset": null}),
+            "hello\nworld\n",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": "hello.txt", "offset": "1", "limit": " 1.0 "}),
+            "world",
+        ),
+        (
+            "read_file",
+            json!({"file_path": "hello.txt", "start_line": "2", "end_line": null}),
+            "world",
+        ),
+        (
+            "glob",
+            json!({"pattern": "HELLO*", "case_sensitive": "false", "path": null}),
+            "hello.txt",
+        ),
+        (
+            "search_file_content",
+            json!({"pattern": "WORLD", "case_sensitive": "true", "context": null}),
+            "No matches",
+        ),
+        ("read_many_files", json!({"paths": "hello.txt"}), "world"),
+        (
+            "read_many_files",
+            json!({"paths": "[\"hello.txt\"]", "exclude": null, "recursive": "true"}),
+            "world",
+        ),
+        (
+            "list_directory",
+            json!({"path": ".", "ignore": "no*", "file_filtering_options":
+                {"respect_git_ignore": "false", "respect_gemini_ignore": null}}),
+            "hello.txt",
+        ),
+        (
+            "list_directory",
+            json!({"path": ".", "file_filtering_options": "{\"respect_git_ignore\":\"false\"}"}),
+            "hello.txt",
+        ),
+    ]
+}
+
+#[test]
+fn null_and_text_count_as_what_they_can_only_mean_however_they_come() {
+    let ws = hello();
+    for (tool, arguments, says) in loosely_typed() {
+        let answer = ws.call(tool, &arguments);
+        answer.must_say(&answer.output(), &[says]);
+        let line = json!({"id": "1", "name": tool, "args": arguments}).to_string();
+        let answer = ws.call_tool(&["--batch"]).input(line).run();
+        answer.must_say(answer.text(), &[&says.replace('\n', "\\n")]);
+        let function = json!({"name": tool, "arguments": arguments.to_string()});
+        let call = json!({"id": "c", "type": "function", "function": function});
+        let answer = ws.call_tool(&["--from", "openai"]).input(call.to_string());
+        let answer = answer.run();
+        answer.must_say(answer.text(), &[&says.replace('\n', "\\n")]);
+        let mut server = Server::greeted(&ws, &[], &json!({}));
+        let result = server.call(tool, &arguments);
+        assert_ne!(result["isError"], true, "{result}");
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(says), "{result}");
+    }
+}
+
+#[test]
+fn rules_judge_arguments_in_the_types_in_which_they_count() {
+    let rule = "[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = '\"is_background\":true'\n\
+                decision = \"deny\"\npriority = 100\n";
+    let ws = hello().home(".gemini/policies/mine.toml", rule);
+    for value in [json!(true), json!("true"), json!(" true ")] {
+        let arguments = json!({"command": "true", "is_background": value});
+        ws.call("run_shell_command", &arguments)
+            .error("policy_violation", 3);
+        let explained = ws.tool("run_shell_command").flags(&["--explain"]);
+        assert_eq!(explained.arguments(&arguments).run().status(), 3, "{value}");
+    }
+    for value in [json!("false"), json!(null)] {
+        let arguments = json!({"command": "true", "is_background": value});
+        ws.call("run_shell_command", &arguments).output();
+    }
+}
+
+#[test]
+fn tools_of_users_get_arguments_in_the_types_that_they_declare() {
+    let manifest = "description = \"Shows its arguments.\"\ncommand = [\"cat\"]\nstdin = \"args\"\n\
+                    [params.n]\ntype = \"integer\"\ndescription = \"A number.\"\n\
+                    [params.text]\ntype = \"string\"\ndescription = \"A text.\"\n";
+    let ws = hello().home(".gemini/tools/show.toml", manifest);
+    let answer = ws.call("show", &json!({"n": "5", "text": "5"}));
+    answer.must_say(&answer.output(), &["\"n\":5", "\"text\":\"5\""]);
+    let answer = ws.call("show", &json!({"n": null, "text": "null"}));
+    answer.must_say(&answer.output(), &["\"text\":\"null\""]);
+    assert!(!answer.output().contains("\"n\""), "{}", answer.shown());
+    ws.call("show", &json!({"n": "five"}))
+        .error("invalid_tool_params", 2);
 }
 
 #[test]

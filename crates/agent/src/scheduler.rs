@@ -195,8 +195,11 @@ impl Scheduler<'_> {
 }
 
 /// Returns a call of which nothing is known but its request and its tool.
-fn new_call(pair: &Pair, request: CallRequest) -> ToolCall {
+fn new_call(pair: &Pair, mut request: CallRequest) -> ToolCall {
     let tool = pair.get(&request.name);
+    if let Some(tool) = tool {
+        tool.schema.convert(&mut request.args);
+    }
     let mcp = tool.and_then(|tool| tool.mcp.as_ref());
     ToolCall {
         kind: tool.map(|tool| tool.kind),
@@ -267,7 +270,9 @@ impl GatedCall for GatedToolCall<'_, '_> {
         let shares = call.shares.get_or_insert(self.proposed);
         shares.user_added_lines += changed.added;
         shares.user_removed_lines += changed.removed;
-        let proposed = std::mem::replace(&mut call.request.args, changed.args);
+        let mut args = changed.args;
+        self.tool.schema.convert(&mut args);
+        let proposed = std::mem::replace(&mut call.request.args, args);
         call.proposed.get_or_insert(proposed);
         call.decision = Some(ToolCallDecision::Modify);
         self.runner.advance(call, CallState::Validating);

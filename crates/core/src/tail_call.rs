@@ -4,7 +4,7 @@
 //! loop that makes them, [`execute`], and it makes no call that was not judged. A host that judges calls itself, in
 //! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
 
-use crate::tool::{Context, Tool, ToolError, ToolResult, validate_build_execute};
+use crate::tool::{Context, Tool, ToolError, ToolResult, convert, validate_build_execute};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub fn execute(
 ) -> Result<ToolResult, ToolError> {
     let mut made = 0;
     loop {
+        // What is judged is what runs.
+        convert(&*tool, &mut args);
         let own = judge(&*tool, &mut args)?.map(|line| cx.with_line(line));
         let mut result = validate_build_execute(&*tool, args, own.as_ref().unwrap_or(cx))?;
         let next = match result.tail_tool_call_request.take() {

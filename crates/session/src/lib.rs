@@ -269,6 +269,7 @@ impl Session {
     /// Returns `policy_violation`, or what the tool says of the arguments.
     pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
         let tool = self.registry.require(name)?;
+        tool::convert(tool, &mut args);
         self.pass_gate(tool, &mut args, cx, None)?;
         self.registry.build(name, Args::from_value(args)?, cx)?;
         Ok(())
@@ -423,6 +424,8 @@ impl Session {
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
+        let mut args = args;
+        tool::convert(tool, &mut args);
         let args = Args::from_value(args)?;
         let verdict = self
             .gate
@@ -581,6 +584,7 @@ impl GatedCall for SessionCall<'_> {
 
     fn change(&mut self, changed: ArgumentChange) -> Result<(), ToolError> {
         *self.args = Value::Object(changed.args);
+        tool::convert(self.tool, self.args);
         Ok(())
     }
 }

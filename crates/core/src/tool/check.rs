@@ -35,9 +35,18 @@ const MAX_DEPTH: usize = 400;
 ///
 /// The argument, what was expected and what came.
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    let draft = schema["$schema"].as_str().unwrap_or_default();
+    check_part(schema, schema, value)
+}
+
+/// Returns true if a value fits a part of a schema; `root` is what references lead into.
+pub(super) fn accepts(root: &Value, part: &Value, value: &Value) -> bool {
+    check_part(root, part, value).is_ok()
+}
+
+fn check_part(root: &Value, part: &Value, value: &Value) -> Result<(), String> {
+    let draft = root["$schema"].as_str().unwrap_or_default();
     let mut checker = Checker {
-        root: schema,
+        root,
         has_lone_references: ["draft-04", "draft-06", "draft-07"]
             .iter()
             .any(|old| draft.contains(old)),
@@ -48,7 +57,7 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
         patterns: BTreeMap::new(),
         targets: HashMap::new(),
     };
-    let result = checker.check(schema, value);
+    let result = checker.check(part, value);
     if checker.steps == 0 { Ok(()) } else { result }
 }
 

@@ -5,7 +5,7 @@ use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResul
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Checks the arguments against the tool's schema and makes a call.
+/// Brings the arguments into the types of the tool's schema (see [`convert`](super::convert)), checks them against it and makes a call.
 ///
 /// # Errors
 ///
@@ -16,6 +16,9 @@ pub fn build(
     args: Args,
     cx: &Context,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let mut args = args.into_value();
+    super::convert(tool, &mut args);
+    let args = Args::from_value(args)?;
     let misnamed = misnamed(tool, &args);
     let built = if tool.info().checks_arguments {
         tool.build(args, cx)

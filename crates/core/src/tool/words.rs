@@ -1,6 +1,7 @@
 //! Arguments as a person types them on a command line: `KEY=VALUE`, `KEY=@FILE`, `KEY:=JSON`, and a
 //! bare value. The schema decides the type of a value that is not JSON.
 
+use super::check::accepts;
 use super::help::{quoted, sample};
 use super::usage::Names;
 use super::{Args, Tool, ToolError, obvious_parameter, refuse_unknown};
@@ -207,13 +208,14 @@ impl TypedArguments<'_> {
     }
 }
 
-/// Returns `text` in the type that `schema` wants, or `None` if it has no such value.
-fn from_text(schema: &Value, text: &str) -> Option<Value> {
+/// Returns `text` in the type that `schema` wants, or `None` if it has no such value. Where that is an
+/// array, `text` is one item, or all of them as JSON.
+pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
         return Some(text.into());
     };
     if kinds.contains(&"array") {
-        return Some(Value::Array(vec![from_text(&schema["items"], text)?]));
+        return items_from_text(&schema["items"], text);
     }
     let value = parse_json(text.trim().as_bytes()).ok()?;
     let fits = match &value {
@@ -226,8 +228,21 @@ fn from_text(schema: &Value, text: &str) -> Option<Value> {
     fits.then_some(value)
 }
 
+/// Returns the array that `text` stands for, by the schema of its items. Models write lists as JSON in a text;
+/// what is JSON, but no list of such items, is one item: `[1]` is a pattern.
+fn items_from_text(items: &Value, text: &str) -> Option<Value> {
+    let json = Some(text.trim()).filter(|text| text.starts_with('['));
+    let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
+    if let Some(Value::Array(all)) = list
+        && all.iter().all(|item| accepts(items, items, item))
+    {
+        return Some(Value::Array(all));
+    }
+    Some(Value::Array(vec![from_text(items, text)?]))
+}
+
 /// Returns the types that a schema allows, or `None` if it doesn't say.
-fn kinds(schema: &Value) -> Option<Vec<&str>> {
+pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
     match &schema["type"] {
         Value::String(one) => return Some(vec![one]),
         Value::Array(all) => return Some(all.iter().filter_map(Value::as_str).collect()),

@@ -1,0 +1,275 @@
+//! Arguments in the types that a tool declares, as far as that needs no guess.
+//!
+//! Models whose API makes every argument required write `null` for one that they leave out, and
+//! small models write numbers and lists as text. Both mean one thing only where the schema takes
+//! no `null` and no text. What fits the schema as it is, is never changed.
+
+use super::check::accepts;
+use super::reference::find;
+use super::usage::Names;
+use super::words::{from_text, kinds};
+use super::{Schema, Tool};
+use serde_json::{Map, Value, json};
+
+/// The most references and single alternatives on the way to the schema of a value.
+const MAX_HOPS: usize = 16;
+
+/// Brings the arguments of a call into the types that `tool` declares: `null` for an optional argument
+/// is its absence, and text is converted as in `KEY=VALUE` on a command line (see
+/// [`from_words`](super::from_words)). What can't be converted stays, for the schema to refuse.
+pub fn convert(tool: &dyn Tool, args: &mut Value) {
+    let Value::Object(members) = args else { return };
+    if !may_need_it(members) {
+        return;
+    }
+    let usage = tool.usage();
+    let names = Names::new(tool);
+    convert_by(tool.parameters(), members, &|name| {
+        let own = names.own(name);
+        let mut undeclared = usage.undeclared.iter();
+        let more = undeclared.find(|more| more.name == own);
+        (
+            own.to_owned(),
+            more.map(|more| json!({ "type": more.kind })),
+        )
+    });
+}
+
+impl Schema {
+    /// Does what [`convert`] does, for arguments by their declared names.
+    pub fn convert(&self, args: &mut Map<String, Value>) {
+        if may_need_it(args) {
+            convert_by(self, args, &|name| (name.to_owned(), None));
+        }
+    }
+}
+
+/// Returns true if there is a `null` or a text, or what may hold one.
+fn may_need_it(members: &Map<String, Value>) -> bool {
+    let is_plain = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
+    !members.values().all(is_plain)
+}
+
+/// Converts arguments. `own` gives the declared name of one, and the schema of one that is not declared.
+fn convert_by(
+    schema: &Schema,
+    members: &mut Map<String, Value>,
+    own: &dyn Fn(&str) -> (String, Option<Value>),
+) {
+    let root = schema.whole();
+    let declared = resolve(root, root);
+    let mut dropped = Vec::new();
+    for (key, value) in members.iter_mut() {
+        let (name, undeclared) = own(key);
+        let kept = match (undeclared, declared["properties"].get(&name)) {
+            (_, Some(property)) => member(root, declared, &name, property, value),
+            (Some(property), None) => member(&property, &Value::Null, &name, &property, value),
+            (None, None) => true,
+        };
+        if !kept {
+            dropped.push(key.clone());
+        }
+    }
+    for key in dropped {
+        members.remove(&key);
+    }
+}
+
+/// Converts a member of an object; false if it is to be left out.
+fn member(root: &Value, object: &Value, name: &str, schema: &Value, value: &mut Value) -> bool {
+    if !value.is_null() {
+        convert_value(root, schema, value);
+        return true;
+    }
+    let required = object["required"].as_array();
+    let is_required = required.is_some_and(|names| names.iter().any(|one| one == name));
+    is_required || accepts(root, schema, value)
+}
+
+fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
+    let schema = resolve(root, schema);
+    if let Value::String(text) = &*value {
+        let kinds = kinds(schema).unwrap_or_default();
+        let is_list = |kind: &&str| matches!(*kind, "array" | "null");
+        let may_be_both = kinds.contains(&"array") && !kinds.iter().all(is_list);
+        let is_clear = !may_be_both && !accepts(root, schema, value);
+        match from_text(schema, text).filter(|_| is_clear) {
+            Some(converted) => *value = converted,
+            None => return,
+        }
+    }
+    match value {
+        Value::Object(members) => {
+            let mut dropped = Vec::new();
+            for (name, value) in members.iter_mut() {
+                if let Some(property) = schema["properties"].get(name) {
+                    if !member(root, schema, name, property, value) {
+                        dropped.push(name.clone());
+                    }
+                } else if let Some(more @ Value::Object(_)) = schema.get("additionalProperties") {
+                    convert_value(root, more, value);
+                }
+            }
+            for name in dropped {
+                members.remove(&name);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                convert_value(root, &schema["items"], item);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Follows references, and the only alternative beside `null`, to the schema that says what a value is.
+fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let mut schema = schema;
+    for _ in 0..MAX_HOPS {
+        let target = schema["$ref"].as_str();
+        let next = target.and_then(|target| find(root, target));
+        match next.or_else(|| only_alternative(schema)) {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// Returns the only alternative of a schema beside `null`, if the schema says nothing else of the type.
+fn only_alternative(schema: &Value) -> Option<&Value> {
+    if schema.get("type").is_some() || schema.get("properties").is_some() {
+        return None;
+    }
+    let mut keys = ["anyOf", "oneOf", "allOf"].iter();
+    let all = keys.find_map(|key| schema[*key].as_array())?;
+    let mut others = all.iter().filter(|one| one["type"] != "null");
+    let one = others.next()?;
+    others.next().is_none().then_some(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::convert;
+    use crate::tool::usage::tests::taking;
+    use serde_json::{Value, json};
+
+    fn schema() -> Value {
+        json!({"type": "object", "required": ["needed"], "$defs": {
+            "depth": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+            "properties": {
+            "needed": {"type": "number"},
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "is_set": {"type": "boolean"},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "numbers": {"type": "array", "items": {"type": "integer"}},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {
+                "n": {"type": "number"}}}},
+            "options": {"type": "object", "required": ["kept"], "properties": {
+                "depth": {"type": "integer"}, "kept": {"type": "boolean"}}},
+            "nullable": {"type": ["integer", "null"]},
+            "maybe": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+            "either": {"type": ["integer", "string"]},
+            "list_or_number": {"type": ["integer", "array"]},
+            "scalar": {"oneOf": [{"type": "integer"}, {"type": "boolean"}]},
+            "any": {},
+            "shared": {"$ref": "#/$defs/depth"},
+            "map": {"type": "object", "additionalProperties": {"type": "number"}},
+            "level": {"type": "integer", "enum": [1, 2]}}})
+    }
+
+    fn converted(args: Value) -> Value {
+        let mut args = args;
+        convert(&taking(schema()), &mut args);
+        args
+    }
+
+    #[test]
+    fn null_for_what_is_optional_is_its_absence_unless_the_schema_takes_it() {
+        for (given, expected) in [
+            (json!({"count": null, "text": null}), json!({})),
+            (
+                json!({"names": null, "maybe": null, "any": null}),
+                json!({"maybe": null, "any": null}),
+            ),
+            (json!({"nullable": null}), json!({"nullable": null})),
+            (json!({"needed": null}), json!({"needed": null})),
+            (
+                json!({"no_ignore": null, "unknown": null}),
+                json!({"unknown": null}),
+            ),
+            (
+                json!({"options": {"depth": null, "kept": null}}),
+                json!({"options": {"kept": null}}),
+            ),
+            (json!({"shared": {"n": null}}), json!({"shared": {}})),
+            (json!({"names": [null]}), json!({"names": [null]})),
+        ] {
+            assert_eq!(converted(given.clone()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn text_takes_the_type_that_the_schema_names_where_it_names_one() {
+        for (given, expected) in [
+            (
+                json!({"count": "10", "needed": " 3.5 "}),
+                json!({"count": 10, "needed": 3.5}),
+            ),
+            (
+                json!({"count": "3.0", "is_set": "true"}),
+                json!({"count": 3.0, "is_set": true}),
+            ),
+            (json!({"no_ignore": "false"}), json!({"no_ignore": false})),
+            (json!({"names": "a"}), json!({"names": ["a"]})),
+            (
+                json!({"names": "[\"a\",\"b\"]"}),
+                json!({"names": ["a", "b"]}),
+            ),
+            (json!({"numbers": "7"}), json!({"numbers": [7]})),
+            (json!({"numbers": "[7,8]"}), json!({"numbers": [7, 8]})),
+            (json!({"numbers": ["7", 8]}), json!({"numbers": [7, 8]})),
+            (
+                json!({"rows": [{"n": "1"}, {"n": null}]}),
+                json!({"rows": [{"n": 1}, {}]}),
+            ),
+            (
+                json!({"options": "{\"depth\":\"1\"}"}),
+                json!({"options": {"depth": 1}}),
+            ),
+            (json!({"maybe": "a"}), json!({"maybe": ["a"]})),
+            (
+                json!({"nullable": "5", "scalar": "true"}),
+                json!({"nullable": 5, "scalar": true}),
+            ),
+            (
+                json!({"shared": {"n": "2"}, "map": {"x": "4"}}),
+                json!({"shared": {"n": 2}, "map": {"x": 4}}),
+            ),
+            (json!({"level": "2"}), json!({"level": 2})),
+        ] {
+            assert_eq!(converted(given.clone()), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_fits_or_is_no_value_of_the_type_stays_as_it_is() {
+        for same in [
+            json!({"text": "10", "either": "10", "any": "10", "unknown": "10"}),
+            json!({"count": "ten", "is_set": "True", "needed": ""}),
+            json!({"count": "true", "is_set": "1", "options": "x"}),
+            json!({"list_or_number": "10"}),
+            json!({"text": 5}),
+            json!(["no object"]),
+        ] {
+            assert_eq!(converted(same.clone()), same);
+        }
+        // A glob pattern that happens to be JSON is a name all the same.
+        assert_eq!(
+            converted(json!({"names": "[1]"})),
+            json!({"names": ["[1]"]})
+        );
+    }
+}
