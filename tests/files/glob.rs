@@ -386,3 +386,97 @@ fn node_modules_can_be_named_in_a_group_and_git_never() {
     let excluded = ws.call("glob", &json!({"pattern": "!(node_modules)/**/*.js"}));
     excluded.must_say(&excluded.output(), &["1 node_modules directory left out"]);
 }
+
+/// Names of routes and of templates, beside files that they would match as patterns.
+fn routes() -> Workspace {
+    let mut ws = Workspace::new();
+    for directory in [
+        "app/[id]",
+        "app/i",
+        "app/[...slug]",
+        "app/[[opt]]",
+        "app/(x)/{y}",
+        "app/{a,b}",
+        "app/a",
+        "app/@(m)",
+        "app/m",
+        "app/!(n)",
+        "app/o\\p",
+    ] {
+        ws = ws.file(format!("{directory}/page.tsx"), "NEEDLE\n");
+    }
+    ws
+}
+
+#[test]
+fn a_literal_name_counts_besides_the_meaning_of_its_characters_in_every_pattern() {
+    let ws = routes();
+    for (start, literal, also) in [
+        ("app/[id]", "app/[id]", Some("app/i")),
+        ("./app/[id]", "app/[id]", Some("app/i")),
+        ("**/[id]", "app/[id]", Some("app/i")),
+        ("app/[...slug]", "app/[...slug]", None),
+        ("app/[[opt]]", "app/[[opt]]", None),
+        ("app/(x)/{y}", "app/(x)/{y}", None),
+        ("app/{a,b}", "app/{a,b}", Some("app/a")),
+        ("app/@(m)", "app/@(m)", Some("app/m")),
+        ("app/!(n)", "app/!(n)", Some("app/i")),
+        ("app/o\\p", "app/o\\p", None),
+    ] {
+        let name = format!("{literal}/page.tsx");
+        let others = also.map(|also| format!("{also}/page.tsx"));
+        for pattern in [format!("{start}/*.tsx"), format!("{start}/**")] {
+            let glob = ws.call("glob", &json!({"pattern": pattern}));
+            let search = json!({"pattern": "NEEDLE", "include": pattern});
+            let search = ws.call("search_file_content", &search);
+            let many = ws.call("read_many_files", &json!({"paths": [pattern]}));
+            for answer in [glob, search, many] {
+                let output = answer.output();
+                for name in others.iter().chain([&name]) {
+                    assert!(
+                        output.contains(name.as_str()),
+                        "{pattern}: {}",
+                        answer.shown()
+                    );
+                }
+            }
+            let search = json!({"pattern": "NEEDLE", "include": format!("!{pattern}")});
+            let search = ws.call("search_file_content", &search);
+            let many = json!({"paths": ["app"], "exclude": [pattern]});
+            let many = ws.call("read_many_files", &many);
+            for answer in [search, many] {
+                let output = answer.output();
+                assert!(!output.contains(&name), "{pattern}: {}", answer.shown());
+            }
+        }
+    }
+    let answer = ws.call(
+        "list_directory",
+        &json!({"path": "app", "ignore": ["[id]", "{a,b}"]}),
+    );
+    let output = answer.output();
+    let shown: Vec<&str> = output.lines().filter(|l| l.starts_with("[DIR]")).collect();
+    let left = ["!(n)", "(x)", "@(m)", "[...slug]", "[[opt]]", "m", "o\\p"];
+    assert_eq!(shown.len(), left.len(), "{output}");
+    for name in left {
+        assert!(
+            shown.contains(&&*format!("[DIR] {name}")),
+            "{name}: {output}"
+        );
+    }
+}
+
+#[test]
+fn dead_links_are_listed_as_by_git_and_links_out_are_not_followed() {
+    let ws = Workspace::new()
+        .file("a.txt", "")
+        .directory("d")
+        .link("dead", "nowhere")
+        .link("d/dead too", "../none/x")
+        .link("loop", "loop")
+        .link("directory", "d")
+        .link("file", "a.txt")
+        .link("out", "../out");
+    let listed = ["a.txt", "d/dead too", "dead", "file", "loop"];
+    assert_eq!(found(&ws, &json!({"pattern": "**/*"})), listed);
+}

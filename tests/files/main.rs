@@ -9,6 +9,8 @@ mod kept_access;
 mod links_out;
 mod list_directory;
 mod names;
+mod nearest_paths;
+mod path_arguments;
 mod paths;
 mod races;
 mod read_file;

@@ -3,7 +3,7 @@
 //!
 //! Semantics are git's: within a file the last matching rule decides, a deeper file decides
 //! before a higher one, `.git/info/exclude` after all of them and the user's own file last. What
-//! lies below an ignored directory is ignored. Rules of files above the workspace count as far up
+//! lies below an ignored directory is ignored. `.geminiignore` decides before all of git's. Rules of files above the workspace count as far up
 //! as the repository reaches.
 
 mod pattern;
@@ -225,12 +225,14 @@ impl IgnoreRules {
     /// asked about before.
     #[inline]
     pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<IgnoreSource> {
-        if Level::decides(self.git.as_deref(), path, name_at, is_dir) {
-            Some(IgnoreSource::Git)
-        } else if Level::decides(self.gemini.as_deref(), path, name_at, is_dir) {
-            Some(IgnoreSource::Gemini)
-        } else {
-            None
+        let gemini = Level::verdict(self.gemini.as_deref(), path, name_at, is_dir);
+        // As in Gemini CLI: the rules of `.geminiignore` come after git's, so that `!` takes those back.
+        if gemini == Some(false) {
+            return None;
+        }
+        match Level::verdict(self.git.as_deref(), path, name_at, is_dir) {
+            Some(true) => Some(IgnoreSource::Git),
+            _ => gemini.map(|_| IgnoreSource::Gemini),
         }
     }
 }
@@ -252,7 +254,13 @@ impl Level {
         })
     }
 
-    fn decides(mut level: Option<&Level>, path: &[u8], name_at: usize, is_dir: bool) -> bool {
+    /// Returns the verdict of the deepest file that has one.
+    fn verdict(
+        mut level: Option<&Level>,
+        path: &[u8],
+        name_at: usize,
+        is_dir: bool,
+    ) -> Option<bool> {
         while let Some(here) = level {
             let verdict = match &here.base {
                 Base::Below(depth) => path.get(*depth..).and_then(|rest| {
@@ -265,12 +273,12 @@ impl Level {
                     here.file.verdict(&full, root.len() + name_at, is_dir)
                 }
             };
-            if let Some(ignored) = verdict {
-                return ignored;
+            if verdict.is_some() {
+                return verdict;
             }
             level = here.above.as_deref();
         }
-        false
+        None
     }
 }
 

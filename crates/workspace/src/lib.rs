@@ -82,6 +82,7 @@
 struct Readme;
 
 mod access;
+mod argument;
 pub mod atomic_file;
 pub mod diff;
 pub mod edit;
@@ -94,6 +95,7 @@ pub mod line_endings;
 pub mod lines;
 pub mod links;
 pub mod media;
+mod nearest;
 mod new_file;
 pub mod overflow;
 mod page_buffer;
@@ -340,27 +342,30 @@ impl Workspace {
     }
 
     /// Finds the root that a path argument lies beneath, without looking at the disk where
-    /// the path's own words tell. `..` is taken off as text, as Gemini CLI does.
+    /// the path's own words tell. What the argument means is up to [`Workspace::meant`]. `..` is
+    /// taken off as text, as Gemini CLI does.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` for an empty path or one with a NUL,
+    /// Returns `invalid_tool_params` for an empty path, one with a NUL, or one that is none here,
     /// `path_not_in_workspace` for one outside all roots.
     pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
-        if argument.trim().is_empty() {
+        let meant = self.meant(argument)?;
+        if meant.trim().is_empty() {
             return Err(ToolError::invalid("The path must not be empty.")
                 .with_hint("Give an absolute path, or one relative to the project's root."));
         }
-        if argument.contains('\0') {
+        if meant.contains('\0') {
             return Err(ToolError::invalid(format!(
-                "The path {argument:?} holds a NUL character, which no file name can hold."
+                "The path {meant:?} holds a NUL character, which no file name can hold."
             )));
         }
-        if argument.len() > MAX_PATH_BYTES {
-            return Err(system_error(Errno::NAMETOOLONG, argument));
+        if meant.len() > MAX_PATH_BYTES {
+            return Err(system_error(Errno::NAMETOOLONG, &meant));
         }
-        let path = path_from_argument(argument);
-        self.place_of(&path).ok_or_else(|| self.outside(argument))
+        let path = path_from_argument(&meant);
+        let place = self.place_of(&path).ok_or_else(|| self.outside(&meant))?;
+        Ok(place.named_as_directory(argument::names_directory(&path)))
     }
 
     /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
@@ -490,6 +495,10 @@ impl Workspace {
                 format!("The path {path} leads out of the workspace through a link."),
             )
             .with_hint("Use a path that stays below the project's root."),
+            resolve::ResolveError::System(Errno::NOTDIR) if place.is_directory() => {
+                system_error(Errno::NOTDIR, &format!("{path}/"))
+                    .with_hint("Name a directory there, or leave out the slash at the end.")
+            }
             resolve::ResolveError::System(errno) => system_error(errno, &path.to_string()),
         }
     }

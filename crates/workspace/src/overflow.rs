@@ -31,7 +31,8 @@ impl Workspace {
     /// Hosts keep those that they shorten themselves beside their own files, and tell the model to read them.
     pub fn with_overflow(&self, argument: &str) -> Option<Self> {
         let home = self.home.as_ref()?;
-        let argument = Path::new(argument);
+        let argument = self.meant(argument).ok()?;
+        let argument = Path::new(&*argument);
         let own = self.overflow_dir()?;
         let of_hosts = || {
             HOSTS

@@ -1,7 +1,8 @@
 //! Glob patterns over slash-separated paths, for the tools.
 //!
 //! `*` and `?` stay within a name, `**` as a whole component spans any number of them, classes are
-//! `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`, groups are `@(a|b)`, `?(a)`, `*(a)`, `+(a)`, `!(a)`; a
+//! `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`, and match their own text as well (`[id]` is a usual name of a
+//! directory); groups are `@(a|b)`, `?(a)`, `*(a)`, `+(a)`, `!(a)`; a
 //! backslash takes the next character literally. A leading dot needs no special mention.
 //!
 //! # How it works
@@ -321,7 +322,10 @@ fn push_expression(chars: &[char], out: &mut String) {
             '?' => out.push_str("[^/]"),
             '[' => {
                 if let Some((class, end)) = class(chars, i) {
-                    out.push_str(&class);
+                    // Names of routes have brackets, such as `[id]`: whoever writes one means it.
+                    out.push_str(&format!("(?:{class}|"));
+                    chars[i..end].iter().for_each(|c| push_literal(*c, out));
+                    out.push(')');
                     i = end;
                     continue;
                 }
@@ -454,6 +458,18 @@ const NAMED_CLASSES: [&str; 12] = [
     "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "cntrl", "graph", "print",
     "punct", "xdigit",
 ];
+
+/// Returns the pattern that matches only this text.
+pub fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "[]{}()?*\\!,".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
 
 /// Splits a comma-separated list of patterns at the commas that are outside of braces.
 pub fn split_list(list: &str) -> Vec<&str> {

@@ -24,11 +24,30 @@ pub struct WorkspacePath {
     pub(super) root: usize,
     rel: PathBuf,
     path: PathBuf,
+    /// Only a directory may be there: the path ended in a slash.
+    is_directory: bool,
 }
 
 impl WorkspacePath {
     pub(super) fn new(root: usize, rel: PathBuf, path: PathBuf) -> Self {
-        Self { root, rel, path }
+        Self {
+            root,
+            rel,
+            path,
+            is_directory: false,
+        }
+    }
+
+    /// Returns the same place, where only a directory may be if `is_directory` is true.
+    #[must_use]
+    pub(super) fn named_as_directory(mut self, is_directory: bool) -> Self {
+        self.is_directory = is_directory;
+        self
+    }
+
+    /// Returns true if only a directory may be there.
+    pub(super) fn is_directory(&self) -> bool {
+        self.is_directory
     }
 
     /// Returns the absolute path, as the caller named it.
@@ -100,6 +119,11 @@ impl Workspace {
         flags: OFlags,
     ) -> Result<OwnedFd, ResolveError> {
         let root = &self.roots[place.root];
+        let flags = if place.is_directory() {
+            flags | OFlags::DIRECTORY
+        } else {
+            flags
+        };
         if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
             Ok(answer?)
         } else {

@@ -184,7 +184,7 @@ impl Workspace {
             .then_some(IgnoreSource::Gemini))
     }
 
-    fn ignored_as_named(
+    pub(super) fn ignored_as_named(
         &self,
         place: &WorkspacePath,
         is_dir: bool,

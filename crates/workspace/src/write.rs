@@ -63,6 +63,14 @@ impl Workspace {
             cancel: cancel.clone(),
             recorded: None,
         };
+        if place.is_directory() {
+            let message = format!(
+                "The path {}/ ends in a slash, as only that of a directory does.",
+                place.path().display()
+            );
+            return Err(ToolError::new(ErrorKind::TargetIsDirectory, message)
+                .with_hint("Give the path of a file: missing directories on its way are made."));
+        }
         let started = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {

@@ -305,6 +305,12 @@ impl<'a> Setup<'a> {
         workspace.stat(&place).map(drop)
     }
 
+    /// Asks whether another path was meant by one where nothing is.
+    fn nearest(&self, path: &str) -> Option<String> {
+        let place = self.workspace.locate(path).ok()?;
+        self.workspace.nearest_question(&place)
+    }
+
     /// Refuses a path in the prompt where nothing is; what need not be meant as one is only told.
     fn check_named(&self, path: &str) -> Result<(), SessionError> {
         let Err(e) = self.found(path) else {
@@ -320,11 +326,15 @@ impl<'a> Setup<'a> {
             return Ok(());
         }
         let reason = match e.kind {
-            ErrorKind::FileNotFound => "there is no such file".to_owned(),
+            ErrorKind::FileNotFound => match self.nearest(path) {
+                Some(question) => format!("there is no such file. {}", visible(&question)),
+                None => "there is no such file".to_owned(),
+            },
             _ => format!("it can't be used: {}", visible(&e.message)),
         };
+        let end = if reason.ends_with('?') { "" } else { "." };
         Err(bad_input(format!(
-            "The prompt names @{shown}, but {reason}. If no file is meant, write \\@{shown}."
+            "The prompt names @{shown}, but {reason}{end} If no file is meant, write \\@{shown}."
         )))
     }
 

@@ -75,14 +75,15 @@ impl Edit {
                 placeholder::check("new_string", &self.new, [])?;
                 Ok(None)
             } else {
-                Err(ToolError::new(
+                let error = ToolError::new(
                     ErrorKind::FileNotFound,
                     format!(
                         "{} does not exist, so nothing can be replaced in it.",
                         self.path()
                     ),
                 )
-                .with_hint("Check the path, or use an empty old_string to create the file."))
+                .with_hint("Check the path, or use an empty old_string to create the file.");
+                Err(self.workspace.with_nearest(error, &self.place))
             };
         };
         if self.old.is_empty() {

@@ -11,7 +11,7 @@ use gemini_tools_core::tool::{
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
-use gemini_tools_workspace::pattern::{PatternSet, expand_braces};
+use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces};
 use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -97,7 +97,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         places = vec![workspace.locate(path)?];
         require_directory(workspace, &places[0])?;
     }
-    let mut pattern = params.pattern.as_str();
+    let meant = workspace.meant_pattern(&params.pattern)?;
+    let mut pattern = &*meant;
     if pattern.starts_with('/') {
         let start = places
             .iter()
@@ -112,13 +113,15 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         places = vec![places.swap_remove(start)];
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
+    // The beginning has its meaning already: here a tilde is a name.
+    let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
         git: params.respect_git_ignore.unwrap_or(true),
         gemini: params.respect_gemini_ignore.unwrap_or(true),
     };
     Ok(Call {
-        set: compile(pattern, ignore_case)?,
+        set: compile(pattern, &meanings, ignore_case)?,
         pattern: pattern.to_owned(),
         scope: SearchScope {
             workspace: Arc::clone(workspace),
@@ -129,10 +132,15 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Compiles the patterns that braces stand for, without `.`, `..` and empty components.
-fn compile(pattern: &str, ignore_case: bool) -> Result<PatternSet, ToolError> {
+/// Compiles what the pattern of a call means: that which braces stand for, without `.`, `..` and empty
+/// components.
+fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<PatternSet, ToolError> {
+    let mut alternatives = Vec::new();
+    for meaning in meanings {
+        alternatives.append(&mut expand_braces(meaning)?);
+    }
     let mut patterns = Vec::new();
-    for alternative in expand_braces(pattern)? {
+    for alternative in alternatives {
         let Some(plain) = without_detours(&alternative) else {
             return Err(ToolError::new(
                 ErrorKind::PathNotInWorkspace,
@@ -210,11 +218,17 @@ impl Finder<'_> {
             FileType::RegularFile => {
                 rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
             }
-            // A link counts where it leads to a file of the workspace.
+            // A link counts where it leads to a file of the workspace, or nowhere: a dead one is a file for git.
             FileType::Symlink => {
                 let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
-                let stat = self.call.scope.workspace.stat(&target).ok()?;
-                (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
+                match self.call.scope.workspace.stat(&target) {
+                    Ok(stat) => (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+                        .then_some(stat),
+                    Err(e) if e.kind == ErrorKind::FileNotFound => {
+                        rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
+                    }
+                    Err(_) => None,
+                }
             }
             _ => None,
         }
@@ -311,14 +325,8 @@ impl Call {
             file_type.is_ok_and(|t| t == FileType::RegularFile)
         };
         if self.scope.places.iter().any(exists) {
-            let mut escaped = String::new();
-            for c in self.pattern.chars() {
-                if "[]{}()?*\\!,".contains(c) {
-                    escaped.push('\\');
-                }
-                escaped.push(c);
-            }
-            if let Ok(set) = compile(&escaped, false) {
+            // The class itself would find its other meaning, too.
+            if let Ok(set) = compile(&self.pattern, &[escaped(&self.pattern)], false) {
                 self.set = set;
             }
         }

@@ -86,10 +86,13 @@ struct Call {
 }
 
 fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+    let place = workspace.locate(&params.path)?;
+    let ignore = params.ignore.unwrap_or_default();
+    let ignore = super::scope::patterns(workspace, &ignore, std::slice::from_ref(&place))?;
     Ok(Call {
-        place: workspace.locate(&params.path)?,
+        ignore: PatternSet::for_names_or_paths(ignore, false)?,
+        place,
         workspace: Arc::clone(workspace),
-        ignore: PatternSet::for_names_or_paths(params.ignore.unwrap_or_default(), false)?,
         respect: params.file_filtering_options.unwrap_or_default().respect(),
     })
 }
@@ -179,7 +182,7 @@ impl Call {
                 ),
             )
             .with_hint("Use read_file to see what it holds."),
-            _ => e,
+            _ => self.workspace.with_nearest(e, &self.place),
         }
     }
 }

@@ -183,7 +183,10 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let open = self.workspace.open_file(&self.place)?;
+        let open = self
+            .workspace
+            .open_file(&self.place)
+            .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
         match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
             FileContent::Empty => Ok(empty()),
             FileContent::Media(part) => {

@@ -17,6 +17,7 @@ use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions,
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -117,6 +118,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     let has_defaults = params.use_default_excludes.unwrap_or(true);
     let defaults = if has_defaults { DEFAULT_EXCLUDES } else { &[] };
     let exclude = params.exclude.unwrap_or_default();
+    let exclude = super::scope::patterns(workspace, &exclude, &workspace.root_places())?;
     let exclude = exclude
         .iter()
         .map(|pattern| match pattern.strip_suffix('/') {
@@ -165,14 +167,14 @@ impl Selection {
 /// Files that are left out, the first of them with the reason.
 #[derive(Default)]
 struct SkipList {
-    named: BTreeMap<String, &'static str>,
+    named: BTreeMap<String, Cow<'static, str>>,
     /// Number of all files.
     count: usize,
 }
 
 impl SkipList {
-    fn insert(&mut self, path: String, reason: &'static str) {
-        if self.named.insert(path, reason).is_none() {
+    fn insert(&mut self, path: String, reason: impl Into<Cow<'static, str>>) {
+        if self.named.insert(path, reason.into()).is_none() {
             self.count += 1;
         }
         if self.named.len() > NAMED_SKIPS {
@@ -250,7 +252,7 @@ impl Call {
             if wanted.trim().is_empty() || wanted == "/" {
                 continue;
             }
-            let place = match self.workspace.locate(wanted.trim_end_matches('/')) {
+            let place = match self.workspace.locate(wanted) {
                 Ok(place) => place,
                 Err(e) => {
                     let reason = match e.kind {
@@ -270,13 +272,22 @@ impl Call {
                     self.add_directory(&mut selection, &place, cx)?;
                     continue;
                 }
-                Ok(_) => "not a regular file",
-                Err(e) if e.kind == ErrorKind::PathNotInWorkspace => "leads out of the workspace",
+                Ok(_) => "not a regular file".into(),
+                Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
+                    "leads out of the workspace".into()
+                }
                 Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    globs.push(place.rel().to_string_lossy().into_owned());
+                    // The beginning has its meaning already: here a tilde is a name.
+                    let pattern = format!("./{}", place.rel().to_string_lossy());
+                    let roots = self.workspace.root_places();
+                    globs.extend(self.workspace.patterns_below(&pattern, &roots)?);
                     continue;
                 }
-                Err(_) => "does not exist",
+                Err(e) if e.kind == ErrorKind::PathIsNotADirectory => "is no directory".into(),
+                Err(_) => match self.workspace.nearest_question(&place) {
+                    Some(question) => format!("does not exist. {question}").into(),
+                    None => Cow::Borrowed("does not exist"),
+                },
             };
             selection.skipped.insert(wanted.clone(), reason);
         }
@@ -531,7 +542,7 @@ impl Call {
         .with_data("files", read);
         if skipped.count > 0 {
             let named = skipped.named.iter();
-            let named = named.map(|(path, reason)| (path.clone(), (*reason).into()));
+            let named = named.map(|(path, reason)| (path.clone(), reason.as_ref().into()));
             result = result.with_data("skipped", named.collect::<serde_json::Map<_, _>>());
         }
         result

@@ -199,7 +199,9 @@ impl ToolInvocation for Call {
             .with_hint("Set HOME, or run the command without is_background."));
         }
         let sandbox = sandbox(&self.tool_env, cx, None)?;
-        let directory = workspace.open_dir(&self.place)?;
+        let directory = workspace
+            .open_dir(&self.place)
+            .map_err(|e| workspace.with_nearest(e, &self.place))?;
         let programs = || analyse(&self.command).root_commands();
         let changes = changes(&self.tool_env, TOOL.name, &self.command, programs)?;
         let command = ShellCommand {

@@ -79,6 +79,23 @@ pub(super) fn node_modules<'a>(
     }
 }
 
+/// Returns what patterns mean below the directories of a call.
+///
+/// # Errors
+///
+/// As [`Workspace::patterns_below`].
+pub(super) fn patterns<P: AsRef<str>>(
+    workspace: &Workspace,
+    patterns: impl IntoIterator<Item = P>,
+    places: &[WorkspacePath],
+) -> Result<Vec<String>, ToolError> {
+    let mut all = Vec::new();
+    for pattern in patterns {
+        all.extend(workspace.patterns_below(pattern.as_ref(), places)?);
+    }
+    Ok(all)
+}
+
 /// Refuses what is not a directory, with the error types of searches.
 ///
 /// # Errors
@@ -96,10 +113,12 @@ pub(super) fn require_directory(
         )
         .with_hint("Give the directory to search in.")),
         Err(mut e) => {
-            if e.kind == ErrorKind::FileNotFound {
-                e.kind = ErrorKind::SearchPathNotFound;
-            }
-            Err(e)
+            e.kind = match e.kind {
+                ErrorKind::FileNotFound => ErrorKind::SearchPathNotFound,
+                ErrorKind::PathIsNotADirectory => ErrorKind::SearchPathNotADirectory,
+                other => other,
+            };
+            Err(workspace.with_nearest(e, place))
         }
     }
 }

@@ -155,7 +155,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     };
     let (places, single) = places(workspace, params.path.as_deref())?;
     let list = split_list(params.include.as_deref().unwrap_or_default());
-    let (mut include, exclude) = patterns(&list)?;
+    let (mut include, exclude) = patterns(&list, workspace, &places)?;
     if single {
         include = PatternSet::default();
     }
@@ -235,10 +235,16 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
 }
 
 /// Parses a list of patterns, and those that begin with an exclamation mark apart.
-fn patterns(list: &[&str]) -> Result<(PatternSet, PatternSet), ToolError> {
+fn patterns(
+    list: &[&str],
+    workspace: &Workspace,
+    places: &[WorkspacePath],
+) -> Result<(PatternSet, PatternSet), ToolError> {
     let include = list.iter().filter(|pattern| !pattern.starts_with('!'));
     let exclude = list.iter().filter_map(|pattern| pattern.strip_prefix('!'));
     let exclude = exclude.map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
+    let include = super::scope::patterns(workspace, include, places)?;
+    let exclude = super::scope::patterns(workspace, exclude, places)?;
     Ok((
         PatternSet::for_names_or_paths(include, false)?,
         PatternSet::for_names_or_paths(exclude, false)?,

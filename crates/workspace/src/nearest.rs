@@ -1,0 +1,319 @@
+//! Paths that may have been meant by one that does not exist.
+//!
+//! Only names that a listing would show: none outside of the workspace, and none that ignore files leave
+//! out. A look is bounded, so that a miss in a huge tree is as quick as in a small one.
+
+use super::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
+use super::{Respect, Workspace, WorkspacePath, show_path};
+use gemini_tools_core::text::line_name;
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Paths that a hint names.
+const MOST: usize = 3;
+
+/// Directories that are followed at a time, where a part on the way is misspelled.
+const BRANCHES: usize = 3;
+
+/// A larger directory is looked through for other spellings of a name only, by entries.
+const MAX_COMPARED_ENTRIES: usize = 20_000;
+
+/// A name is looked for elsewhere in a tree of up to so many entries.
+const MAX_WALKED_ENTRIES: usize = 100_000;
+
+/// The likeness of the same name in another directory, among those of other names in the same one.
+const ELSEWHERE: f64 = 0.85;
+
+/// A path that exists, below a root, and how like it is to the one that was asked for, from 0 to 1.
+#[derive(Debug, Clone)]
+struct Near {
+    place: WorkspacePath,
+    likeness: f64,
+}
+
+impl Near {
+    /// Compares two paths: the more like one comes first, then the shorter one.
+    fn order(&self, other: &Self) -> Ordering {
+        let path = |near: &Self| near.place.path().as_os_str().to_owned();
+        (other.likeness.total_cmp(&self.likeness))
+            .then_with(|| path(self).len().cmp(&path(other).len()))
+            .then_with(|| path(self).cmp(&path(other)))
+    }
+}
+
+impl Workspace {
+    /// Adds to the error about a path that does not exist up to three that do: nearly of the same name, or of the
+    /// same name in another directory. Other errors stay as they are.
+    #[must_use]
+    pub fn with_nearest(&self, error: ToolError, place: &WorkspacePath) -> ToolError {
+        let is_missing = matches!(
+            error.kind,
+            ErrorKind::FileNotFound | ErrorKind::SearchPathNotFound
+        );
+        if !is_missing {
+            return error;
+        }
+        let Some(question) = self.nearest_question(place) else {
+            return error;
+        };
+        let hint = match &error.hint {
+            Some(hint) => format!("{question} {hint}"),
+            None => question,
+        };
+        error.with_hint(hint)
+    }
+
+    /// Returns the question whether one of up to three paths was meant by one that does not exist; `None` where
+    /// there is none that is near.
+    pub fn nearest_question(&self, place: &WorkspacePath) -> Option<String> {
+        let near = self.nearest(place);
+        let shown = |place: &WorkspacePath| {
+            let path = self.display(place.path());
+            line_name(path.as_os_str().as_bytes()).into_owned()
+        };
+        let names: Vec<_> = near.iter().map(shown).collect();
+        (!names.is_empty()).then(|| format!("Did you mean {}?", names.join(" or ")))
+    }
+
+    /// Returns up to three places with something there, the one that was probably meant by `place` first.
+    fn nearest(&self, place: &WorkspacePath) -> Vec<WorkspacePath> {
+        if self.roots[place.root].read_only || place.is_root() {
+            return Vec::new();
+        }
+        let mut all = self.along(place);
+        all.extend(self.elsewhere(place));
+        all.sort_by(Near::order);
+        let mut seen: Vec<WorkspacePath> = Vec::new();
+        for Near { place, .. } in all {
+            if seen.len() < MOST && !seen.iter().any(|one| one.path() == place.path()) {
+                seen.push(place);
+            }
+        }
+        seen
+    }
+
+    /// Follows a path from its root, and where a part of it does not exist, those that are spelled nearly so.
+    fn along(&self, place: &WorkspacePath) -> Vec<Near> {
+        let slashes = show_path(place.rel()).replace('\\', "/");
+        let parts: Vec<&OsStr> = Path::new(&slashes).iter().collect();
+        let root = WorkspacePath::new(
+            place.root,
+            PathBuf::new(),
+            self.roots[place.root].path.clone(),
+        );
+        let mut branches = vec![Near {
+            place: root,
+            likeness: 1.0,
+        }];
+        for (i, part) in parts.iter().enumerate() {
+            let is_last = i + 1 == parts.len();
+            let mut next = Vec::new();
+            for Near { place, likeness } in branches {
+                let exact = place.join(Path::new(part));
+                if self.stat(&exact).is_ok() {
+                    next.push(Near {
+                        place: exact,
+                        likeness,
+                    });
+                    continue;
+                }
+                let entries = self.list_dir(&place, Respect::ALL).unwrap_or_default();
+                let compares = entries.len() <= MAX_COMPARED_ENTRIES;
+                for entry in entries {
+                    if entry.ignored.is_none()
+                        && (is_last || entry.is_dir)
+                        && let Some(like) =
+                            likeness_of_names(part.as_bytes(), &entry.name, compares)
+                    {
+                        next.push(Near {
+                            place: place.join(Path::new(OsStr::from_bytes(&entry.name))),
+                            likeness: likeness * like,
+                        });
+                    }
+                }
+            }
+            next.sort_by(Near::order);
+            next.truncate(BRANCHES);
+            branches = next;
+        }
+        branches.retain(|near| self.is_shown(&near.place));
+        branches
+    }
+
+    /// Finds the same name in other directories.
+    fn elsewhere(&self, place: &WorkspacePath) -> Vec<Near> {
+        let options = WalkOptions {
+            respect: Respect::ALL,
+            node_modules: NodeModules::LeftOut,
+            visit_ignored: false,
+        };
+        let seen = AtomicUsize::new(0);
+        let mut found = Vec::new();
+        for top in self.root_places() {
+            let make = || SameName {
+                top: &top,
+                name: place.name().as_bytes(),
+                seen: &seen,
+                found: RefCell::default(),
+            };
+            if let Ok((visitors, _)) = walk(self, &top, options, &Cancellation::default(), make) {
+                found.extend(
+                    visitors
+                        .into_iter()
+                        .flat_map(|visitor| visitor.found.into_inner()),
+                );
+            }
+        }
+        // What was met first is up to the threads.
+        if seen.load(Relaxed) > MAX_WALKED_ENTRIES {
+            return Vec::new();
+        }
+        let wanted: Vec<&OsStr> = place.rel().iter().collect();
+        let rate = |place: WorkspacePath| {
+            let parts: Vec<&OsStr> = place.rel().iter().collect();
+            let is_same = |(a, b): &(&&OsStr, &&OsStr)| a == b;
+            let first = parts.iter().zip(&wanted).take_while(is_same).count();
+            let last = (parts.iter().rev().zip(wanted.iter().rev())).take_while(is_same);
+            let likeness = ELSEWHERE + 0.01 * (first + last.count()).min(10) as f64;
+            Near { place, likeness }
+        };
+        let mut near: Vec<Near> = found.into_iter().map(rate).collect();
+        near.sort_by(Near::order);
+        let shown = near.into_iter().filter(|near| self.is_shown(&near.place));
+        shown.take(MOST).collect()
+    }
+
+    /// Returns true if no ignore file leaves a place out, and it is not git's own.
+    fn is_shown(&self, place: &WorkspacePath) -> bool {
+        if place.rel().iter().any(|name| name == ".git") {
+            return false;
+        }
+        let is_dir = self.open_dir(place).is_ok();
+        let named = self.ignored_as_named(place, is_dir, Respect::ALL);
+        matches!(named, Ok(None)) && matches!(self.is_closed(place, is_dir), Ok(false))
+    }
+}
+
+/// A worker that finds files and directories by their name, in any case.
+struct SameName<'a> {
+    top: &'a WorkspacePath,
+    name: &'a [u8],
+    /// Entries that all workers have met.
+    seen: &'a AtomicUsize,
+    found: RefCell<Vec<WorkspacePath>>,
+}
+
+impl SameName<'_> {
+    /// Counts an entry; true as long as they are few enough.
+    fn counts(&self) -> bool {
+        self.seen.fetch_add(1, Relaxed) < MAX_WALKED_ENTRIES
+    }
+
+    fn is_called(&self, path: &[u8], name_at: usize) -> bool {
+        path[name_at..].eq_ignore_ascii_case(self.name)
+    }
+
+    fn add(&self, path: &[u8]) {
+        let place = self.top.join(Path::new(OsStr::from_bytes(path)));
+        self.found.borrow_mut().push(place);
+    }
+}
+
+impl Visitor for SameName<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.counts() && self.is_called(path, name_at)
+    }
+
+    fn enters(&self, path: &[u8], name_at: usize) -> bool {
+        if self.is_called(path, name_at) {
+            self.add(path);
+        }
+        self.counts()
+    }
+
+    fn visit(&mut self, found: &WalkEntry<'_>) {
+        self.add(found.path);
+    }
+}
+
+/// Returns the likeness of a name to the one that was asked for, from 0 to 1; `None` where it is another one.
+/// Unless `compares` is set, only other spellings of the name count.
+fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> {
+    let [wanted, name] = [wanted, name].map(line_name);
+    if wanted.eq_ignore_ascii_case(&name) {
+        return Some(0.99);
+    }
+    let [a, b] = [&wanted, &name].map(|name| plain(name));
+    if a == b {
+        return Some(0.95);
+    }
+    if !compares {
+        return None;
+    }
+    let [stem, other] = [&a, &b].map(|name| stem(name));
+    if stem == other {
+        return Some(0.8);
+    }
+    let shorter = stem.chars().count().min(other.chars().count());
+    let most = if shorter < 2 { 0 } else { (shorter / 3).max(1) };
+    if a.len().abs_diff(b.len()) > 4 * most {
+        return None;
+    }
+    let steps = strsim::damerau_levenshtein(&a, &b);
+    let length = a.chars().count().max(b.chars().count());
+    (steps <= most).then(|| 0.95 * (1.0 - steps as f64 / length as f64))
+}
+
+/// Returns a name in small letters without what only divides its words.
+fn plain(name: &str) -> String {
+    let is_part = |c: &char| !matches!(c, '-' | '_' | ' ');
+    name.chars()
+        .filter(is_part)
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Returns a name without its ending.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::likeness_of_names;
+
+    #[test]
+    fn a_slip_is_near_and_another_name_is_not() {
+        let likeness = |a: &str, b: &str| likeness_of_names(a.as_bytes(), b.as_bytes(), true);
+        for (a, b) in [
+            ("mainn.rs", "main.rs"),
+            ("readme.md", "README.md"),
+            ("readFile.ts", "read_file.ts"),
+            ("util.py", "utils.py"),
+            ("config.yml", "config.yaml"),
+            ("mian.rs", "main.rs"),
+            ("Makefile", "makefile"),
+            (".gitignroe", ".gitignore"),
+        ] {
+            assert!(likeness(a, b).is_some(), "{a} {b}");
+        }
+        for (a, b) in [
+            ("a.txt", "b.txt"),
+            ("lib.rs", "mod.rs"),
+            ("main.rs", "tests.rs"),
+            ("src", "doc"),
+            ("index.ts", "io.ts"),
+        ] {
+            assert_eq!(likeness(a, b), None, "{a} {b}");
+        }
+        assert!(likeness("a.RS", "a.rs") > likeness("mainn.rs", "main.rs"));
+    }
+}
