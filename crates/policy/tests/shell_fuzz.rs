@@ -477,6 +477,71 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Lines that carry a script to a shell; `~` stands for what is between two of its words, and `evil` for
+/// the name.
+const CARRIERS: &[(&str, &[&str])] = &[
+    ("printf ':~evil~' > s.sh; sh s.sh", C_ESCAPES),
+    ("printf \":~evil\" > s.sh; env sh ./s.sh", C_ESCAPES),
+    (
+        "printf %s: > /dev/null; printf 'set -e~evil -rf d~' | tee s.sh; sh s.sh",
+        C_ESCAPES,
+    ),
+    ("printf '%b' ':~evil~' > s.sh; bash s.sh", C_ESCAPES),
+    ("echo -e ':~evil' > s.sh; sh s.sh", C_ESCAPES),
+    ("echo $':~evil' > s.sh; sh s.sh", C_ESCAPES),
+    ("printf 'a:~\\tevil~' | make -f -", C_ESCAPES),
+    ("printf 'a: ;evil~' | make -f -", C_ESCAPES),
+    ("awk 'BEGIN { system(\":~evil\") }'", &["\\n", "\\012", ";"]),
+    (
+        "awk 'BEGIN { print \":~evil\" | \"sh\" }'",
+        &["\\n", "\\012", ";"],
+    ),
+    (
+        "python3 -c 'import os; os.system(\":~evil\")'",
+        &["\\n", "\\012", "\\x0a", "\\u000a", ";"],
+    ),
+    (
+        "perl -e 'system(\":~evil\")'",
+        &["\\n", "\\012", "\\x0a", ";"],
+    ),
+    (
+        "node -e 'require(\"child_process\").execSync(\":~evil\")'",
+        &["\\n", "\\x0a", "\\u000a"],
+    ),
+    ("cat > s.sh <<'E'\n:~evil\nE\nsh s.sh", &["\n", ";", "\n\t"]),
+    ("sh -c 'printf \":~evil\" > s.sh; sh s.sh'", &["\\n", ";"]),
+    ("echo a | sed 's/a/evil/e'", &[""]),
+    ("echo a | sed s/a/evil/e", &[""]),
+    ("echo a | sed s,a,evil,e", &[""]),
+    ("echo a | sed -e s/a/x/ -e s/x/evil/e", &[""]),
+    ("printf ':;\\x65vil' > s.sh; sh s.sh", &[""]),
+    ("printf ':;ev\\151l' > s.sh; sh s.sh", &[""]),
+    ("echo 'e\\vil' > s.sh; sh s.sh", &[""]),
+];
+
+/// What is between two commands, as `printf` and `echo -e` know it.
+const C_ESCAPES: &[&str] = &["\\n", "\\012", "\\x0a", "\\n\\t", "\\x0A", "\\n ", "\\n\\n"];
+
+#[test]
+fn a_name_that_stands_in_a_line_is_denied_whatever_carries_it() {
+    confine().expect("confined");
+    let place = Place::new();
+    let deny = Judge::that_denies();
+    let mut wrong = Vec::new();
+    for (carrier, spellings) in CARRIERS {
+        for spelling in *spellings {
+            let line = carrier.replace('~', spelling);
+            if deny.lets_run(&line).is_some() {
+                wrong.push(format!("let run: {line:?}"));
+            }
+            if is_here(&line) && !place.runs(&line, KNOWN_LIMIT) {
+                wrong.push(format!("leads nowhere: {line:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Lines whose last byte of a letter and a backslash some charset reads as one character.
 const BEYOND_ASCII: &[&str] = &[
     "echo \"中\\$(evil)$x\"",

@@ -623,6 +623,8 @@ fn a_prefix_is_mentioned_in_its_order_by_whatever_program() {
         ("rm", "kubectl exec p -- rm -rf /"),
         ("rm", "awk 'BEGIN { system(\"/bin/rm x\") }'"),
         ("rm", "find . -name x -exec ./{} \\;"),
+        ("rm", "echo a | sed s/a/rm/e"),
+        ("rm -rf", "printf 'set -e\\nrm -rf d\\n' > s.sh; sh s.sh"),
         ("rm -rf", "rm -Rf x"),
         ("rm -rf", "rm -r -f x"),
         ("rm -rf", "rm --recursive x --force"),
@@ -640,7 +642,7 @@ fn a_prefix_is_mentioned_in_its_order_by_whatever_program() {
         ("git push", "git log $x"),
         ("git push", "git -C \"$dir\" log"),
         ("rm -rf", "rm -r x"),
-        ("rm", "cat docs/rm/x.md; ls -l alarm"),
+        ("rm", "cat docs/rm.d/x.md; ls -l alarm"),
         ("git push --force", "git push origin main --follow-tags"),
     ] {
         assert!(
