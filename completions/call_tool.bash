@@ -82,7 +82,7 @@ _call_tool() {
                     return 0
                     ;;
                 --undo)
-                    COMPREPLY=($(compgen -W "$(call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p')" -- "${cur}"))
+                    _gemini_tools_words "${cur}" <<< "$(call_tool --history --json 2>/dev/null | sed -n 's/^{"id":"\([^"]*\)".*/\1/p')"
                     return 0
                     ;;
                 --since)
@@ -109,8 +109,15 @@ else
     complete -F _call_tool -o bashdefault -o default call_tool
 fi
 
+_gemini_tools_words() {
+    local line
+    while IFS= read -r line; do
+        [[ -z $line || $line != "$1"* ]] || COMPREPLY+=("${2-}$line")
+    done
+}
+
 _call_tool_with_tools() {
-    local word name= is_value=false IFS=$' \t\n'
+    local word name= is_value=false
     _call_tool "$@"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if $is_value; then
@@ -127,7 +134,7 @@ _call_tool_with_tools() {
     word=${COMP_LINE:0:COMP_POINT}
     word=${word##*[[:space:]]}
     if [[ -z $name ]]; then
-        COMPREPLY+=($(compgen -W "$(get_tools complete 2>/dev/null)" -- "$word"))
+        _gemini_tools_words "$word" <<< "$(get_tools complete 2>/dev/null)"
     elif [[ $word == -* ]]; then
         return 0
     elif [[ $word == *:=* ]]; then
@@ -136,11 +143,12 @@ _call_tool_with_tools() {
     elif [[ $word == *=* ]]; then
         local key=
         [[ $COMP_WORDBREAKS == *=* ]] || key=${word%%=*}=
-        IFS=$'\n'
-        COMPREPLY=($(compgen -P "$key" -f -- "${word#*=}"))
+        COMPREPLY=()
+        _gemini_tools_words '' "$key" <<< "$(compgen -f -- "${word#*=}")"
         compopt -o filenames 2>/dev/null
     else
-        COMPREPLY=($(compgen -W "$(get_tools complete -- "$name" 2>/dev/null)" -- "$word"))
+        COMPREPLY=()
+        _gemini_tools_words "$word" <<< "$(get_tools complete -- "$name" 2>/dev/null)"
         [[ ${#COMPREPLY[@]} -eq 0 ]] || compopt -o nospace 2>/dev/null
     fi
     return 0

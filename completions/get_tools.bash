@@ -59,11 +59,11 @@ _get_tools() {
                     return 0
                     ;;
                 --only)
-                    COMPREPLY=($(_gemini_tools_list "${cur}"))
+                    _gemini_tools_list "${cur}"
                     return 0
                     ;;
                 --exclude)
-                    COMPREPLY=($(_gemini_tools_list "${cur}"))
+                    _gemini_tools_list "${cur}"
                     return 0
                     ;;
                 *)
@@ -172,7 +172,11 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__show)
-            opts="-h --help $(get_tools complete 2>/dev/null)"
+            if [[ ${cur} != -* ]]; then
+                _gemini_tools_list "${cur}"
+                return 0
+            fi
+            opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -212,8 +216,16 @@ else
     complete -F _get_tools -o bashdefault -o default get_tools
 fi
 
+_gemini_tools_words() {
+    local line
+    while IFS= read -r line; do
+        [[ -z $line || $line != "$1"* ]] || COMPREPLY+=("${2-}$line")
+    done
+}
+
 _gemini_tools_list() {
     local before=
     [[ $1 != *,* ]] || before=${1%,*},
-    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+    COMPREPLY=()
+    _gemini_tools_words "${1##*,}" "$before" <<< "$(get_tools complete 2>/dev/null)"
 }

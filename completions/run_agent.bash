@@ -50,7 +50,7 @@ _run_agent() {
                     return 0
                     ;;
                 --allowed-tools)
-                    COMPREPLY=($(_gemini_tools_list "${cur}"))
+                    _gemini_tools_list "${cur}"
                     return 0
                     ;;
                 --policy)
@@ -125,8 +125,16 @@ else
     complete -F _run_agent -o bashdefault -o default run_agent
 fi
 
+_gemini_tools_words() {
+    local line
+    while IFS= read -r line; do
+        [[ -z $line || $line != "$1"* ]] || COMPREPLY+=("${2-}$line")
+    done
+}
+
 _gemini_tools_list() {
     local before=
     [[ $1 != *,* ]] || before=${1%,*},
-    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+    COMPREPLY=()
+    _gemini_tools_words "${1##*,}" "$before" <<< "$(get_tools complete 2>/dev/null)"
 }

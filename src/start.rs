@@ -2,12 +2,11 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gemini_tools_core::colours::ColourChoice;
-use gemini_tools_core::text::wrapped;
+use gemini_tools_core::text::{harmless_lines, wrapped};
 use gemini_tools_core::tool::ApprovalMode;
 use gemini_tools_core::version;
 use gemini_tools_process::output::width;
 use gemini_tools_process::own;
-use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -31,14 +30,14 @@ pub fn serve(main: fn() -> u8) -> ExitCode {
         .into()
 }
 
-/// Writes a message for a person to standard error; on a terminal it is wrapped between words.
+/// Writes a message for a person to standard error; on a terminal it is wrapped between words. What would
+/// command the terminal or deceive is escaped: names and arguments may hold anything.
 pub fn warn(message: &str) {
     let mut stderr = io::stderr();
-    let message = if stderr.is_terminal() {
-        Cow::Owned(wrapped(message, width()))
-    } else {
-        Cow::Borrowed(message)
-    };
+    let mut message = harmless_lines(message);
+    if stderr.is_terminal() {
+        message = wrapped(&message, width());
+    }
     // If standard error is gone, there is no reader.
     let _ = writeln!(stderr, "{message}");
 }

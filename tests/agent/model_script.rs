@@ -267,3 +267,22 @@ echo '[{"name": "greet", "description": "Greets.", "parametersJsonSchema": {"typ
         ],
     );
 }
+
+#[test]
+fn json_commands_no_terminal() {
+    let said = "\u{9b}31m\u{202e}abc\u{200b}\u{e0041} ümlaut";
+    let ws = with(&json!({"prompt": "Go", "turns": [{"text": said}]}).to_string());
+    for format in ["json", "stream-json"] {
+        let shown = scripted(&ws, &["-o", format])
+            .at_a_terminal()
+            .sees_it_end(0);
+        assert!(shown.is_ascii(), "{shown:?}");
+        let lines = shown.replace("\r\n", "\n");
+        let read = serde_json::Deserializer::from_str(&lines).into_iter::<serde_json::Value>();
+        let read: Vec<_> = read.collect::<Result<_, _>>().expect("JSON");
+        assert!(json!(read).to_string().contains(said), "{shown}");
+        // A program reads it as it is.
+        let piped = scripted(&ws, &["-o", format]).run();
+        assert!(piped.text().contains(said), "{}", piped.shown());
+    }
+}

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
+use serde_json::json;
 
 use crate::harness::{Answer, Workspace, executable, skipped};
 
@@ -131,9 +132,7 @@ fn with_tools(shell: Shell, command: &Command, mut text: String) -> String {
         let (from, to) = match shell {
             Shell::Bash => (
                 format!("--{name})\n                    COMPREPLY=($(compgen -f \"${{cur}}\"))"),
-                format!(
-                    "--{name})\n                    COMPREPLY=($(_gemini_tools_list \"${{cur}}\"))"
-                ),
+                format!("--{name})\n                    _gemini_tools_list \"${{cur}}\""),
             ),
             Shell::Zsh => (String::new(), String::new()),
             _ => (
@@ -182,6 +181,9 @@ fn with_tools(shell: Shell, command: &Command, mut text: String) -> String {
         Shell::Bash => (BASH_LIST, BASH_ARGUMENTS, "|"),
         _ => (FISH_LIST, FISH_ARGUMENTS, " "),
     };
+    if shell == Shell::Bash && (is_call_tool || !lists.is_empty()) {
+        text.push_str(BASH_WORDS);
+    }
     if !lists.is_empty() {
         text.push_str(list);
     }
@@ -207,7 +209,7 @@ fn with_changes(shell: Shell, text: &str) -> String {
         Shell::Bash => text.replace(
             "--undo)\n                    COMPREPLY=($(compgen -f \"${cur}\"))",
             &format!(
-                "--undo)\n                    COMPREPLY=($(compgen -W \"$({CHANGES})\" -- \"${{cur}}\"))"
+                "--undo)\n                    _gemini_tools_words \"${{cur}}\" <<< \"$({CHANGES})\""
             ),
         ),
         Shell::Zsh => {
@@ -219,7 +221,10 @@ fn with_changes(shell: Shell, text: &str) -> String {
             );
             let after = after.replacen("::PATH|ID:_default", "::ID:_call_tool_changes", 1);
             // No tool is named beside it.
-            format!("{before}(: *){}", after.replacen(end, &format!("{function}{end}"), 1))
+            format!(
+                "{before}(: *){}",
+                after.replacen(end, &format!("{function}{end}"), 1)
+            )
         }
         _ => {
             let from = " -l undo ";
@@ -240,8 +245,12 @@ fn with_shown_tool(shell: Shell, mut text: String) -> String {
         Shell::Bash => {
             let from = "get_tools__subcmd__show)\n            opts=\"-h --help\"";
             assert!(text.contains(from));
-            let to = "get_tools__subcmd__show)\n            opts=\"-h --help $(get_tools complete 2>/dev/null)\"";
-            text.replace(from, to)
+            let to = format!(
+                "get_tools__subcmd__show)\n            if [[ ${{cur}} != -* ]]; then\n                \
+                 _gemini_tools_list \"${{cur}}\"\n                return 0\n            fi\n            \
+                 opts=\"-h --help\""
+            );
+            text.replace(from, &to)
         }
         Shell::Zsh => {
             let start = text.find("\n(show)\n").expect("the subcommand");
@@ -259,18 +268,29 @@ fn with_shown_tool(shell: Shell, mut text: String) -> String {
     }
 }
 
+/// The words are compared and kept as they are: `compgen -W` would expand them.
+const BASH_WORDS: &str = r#"
+_gemini_tools_words() {
+    local line
+    while IFS= read -r line; do
+        [[ -z $line || $line != "$1"* ]] || COMPREPLY+=("${2-}$line")
+    done
+}
+"#;
+
 const BASH_LIST: &str = r#"
 _gemini_tools_list() {
     local before=
     [[ $1 != *,* ]] || before=${1%,*},
-    compgen -P "$before" -W "$(get_tools complete 2>/dev/null)" -- "${1##*,}"
+    COMPREPLY=()
+    _gemini_tools_words "${1##*,}" "$before" <<< "$(get_tools complete 2>/dev/null)"
 }
 "#;
 
 /// What is after `=` is a word of its own for bash, so that the line says what is being typed.
 const BASH_ARGUMENTS: &str = r#"
 _call_tool_with_tools() {
-    local word name= is_value=false IFS=$' \t\n'
+    local word name= is_value=false
     _call_tool "$@"
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if $is_value; then
@@ -287,7 +307,7 @@ _call_tool_with_tools() {
     word=${COMP_LINE:0:COMP_POINT}
     word=${word##*[[:space:]]}
     if [[ -z $name ]]; then
-        COMPREPLY+=($(compgen -W "$(get_tools complete 2>/dev/null)" -- "$word"))
+        _gemini_tools_words "$word" <<< "$(get_tools complete 2>/dev/null)"
     elif [[ $word == -* ]]; then
         return 0
     elif [[ $word == *:=* ]]; then
@@ -296,11 +316,12 @@ _call_tool_with_tools() {
     elif [[ $word == *=* ]]; then
         local key=
         [[ $COMP_WORDBREAKS == *=* ]] || key=${word%%=*}=
-        IFS=$'\n'
-        COMPREPLY=($(compgen -P "$key" -f -- "${word#*=}"))
+        COMPREPLY=()
+        _gemini_tools_words '' "$key" <<< "$(compgen -f -- "${word#*=}")"
         compopt -o filenames 2>/dev/null
     else
-        COMPREPLY=($(compgen -W "$(get_tools complete -- "$name" 2>/dev/null)" -- "$word"))
+        COMPREPLY=()
+        _gemini_tools_words "$word" <<< "$(get_tools complete -- "$name" 2>/dev/null)"
         [[ ${#COMPREPLY[@]} -eq 0 ]] || compopt -o nospace 2>/dev/null
     fi
     return 0
@@ -420,6 +441,27 @@ fn get_tools_prints_the_completions_of_one_command_or_of_all() {
 
 /// What a shell offers for a line that is being typed; none where there is no such shell.
 fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> {
+    offered_with(shell, ws, line, None)
+}
+
+/// Returns a `PATH` with our executables before others, and with a directory before them.
+fn path_with(first: Option<PathBuf>) -> String {
+    let get_tools = executable("get_tools");
+    let ours = get_tools.parent().expect("a directory").to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let others: Vec<PathBuf> = std::env::split_paths(&others).collect();
+    let path = first.into_iter().chain([ours]).chain(others);
+    let path = std::env::join_paths(path).expect("paths without colons");
+    path.into_string().expect("UTF-8")
+}
+
+/// Does as [`offered`], with the programs of a directory before ours.
+fn offered_with(
+    shell: &str,
+    ws: &Workspace,
+    line: &str,
+    first: Option<PathBuf>,
+) -> Option<BTreeSet<String>> {
     let version = std::process::Command::new(shell).arg("--version").output();
     if version.is_err() {
         skipped(shell);
@@ -442,19 +484,9 @@ fn offered(shell: &str, ws: &Workspace, line: &str) -> Option<BTreeSet<String>> 
         "fish" => vec!["--no-config", "-c", fish, line],
         _ => vec!["-f", &zsh, functions.to_str().expect("UTF-8"), line],
     };
-    let mut path = vec![
-        executable("get_tools")
-            .parent()
-            .expect("a directory")
-            .to_owned(),
-    ];
-    path.extend(std::env::split_paths(
-        &std::env::var_os("PATH").unwrap_or_default(),
-    ));
-    let path = std::env::join_paths(path).expect("paths without colons");
     let program = ws.program(Path::new(shell), &arguments).unwatched();
     let answer = program
-        .env("PATH", &path.to_string_lossy())
+        .env("PATH", &path_with(first))
         .env("TERM", "dumb")
         .run();
     assert_eq!(answer.status(), 0, "{}", answer.shown());
@@ -548,6 +580,153 @@ fn zsh_completes_options_values_and_names_of_tools() {
 #[test]
 fn fish_completes_options_values_and_names_of_tools() {
     completes_options_values_and_tools("fish");
+}
+
+/// Names that a shell would run as commands; `MARK` stands for the file that they make.
+const HOSTILE: [&str; 12] = [
+    "$(touch${IFS}MARK)",
+    "`touch${IFS}MARK`",
+    "${x:=$(touch${IFS}MARK)}",
+    "$((a[$(touch${IFS}MARK)]))",
+    "'$(touch${IFS}MARK)'",
+    "\"$(touch${IFS}MARK)\"",
+    "{$(touch${IFS}MARK),b}",
+    "a$(touch${IFS}MARK)b",
+    "(touch MARK)",
+    "${(e):-$(touch${IFS}MARK)}",
+    "=(touch${IFS}MARK)",
+    "a;touch${IFS}MARK;",
+];
+
+#[track_caller]
+fn runs_nothing_that_names_say(shell: &str) {
+    let ws = Workspace::new();
+    let mark = ws.outside_path("mark");
+    let hostile = HOSTILE.map(|name| name.replace("MARK", &mark));
+    let mut properties = json!({"fine": {"type": "string", "description": hostile.join(" ")}});
+    for name in &hostile {
+        properties[name] = json!({"enum": hostile, "description": hostile[0]});
+    }
+    let schema = json!({"type": "object", "properties": properties});
+    let tool = |name: &str| json!({"name": name, "description": hostile[1], "inputSchema": schema});
+    let tools: Vec<_> = hostile
+        .iter()
+        .map(|name| tool(name))
+        .chain([tool("look")])
+        .collect();
+    let server = format!(
+        "import json, sys\n\
+         for line in sys.stdin:\n\
+         \x20   m = json.loads(line)\n\
+         \x20   r = {{'tools': json.loads({:?})}} if m['method'] == 'tools/list' else \
+         {{'protocolVersion': '2025-06-18', 'capabilities': {{'tools': {{}}}}, \
+         'serverInfo': {{'name': 's', 'version': '1'}}}}\n\
+         \x20   if 'id' in m: print(json.dumps({{'jsonrpc': '2.0', 'id': m['id'], 'result': r}}), flush=True)\n",
+        json!(tools).to_string()
+    );
+    let ws = ws.outside("server.py", server);
+    let entry = json!({"command": "python3", "args": [ws.outside_path("server.py")]});
+    let settings = json!({"mcpServers": {"s": entry}}).to_string();
+    let ws = ws.home(".gemini/settings.json", settings);
+    // What is known of servers is kept for the environment of the shell.
+    let list = ws.program(Path::new("bash"), &["-c", "get_tools --mcp"]);
+    let list = list.env("PATH", &path_with(None)).env("TERM", "dumb");
+    let listed = list.unwatched().run();
+    assert!(listed.text().contains("s__look"), "{}", listed.shown());
+    // Whatever get_tools says, it is no code for the shell.
+    let real = executable("get_tools");
+    let lines = hostile.iter().map(|name| format!("{name}\t{name}\n"));
+    let ws = ws.outside("names", lines.collect::<String>());
+    let stub = format!(
+        "#!/bin/sh\n[ \"$1\" = complete ] || exec '{}' \"$@\"\ncat '{}'\n",
+        real.display(),
+        ws.outside_path("names")
+    );
+    let ws = ws.outside("stub/get_tools", stub);
+    let stubs = PathBuf::from(ws.outside_path("stub"));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(stubs.join("get_tools"), executable).expect("its mode");
+    for line in [
+        "call_tool ",
+        "call_tool s__",
+        "call_tool s__look ",
+        "call_tool s__look f",
+        "call_tool s__look a",
+        "call_tool s__look fine=",
+        "get_tools show ",
+        "get_tools --only ",
+        "get_tools --only s__look,",
+        "run_agent --allowed-tools ",
+    ] {
+        for first in [None, Some(stubs.clone())] {
+            let is_ours = first.is_none();
+            let Some(offered) = offered_with(shell, &ws, line, first) else {
+                return;
+            };
+            assert!(
+                !Path::new(&mark).exists(),
+                "{shell}: {line} runs what a name says"
+            );
+            if is_ours && line == "call_tool s__look f" {
+                assert_eq!(offered, BTreeSet::from(["fine=".to_owned()]), "{shell}");
+            }
+            let odd = offered.iter().find(|word| word.contains(['$', '`', ';']));
+            assert!(!is_ours || odd.is_none(), "{shell}: {line} offers {odd:?}");
+        }
+    }
+}
+
+#[test]
+fn bash_runs_nothing_that_names_say() {
+    runs_nothing_that_names_say("bash");
+}
+
+#[test]
+fn zsh_runs_nothing_that_names_say() {
+    runs_nothing_that_names_say("zsh");
+}
+
+#[test]
+fn fish_runs_nothing_that_names_say() {
+    runs_nothing_that_names_say("fish");
+}
+
+#[test]
+fn no_word_of_a_command_line_commands_the_terminal() {
+    let hostile = "\u{1b}]0;P\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\r";
+    let ws = Workspace::new();
+    for (program, status) in [
+        ("get_tools", 2),
+        ("call_tool", 2),
+        ("serve_tools", 2),
+        ("run_agent", 42),
+    ] {
+        let option = format!("--x{hostile}");
+        let value = format!("--approval-mode={hostile}");
+        let policy = format!("nowhere{hostile}.toml");
+        let mut lines = vec![vec![option.as_str()]];
+        if program != "get_tools" {
+            lines.push(vec![&value]);
+        }
+        if program == "call_tool" {
+            lines.push(vec!["read_file", &option]);
+        }
+        if program == "run_agent" {
+            lines.push(vec!["--policy", &policy, "Go"]);
+            lines.push(vec!["--model-script", &policy, "Go"]);
+        }
+        for words in lines {
+            let call = ws.program(&executable(program), &words).unwatched();
+            let shown = call
+                .env("TERM", "xterm")
+                .at_a_terminal()
+                .sees_it_end(status);
+            let is_odd = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{e0041}".contains(c);
+            let lines = shown.replace("\r\n", "\n");
+            assert!(!lines.contains(is_odd), "{program} {words:?}: {lines:?}");
+            assert!(lines.contains("1b"), "{program} {words:?}: {lines:?}");
+        }
+    }
 }
 
 #[test]

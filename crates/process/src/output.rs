@@ -64,10 +64,16 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
 ///
 /// As [`write_stdout`].
 pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
-    if with_deceptive(json).any(|(c, deceives)| deceives && c != '\n') {
-        return write_stdout(&to_ascii(json.as_bytes()));
+    write_stdout(&terminal_json(json.as_bytes()))
+}
+
+/// Returns JSON for a terminal: in ASCII if a character of it would deceive or command the terminal.
+pub fn terminal_json(json: &[u8]) -> Cow<'_, [u8]> {
+    let deceives = |text: &str| with_deceptive(text).any(|(c, deceives)| deceives && c != '\n');
+    match std::str::from_utf8(json) {
+        Ok(text) if !deceives(text) => json.into(),
+        _ => to_ascii(json),
     }
-    write_stdout(json.as_bytes())
 }
 
 /// Returns true if [`write_text`] keeps all characters of a text whole, which on some systems a

@@ -21,8 +21,7 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
     };
     let mut text = String::new();
     for (word, meaning) in offered {
-        // A shell would take it apart.
-        if word.contains(char::is_whitespace) || visible(&word) != word {
+        if !is_plain(&word) {
             continue;
         }
         text.push_str(&word);
@@ -33,6 +32,13 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
         text.push('\n');
     }
     print(text.as_bytes())
+}
+
+/// Returns true if a word stands for itself in every shell: what is offered may be put on the command line as
+/// it is, and servers choose names.
+fn is_plain(word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_-.:=/@+".contains(c);
+    word.chars().all(is_part) && !word.starts_with(['-', '=']) && visible(word) == word
 }
 
 fn tools(session: &Session) -> Vec<(String, String)> {

@@ -13,7 +13,6 @@ use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::start::signal_status;
 use gemini_tools::tool::Cancellation;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -93,6 +92,5 @@ pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {
 }
 
 pub(crate) fn warn(message: &str) {
-    // Where standard error is gone, there is no reader.
-    let _ = writeln!(std::io::stderr(), "run_agent: {message}");
+    gemini_tools::start::warn(&format!("run_agent: {message}"));
 }

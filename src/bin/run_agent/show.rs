@@ -12,6 +12,7 @@ use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use gemini_tools::colours::ColourChoice;
+use gemini_tools::output::terminal_json;
 use gemini_tools::text::{counted, visible};
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
@@ -35,15 +36,25 @@ fn unwritten(message: &str) {
 
 /// Standard output that reports its failures, but for a reader who is gone.
 #[derive(Debug)]
-struct ReportingStdout(Stdout);
+struct ReportingStdout {
+    out: Stdout,
+    /// True if lines of JSON are written to a terminal.
+    shows_json: bool,
+}
 
 impl Write for ReportingStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).inspect_err(report_unwritten)
+        let written = if self.shows_json {
+            let shown = terminal_json(bytes);
+            self.out.write_all(&shown).map(|()| bytes.len())
+        } else {
+            self.out.write(bytes)
+        };
+        written.inspect_err(report_unwritten)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().inspect_err(report_unwritten)
+        self.out.flush().inspect_err(report_unwritten)
     }
 }
 
@@ -100,14 +111,15 @@ pub(crate) fn describes(options: &RunAgentOptions) -> bool {
 
 /// Returns the observer that writes to standard output.
 fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
-    let out = ReportingStdout(stdout());
+    let is_terminal = stdout().is_terminal();
+    let out = ReportingStdout {
+        out: stdout(),
+        shows_json: is_terminal && options.format != OutputFormat::Text,
+    };
     match options.format {
         OutputFormat::Json => Box::new(JsonOutput::new(out)),
         OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(out)),
-        OutputFormat::Text => {
-            let is_terminal = stdout().is_terminal();
-            Box::new(TextOutput::new(out, is_terminal))
-        }
+        OutputFormat::Text => Box::new(TextOutput::new(out, is_terminal)),
     }
 }
 

@@ -4,7 +4,7 @@
 mod command;
 mod options;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -43,6 +43,5 @@ fn connect(protocol: Option<&str>) -> u8 {
 
 /// Prints a message for a person; standard output is the protocol's.
 fn log(message: &str) {
-    // Where standard error is gone, there is no reader.
-    let _ = writeln!(std::io::stderr(), "serve_tools: {message}");
+    gemini_tools::start::warn(&format!("serve_tools: {message}"));
 }
