@@ -715,3 +715,79 @@ fn what_looks_harmless_is_judged_as_the_kernel_and_git_take_it() {
         assert_eq!(decision("write_file", arguments, &mode), wanted);
     }
 }
+
+/// Returns the decision on a line in mode `default`, in an environment.
+fn decision_with(ws: &Workspace, line: &str, variables: &[(&str, &str)]) -> Value {
+    let mut call = ws
+        .tool("run_shell_command")
+        .arguments(&json!({"command": line}));
+    for (name, value) in variables {
+        call = call.env(name, value);
+    }
+    let answer = call
+        .flags(&["--explain", "--approval-mode", "default"])
+        .run();
+    answer.json()["policy"]["decision"].clone()
+}
+
+#[test]
+fn no_name_is_harmless_that_the_project_may_have_given_to_another_program() {
+    let ws = Workspace::new()
+        .file("x", "x")
+        .file("bin/none", "")
+        .outside("tools/none", "")
+        .outside("open/none", "");
+    std::os::unix::fs::symlink("../ws/bin", ws.outside_path("into")).expect("a link");
+    let open = ws.outside_path("open");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&open, all).expect("its mode");
+    let usual = "/usr/local/bin:/usr/bin:/bin";
+    let of = |path: &str| {
+        let path = path.replace("WS", &ws.dir().to_string_lossy());
+        path.replace("OUT/", &ws.outside_path(""))
+    };
+    for (path, wanted) in [
+        (usual.to_owned(), "allow"),
+        (format!("OUT/tools:OUT/missing:{usual}"), "allow"),
+        (format!("{usual}:WS/bin"), "allow"),
+        (format!(".:{usual}"), "ask_user"),
+        (format!(":{usual}"), "ask_user"),
+        (format!("bin:{usual}"), "ask_user"),
+        (format!("~/bin:{usual}"), "ask_user"),
+        (format!("WS/bin:{usual}"), "ask_user"),
+        (format!("WS/missing:{usual}"), "ask_user"),
+        (format!("OUT/tools/../../ws/bin:{usual}"), "ask_user"),
+        (format!("OUT/into:{usual}"), "ask_user"),
+        (format!("OUT/open:{usual}"), "ask_user"),
+        (format!("/tmp:{usual}"), "ask_user"),
+    ] {
+        let path = of(&path);
+        for line in ["cat x", "id", "sed -n 3p x"] {
+            let decision = decision_with(&ws, line, &[("PATH", &path)]);
+            assert_eq!(decision, wanted, "{path}: {line}");
+        }
+    }
+    for (name, value, wanted) in [
+        ("LD_LIBRARY_PATH", "OUT/tools", "allow"),
+        ("LD_LIBRARY_PATH", "OUT/tools:", "ask_user"),
+        ("LD_LIBRARY_PATH", "WS/lib", "ask_user"),
+        ("LD_PRELOAD", "WS/x.so", "ask_user"),
+        ("GCONV_PATH", ".", "ask_user"),
+        ("GEMINI_TOOLS_ROOTS", "OUT/tools", "allow"),
+    ] {
+        let value = of(value);
+        let variables = [("PATH", usual), (name, &*value)];
+        for line in ["cat x", "echo hi"] {
+            assert_eq!(
+                decision_with(&ws, line, &variables),
+                wanted,
+                "{name}={value}: {line}"
+            );
+        }
+    }
+    // Tools write in the other roots, too.
+    let path = of(&format!("OUT/tools:{usual}"));
+    let roots = of("OUT/tools");
+    let variables = [("PATH", &*path), ("GEMINI_TOOLS_ROOTS", &roots)];
+    assert_eq!(decision_with(&ws, "cat x", &variables), "ask_user");
+}

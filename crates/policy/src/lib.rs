@@ -234,6 +234,8 @@ pub struct Policy {
     /// The files and directories that the rules come from, by the settings or the caller.
     rule_paths: Vec<PathBuf>,
     root: PathBuf,
+    /// Other directories in which tools write.
+    more_roots: Vec<PathBuf>,
     /// The project's trust, found out where one of its rules or commands makes a difference.
     trust: ProjectTrust,
     /// `security.disableYoloMode`: that mode is the default one then.
@@ -342,6 +344,12 @@ impl Policy {
         };
         let rules = self.rules.iter().filter(allows);
         rules.flat_map(|rule| rule.tools.iter().map(String::as_str))
+    }
+
+    /// Adds directories besides the project's in which tools write: no program in them is known to be
+    /// harmless by its name.
+    pub fn add_roots<'r>(&mut self, roots: impl Iterator<Item = &'r Path>) {
+        self.more_roots.extend(roots.map(Path::to_owned));
     }
 
     /// Returns true if there are no rules but those that are built in.

@@ -108,7 +108,8 @@ impl Policy {
         if is_dangerous || is_conditional {
             return verdict;
         }
-        let single = single.filter(|_| analysis.understood().is_some() && !analysis.redirects);
+        let single = single.filter(|_| !analysis.redirects);
+        let single = single.zip(analysis.understood());
         self.apply_safe_list(asked, single, verdict)
     }
 
@@ -163,7 +164,7 @@ impl Policy {
     fn apply_safe_list(
         &self,
         asked: Inquiry<'_>,
-        single: Option<&Command>,
+        single: Option<(&Command, &str)>,
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
@@ -173,7 +174,15 @@ impl Policy {
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call)
-            && single.is_some_and(|command| safe::is_known_safe(command, &self.root, trusts_git));
+            && single.is_some_and(|(command, understood)| {
+                safe::is_known_safe(
+                    command,
+                    understood,
+                    &self.root,
+                    &self.more_roots,
+                    trusts_git,
+                )
+            });
         if !may_be_safe {
             return verdict;
         }

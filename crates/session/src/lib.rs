@@ -117,7 +117,7 @@ impl Session {
         let home = home();
         let settings = Arc::new(Settings::load(home.as_deref(), root));
         let extra = Extra::with_paths(&rules.policy);
-        let policy = Policy::load(&settings, home.as_deref(), root, &extra);
+        let mut policy = Policy::load(&settings, home.as_deref(), root, &extra);
         let mut roots = more.to_vec();
         roots.extend(settings.include_directories.iter().cloned());
         roots.extend(roots_from_env());
@@ -127,6 +127,7 @@ impl Session {
             &settings.sandbox.allowed_paths,
             home.as_deref(),
         )?);
+        policy.add_roots(workspace.written_roots());
         let journal = journal(&workspace, &settings.undo);
         let tool_env = ToolEnv::new(workspace).with_settings(settings);
         Ok(Self {

@@ -294,7 +294,8 @@ impl<'a> Setup<'a> {
             ..Extra::with_paths(&self.options.policy)
         };
         let root = self.workspace.root();
-        let policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
+        let mut policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
+        policy.add_roots(self.workspace.written_roots());
         Gate::new(policy, Some(self.options.approval()))
     }
 

@@ -1,0 +1,257 @@
+//! The programs that do nothing but print what is in the workspace, each with the arguments with which
+//! it does: a list that Gemini CLI 0.61 has, without what GNU, BSD and busybox take in different ways.
+//!
+//! Not among the options is what follows links out of the workspace (`grep -R`, `ls -L`), what takes
+//! names of files from a file (`--files0-from`), what goes on for ever (`tail -f`), and what one
+//! system takes for a flag and another for an option with a value (`ls -I`, `ls -w`, `base64 -i`).
+
+use super::grammar::Grammar;
+
+/// Builtins of bash that only print, whatever their arguments.
+pub(super) const PRINT_ANYTHING: [&str; 3] = ["echo", "false", "true"];
+
+/// Builtins of bash with a grammar: what has their names in `PATH` does not count.
+pub(super) const BUILTINS: [&str; 2] = ["cd", "pwd"];
+
+/// The tests, operators and prints of `find`. Its other actions write files or start programs.
+pub(super) const FIND: Grammar = Grammar {
+    name: "find",
+    options: &["\
+        -a -amin=number -and -atime=number -cmin=number -ctime=number -daystart -depth -empty \
+        -executable -false -group=text -iname=text -inum=number -ipath=text -iregex=text \
+        -iwholename=text -links=number -ls -maxdepth=number -mindepth=number -mmin=number -mount \
+        -mtime=number -name=text -newer=file -nogroup -not -nouser -o -or -path=text -perm=mode \
+        -print -print0 -printf=text -prune -quit -readable -regex=text -regextype=text \
+        -size=number -true -type=text -user=text -wholename=text -writable -xdev"],
+    operands: "file...",
+};
+
+/// What changes how git prints a difference.
+const DIFFERENCES: &str = "\
+    -a -b -c -C[=number] -G=text -m -M[=number] -p -q -R -s -S=text -u -U[=number] -w -W -z \
+    --abbrev[=number] --cc --check --color[=text] --compact-summary --diff-filter=text \
+    --dirstat[=text] --exit-code --find-copies[=number] --find-renames[=number] --full-index \
+    --function-context --histogram --ignore-all-space --ignore-blank-lines \
+    --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change --minimal --name-only \
+    --name-status --no-color --no-ext-diff --no-patch --no-renames --no-textconv --numstat \
+    --patch --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet --raw --shortstat \
+    --stat[=text] --summary --text --unified=number --word-diff[=text]";
+
+/// What chooses commits, and changes how git prints them.
+const COMMITS: &str = "\
+    -E -F -i -n=number -NUMBER --abbrev-commit --after=text --all --all-match \
+    --author=text --author-date-order --before=text --branches[=text] --committer=text \
+    --date=text --date-order --decorate[=text] --first-parent --follow --format=format \
+    --full-history --graph --grep=text --invert-grep --left-right --max-count=number --merges \
+    --no-abbrev-commit --no-decorate --no-merges --oneline --pretty[=format] \
+    --regexp-ignore-case --remotes[=text] --reverse --since=text --skip=number --source \
+    --tags[=text] --topo-order --until=text";
+
+/// The commands of git that only look. Git starts what the settings of a repository name, so that
+/// they need a trusted folder besides.
+pub(super) const GIT: [Grammar; 5] = [
+    Grammar {
+        name: "branch",
+        options: &["\
+            -a -l -r -v --all --color[=text] --format=format --list --no-color --remotes \
+            --show-current --sort=text --verbose"],
+        operands: "",
+    },
+    Grammar {
+        name: "diff",
+        options: &[DIFFERENCES, "--cached --merge-base --staged"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "log",
+        options: &[COMMITS, DIFFERENCES],
+        operands: "file...",
+    },
+    Grammar {
+        name: "show",
+        options: &[COMMITS, DIFFERENCES],
+        operands: "file...",
+    },
+    Grammar {
+        name: "status",
+        options: &["\
+            -b -s -u[=text] -v -z --ahead-behind --branch --ignored[=text] --long --no-renames \
+            --porcelain[=text] --short --show-stash --untracked-files[=text] --verbose"],
+        operands: "file...",
+    },
+];
+
+/// All other programs.
+pub(super) const PROGRAMS: [Grammar; 25] = [
+    Grammar {
+        name: "base64",
+        options: &["-d -w=number --decode --ignore-garbage --wrap=number"],
+        operands: "file",
+    },
+    Grammar {
+        name: "cat",
+        options: &["\
+            -A -b -e -E -n -s -t -T -u -v --number --number-nonblank --show-all --show-ends \
+            --show-nonprinting --show-tabs --squeeze-blank"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "cd",
+        options: &["-L -P"],
+        operands: "file",
+    },
+    Grammar {
+        name: "cut",
+        options: &["\
+            -b=text -c=text -d=text -f=text -n -s -z --bytes=text --characters=text --complement \
+            --delimiter=text --fields=text --only-delimited --output-delimiter=text \
+            --zero-terminated"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "expr",
+        options: &[],
+        operands: "text...",
+    },
+    Grammar {
+        name: "grep",
+        options: &["\
+            -A=number -B=number -C=number -D=read|skip -E -F -G -H -I -L -NUMBER -P -T -U -Z -a -b \
+            -c -d=read|skip|recurse -e=pattern -h -i -l -m=number -n -o -q -r -s -v -w -x -y -z \
+            --after-context=number --basic-regexp --before-context=number --binary \
+            --binary-files=text --byte-offset --color[=text] --colour[=text] --context=number \
+            --count --devices=read|skip --directories=read|skip|recurse --exclude-dir=text \
+            --exclude=text --extended-regexp --files-with-matches --files-without-match \
+            --fixed-strings --group-separator=text --ignore-case --include=text --initial-tab \
+            --invert-match --label=text --line-buffered --line-number --line-regexp \
+            --max-count=number --no-filename --no-group-separator --no-ignore-case --no-messages \
+            --null --null-data --only-matching --perl-regexp --quiet --recursive --regexp=pattern \
+            --silent --text --with-filename --word-regexp"],
+        operands: "pattern file...",
+    },
+    Grammar {
+        name: "head",
+        options: &["\
+            -NUMBER -c=number -n=number -q -v -z --bytes=number --lines=number --quiet --silent \
+            --verbose --zero-terminated"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "id",
+        options: &["\
+            -G -Z -a -g -n -r -u -z --context --group --groups --name --real --user --zero"],
+        operands: "text...",
+    },
+    Grammar {
+        name: "ls",
+        options: &["\
+            -1 -A -B -C -F -G -N -Q -R -S -U -X -Z -a -b -c -d -f -g -h -i -k -l -m -n -o -p -q -r \
+            -s -t -u -v -x --all --almost-all --author --block-size=text --classify[=text] \
+            --color[=text] --context --directory --escape --file-type --format=text --full-time \
+            --group-directories-first --hide-control-chars --hide=text --human-readable \
+            --ignore-backups --ignore=text --indicator-style=text --inode --kibibytes --literal \
+            --no-group --numeric-uid-gid --quote-name --quoting-style=text --recursive --reverse \
+            --show-control-chars --si --size --sort=text --time-style=text --time=text \
+            --width=number --zero"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "nl",
+        options: &["\
+            -b=text -d=text -f=text -h=text -i=number -l=number -n=ln|rn|rz -p -s=text -v=number \
+            -w=number --body-numbering=text --footer-numbering=text --header-numbering=text \
+            --join-blank-lines=number --line-increment=number --no-renumber \
+            --number-format=ln|rn|rz --number-separator=text --number-width=number \
+            --section-delimiter=text --starting-line-number=number"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "numfmt",
+        options: &["\
+            -d=text -z --debug --delimiter=text --field=text --format=text --from-unit=number \
+            --from=text --grouping --header[=number] --invalid=text --padding=number --round=text \
+            --suffix=text --to-unit=number --to=text --zero-terminated"],
+        operands: "text...",
+    },
+    Grammar {
+        name: "paste",
+        options: &["-d=text -s -z --delimiters=text --serial --zero-terminated"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "pwd",
+        options: &["-L -P"],
+        operands: "",
+    },
+    Grammar {
+        name: "rev",
+        options: &[],
+        operands: "file...",
+    },
+    Grammar {
+        name: "sed",
+        options: &["\
+            -E -e=script -n -r -s -u -z --expression=script --null-data --posix --quiet \
+            --regexp-extended --sandbox --separate --silent --unbuffered"],
+        operands: "script file...",
+    },
+    Grammar {
+        name: "seq",
+        options: &["-f=text -s=text -w --equal-width --format=text --separator=text"],
+        operands: "number...",
+    },
+    Grammar {
+        name: "stat",
+        options: &["-c=text -f -t --file-system --format=text --printf=text --terse"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "tac",
+        options: &["-b -r -s=text --before --regex --separator=text"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "tail",
+        options: &["\
+            -NUMBER -c=number -n=number -q -v -z --bytes=number --lines=number --quiet --silent \
+            --verbose --zero-terminated"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "tr",
+        options: &["-C -c -d -s -t --complement --delete --squeeze-repeats --truncate-set1"],
+        operands: "text text",
+    },
+    Grammar {
+        name: "uname",
+        options: &["\
+            -a -i -m -n -o -p -r -s -v --all --hardware-platform --kernel-name --kernel-release \
+            --kernel-version --machine --nodename --operating-system --processor"],
+        operands: "",
+    },
+    // The second file is written.
+    Grammar {
+        name: "uniq",
+        options: &["\
+            -D -c -d -f=number -i -s=number -u -w=number -z --all-repeated[=text] \
+            --check-chars=number --count --group[=text] --ignore-case --repeated \
+            --skip-chars=number --skip-fields=number --unique --zero-terminated"],
+        operands: "file",
+    },
+    Grammar {
+        name: "wc",
+        options: &["\
+            -L -c -l -m -w --bytes --chars --lines --max-line-length --total=text --words"],
+        operands: "file...",
+    },
+    Grammar {
+        name: "which",
+        options: &["-a"],
+        operands: "text...",
+    },
+    Grammar {
+        name: "whoami",
+        options: &[],
+        operands: "",
+    },
+];
