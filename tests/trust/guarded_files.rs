@@ -130,7 +130,7 @@ fn trust_in_a_folder_does_not_cover_what_a_tool_has_changed_until_someone_has_lo
     let runs = |ws: &Workspace| {
         let call = ws.tool("run_shell_command").unwatched();
         let call = call.arguments(&json!({"command": "touch made"}));
-        call.flags(&["--approval-mode", "auto_edit"]).run();
+        let _ = call.flags(&["--approval-mode", "auto_edit"]).run();
         fs::remove_file(ws.path("made")).is_ok()
     };
     let ws = trusted();
@@ -191,8 +191,8 @@ fn trust_by_the_environment_and_within_one_session_is_no_wider() {
             "auto_edit",
             "Go",
         ];
-        for (session, is_made) in [(first, true), (second, false)] {
-            let mut call = ws.program(&executable("run_agent"), &[&session, args].concat());
+        for (session, is_made) in [(&first[..], true), (&second[..], false)] {
+            let mut call = ws.program(&executable("run_agent"), &[session, args].concat());
             if let Some(name) = variables {
                 call = call.env(name, "true");
             }
