@@ -23,7 +23,7 @@ _serve_tools() {
 
     case "${cmd}" in
         serve_tools)
-            opts="-h -V --http --allow-remote --host --root --mcp --approval-mode --policy --help --version"
+            opts="-h -V --http --allow-remote --host --root --mcp --structured-content --approval-mode --policy --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

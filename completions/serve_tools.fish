@@ -8,5 +8,6 @@ plan\t''"
 complete -c serve_tools -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c serve_tools -l allow-remote -d 'Let --http listen where other machines can reach it'
 complete -c serve_tools -l mcp -d 'Serve the tools of the MCP servers in the settings too'
+complete -c serve_tools -l structured-content -d 'Give clients the data of answers and errors as structuredContent too'
 complete -c serve_tools -s h -l help -d 'Print help'
 complete -c serve_tools -s V -l version -d 'Print version'

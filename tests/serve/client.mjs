@@ -29,7 +29,7 @@ client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
 
 const transport =
   way === 'stdio'
-    ? new StdioClientTransport({ command: target, env: process.env, stderr: 'inherit' })
+    ? new StdioClientTransport({ command: target, args: ['--structured-content'], env: process.env, stderr: 'inherit' })
     : new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers: { Authorization: `Bearer ${token}` } } });
 await client.connect(transport);
 const { tools } = await client.listTools();

@@ -150,7 +150,10 @@ fn every_tool_can_be_called() {
         let result = server.call(tool, &args);
         assert_eq!(result["isError"], true, "{tool}: {result}");
         let structured = &result["structuredContent"];
-        assert_eq!(structured.get("error"), None, "{result}");
+        assert_eq!(
+            structured["error"], result["content"][0]["text"],
+            "{result}"
+        );
         let found = structured["errorType"].as_str().expect("a kind");
         assert!(kind.is_empty() || found == kind, "{tool}: {result}");
     }
@@ -781,6 +784,32 @@ fn what_came_down_a_pipe_is_answered_and_nothing_else_is_printed() {
     assert!(answer.stderr.is_empty());
     let silent = ws.program(&executable("serve_tools"), &[]).run();
     assert!(silent.status() == 0 && silent.stdout.is_empty());
+}
+
+#[test]
+fn a_call_that_the_end_of_the_input_has_ended_is_answered_in_a_pipe_and_not_to_a_client() {
+    let ws = Workspace::new();
+    let arguments = json!({"command": "echo said; sleep 30.25"});
+    let mut call = json!({"name": "run_shell_command", "arguments": arguments});
+    call["_meta"] = json!({"progressToken": "t"});
+    let mut server = greeted(&ws);
+    server.request("tools/call", &call);
+    server.told("notifications/progress");
+    server.hang_up();
+    assert_eq!(server.line(), None);
+    assert_eq!(server.status(), Some(0));
+    server.wait_until_gone("sleep 30.25");
+
+    call["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "by-hand", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut piped = Server::start(&ws, &[]);
+    let id = piped.request("tools/call", &call);
+    piped.hang_up();
+    let answer = piped.answer(id);
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
 }
 
 #[test]

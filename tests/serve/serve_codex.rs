@@ -1,5 +1,5 @@
 //! Commands under Codex's sandbox. The stand-in for Codex is a script of that name, which starts `serve_tools` and sends
-//! it what Codex 0.169 sends.
+//! it what Codex 0.171 sends.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn writes(options: &[&str], mode: &str) -> Option<bool> {
         "_meta": {"callId": "c", "x-codex-turn-metadata": {"sandbox": "seccomp", "sandbox_mode": mode}},
     }});
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codex-mcp-client", "version": "0.169.0"},
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codex-mcp-client", "version": "0.171.0"},
     }});
     let started = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let ws = Workspace::new()

@@ -1,10 +1,13 @@
 //! What `serve_tools` does for one host and not for others: hints, and answers within the host's limit.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::serve::{greeted_by, text};
 use crate::harness::Workspace;
-use crate::harness::client::Server;
+use crate::harness::client::{Server, greeting};
 
 const LINES: usize = 4000;
 
@@ -69,6 +72,8 @@ fn an_answer_is_cut_to_what_the_host_hands_to_its_model() {
         ("claude-code", "", 75_000),
         ("qwen-cli-mcp-client-gemini-tools", "", 25_000),
         ("gemini-cli-mcp-client-gemini-tools", "", 40_000),
+        ("opencode", "", 51_200),
+        ("copilot-cli", "", 20_480),
     ] {
         let ws = workspace();
         let mut server = greeted_by(&ws, client, &[]);
@@ -160,5 +165,276 @@ fn claude_code_alone_gets_hints() {
     }
     for client in ["codex-mcp-client", "qwen-cli-mcp-client-x", "another"] {
         assert_eq!(hints(client), [], "{client}");
+    }
+}
+
+/// A host as an MCP client: what it sends, as it was seen, and what it shows its model whole.
+struct Seen {
+    name: &'static str,
+    version: &'static str,
+    /// The version of the protocol, in which the newest one has no greeting.
+    protocol: &'static str,
+    capabilities: &'static str,
+    shows: fn(&Value) -> bool,
+}
+
+const SEEN: [Seen; 4] = [
+    Seen {
+        name: "opencode",
+        version: "1.18.33",
+        protocol: "2025-11-25",
+        capabilities: r#"{"roots": {}}"#,
+        shows: |result| text(result).len() <= 51_200 && text(result).split('\n').count() <= 2000,
+    },
+    Seen {
+        name: "copilot-cli",
+        version: "1.0.102",
+        protocol: "2026-07-28",
+        capabilities: r#"{"sampling": {}, "elicitation": {"form": {}, "url": {}}}"#,
+        shows: |result| text(result).len() <= 20_480,
+    },
+    Seen {
+        name: "goose-cli",
+        version: "1.52.0",
+        protocol: "2026-07-28",
+        capabilities: r#"{"extensions": {}, "roots": {}, "sampling": {}, "elicitation": {}}"#,
+        shows: |result| text(result).chars().count() <= 200_000,
+    },
+    Seen {
+        name: "@cline/core",
+        version: "0.0.0",
+        protocol: "2024-11-05",
+        capabilities: "{}",
+        // The result itself, without what newer versions of the protocol add.
+        shows: |result| result.to_string().encode_utf16().count() <= 8000,
+    },
+];
+
+/// A server with one of these clients.
+struct Talk<'a> {
+    server: Server,
+    host: &'a Seen,
+    roots: Value,
+}
+
+impl<'a> Talk<'a> {
+    fn begin(ws: &Workspace, host: &'a Seen, variables: &[(&str, &str)]) -> Self {
+        let mut server = Server::start_with(ws, &[], variables);
+        let roots = json!({"roots": [{"uri": format!("file://{}", ws.dir().display())}]});
+        if host.protocol < "2026" {
+            let mut greeting = greeting(host.protocol, &host.capabilities());
+            greeting["clientInfo"] = json!({"name": host.name, "version": host.version});
+            server.ask("initialize", &greeting);
+            server.notify("notifications/initialized", &json!({}));
+            if host.capabilities().get("roots").is_some() {
+                server.answer_request("roots/list", &roots);
+            }
+        }
+        Self {
+            server,
+            host,
+            roots,
+        }
+    }
+
+    fn call(&mut self, tool: &str, args: &Value) -> Value {
+        let mut call = json!({"name": tool, "arguments": args});
+        if self.host.protocol < "2026" {
+            return self.server.ask("tools/call", &call)["result"].clone();
+        }
+        call["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": self.host.protocol,
+            "io.modelcontextprotocol/clientInfo":
+                {"name": self.host.name, "version": self.host.version},
+            "io.modelcontextprotocol/clientCapabilities": self.host.capabilities(),
+        });
+        let result = self.server.ask("tools/call", &call)["result"].clone();
+        if result["resultType"] != "input_required" {
+            return result;
+        }
+        call["inputResponses"] = json!({"roots": self.roots});
+        self.server.ask("tools/call", &call)["result"].clone()
+    }
+}
+
+impl Seen {
+    fn capabilities(&self) -> Value {
+        serde_json::from_str(self.capabilities).expect("JSON")
+    }
+}
+
+#[test]
+fn a_model_sees_each_answer_once_whole_or_with_the_line_that_comes_next() {
+    let numbered = |count: usize, width: usize| {
+        let line = |n: usize| format!("{:width$}\n", format!("{n} \"é\\\t🙂 line"));
+        (1..=count).map(line).collect::<String>()
+    };
+    for host in &SEEN {
+        let ws = Workspace::new();
+        let mut talk = Talk::begin(&ws, host, &[]);
+        let mut sizes = Vec::new();
+        for (count, width) in [(3, 20), (300, 40), (1500, 40), (3000, 90), (2500, 14)] {
+            let whole = numbered(count, width);
+            fs::write(ws.path("a.txt"), &whole).expect("written");
+            let args = json!({"absolute_path": "a.txt", "limit": count});
+            let result = talk.call("read_file", &args);
+            assert!((host.shows)(&result), "{}: {count}, {width}", host.name);
+            assert_eq!(result.get("structuredContent"), None, "{}", host.name);
+            assert_eq!(result["content"].as_array().map(Vec::len), Some(1));
+            let answer = text(&result);
+            sizes.push(if answer == whole { "whole" } else { "cut" });
+            if answer != whole {
+                follow_in(&mut talk, answer, &whole);
+            }
+        }
+        let cut_from = match host.name {
+            "goose-cli" => 3,
+            "@cline/core" => 1,
+            _ => 2,
+        };
+        let expected = (0..5).map(|at| if at < cut_from { "whole" } else { "cut" });
+        let mut expected: Vec<_> = expected.collect();
+        if host.name == "goose-cli" {
+            expected[4] = "whole";
+        }
+        assert_eq!(sizes, expected, "{}", host.name);
+        let missing = talk.call("read_file", &json!({"absolute_path": "none.txt"}));
+        assert_eq!(missing["isError"], true, "{missing}");
+        assert!(text(&missing).contains("does not exist"), "{missing}");
+        assert_eq!(missing.get("structuredContent"), None, "{}", host.name);
+    }
+}
+
+/// Follows the note of a cut answer, and asserts that the call that it names reads on in `whole`.
+#[track_caller]
+fn follow_in(talk: &mut Talk<'_>, answer: &str, whole: &str) {
+    let (before, rest) = answer.split_once("\n[").expect("a note");
+    let (note, after) = rest.split_once("]\n").expect("its end");
+    assert!(
+        whole.starts_with(before) && whole.ends_with(after),
+        "{note}"
+    );
+    let (_, rest) = note.split_once("The whole answer is in ").expect("a file");
+    let (file, offset) = rest.split_once("; read_file with offset ").expect("a way");
+    let offset = offset.split(' ').next().expect("a word");
+    let offset: usize = offset.parse().expect("a number");
+    assert_eq!(before.lines().count(), offset, "{note}");
+    let args = json!({"absolute_path": file, "offset": offset, "limit": 1});
+    let next = talk.call("read_file", &args);
+    let expected = whole.lines().nth(offset).expect("a line");
+    assert!(text(&next).contains(&format!("\n{expected}\n")), "{next}");
+}
+
+#[test]
+fn structured_content_is_for_clients_that_have_asked() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let calls = [
+        json!({"absolute_path": "a.txt"}),
+        json!({"absolute_path": "none.txt"}),
+        json!({"absolute_path": 1, "pages": 2}),
+    ];
+    for client in [
+        "claude-code",
+        "codex-mcp-client",
+        "qwen-cli-mcp-client-x",
+        "gemini-cli-mcp-client-x",
+        "mcp",
+        "mcporter",
+        "google-adk",
+        "inspector-client",
+    ] {
+        let mut server = greeted_by(&ws, client, &[]);
+        for args in &calls {
+            let result = server.call("read_file", args);
+            assert_eq!(result.get("structuredContent"), None, "{client}");
+            assert!(!text(&result).is_empty(), "{client}: {result}");
+        }
+    }
+    let mut asked = Server::greeted(&ws, &[], &json!({}));
+    for args in &calls {
+        let result = asked.call("read_file", args);
+        let data = &result["structuredContent"];
+        let failed = result["isError"] == true;
+        let text_of_it = if failed {
+            &data["error"]
+        } else {
+            &data["output"]
+        };
+        assert_eq!(text_of_it, text(&result), "{result}");
+        assert_eq!(data["errorType"].is_string(), failed, "{result}");
+    }
+}
+
+#[test]
+fn answers_that_the_clients_host_has_kept_for_all_projects_are_read_and_nothing_beside_them() {
+    let ws = Workspace::new();
+    let directory = |name: &str| {
+        let directory = ws.root().join(name);
+        fs::create_dir_all(&directory).expect("made");
+        directory
+    };
+    let (temporary, data) = (directory("tmp"), directory("data"));
+    let variables = [
+        ("TMPDIR", temporary.to_str().expect("UTF-8")),
+        ("XDG_DATA_HOME", data.to_str().expect("UTF-8")),
+    ];
+    let of_opencode = directory("data/opencode/tool-output");
+    for (client, kept) in [
+        (
+            "opencode",
+            of_opencode.join("tool_220df62b4001sPwtxeYUWokajj"),
+        ),
+        (
+            "copilot-cli",
+            temporary.join("1795847847598-copilot-tool-output-0163fdc.txt"),
+        ),
+        ("goose-cli", temporary.join("goose_mcp_response_hFaDlL.txt")),
+    ] {
+        fs::write(&kept, "kept\n").expect("written");
+        let mut server = greeted_by(&ws, client, &variables);
+        let mut reads = |path: &Path| {
+            let result = server.call("read_file", &json!({"absolute_path": path}));
+            (result["isError"] == false).then(|| text(&result).to_owned())
+        };
+        assert_eq!(reads(&kept).as_deref(), Some("kept\n"), "{client}");
+        let name = kept
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        let beside = |name: &str| -> PathBuf { kept.with_file_name(name) };
+        let other = beside("other.txt");
+        fs::write(&other, "secret\n").expect("written");
+        let (link, second) = (beside(&format!("{name}1")), beside(&format!("{name}2")));
+        std::os::unix::fs::symlink(&other, &link).expect("a link");
+        fs::hard_link(&other, &second).expect("a second name");
+        let deeper = beside(&format!("{name}.d")).join(name);
+        fs::create_dir_all(deeper.parent().expect("a directory")).expect("made");
+        fs::write(&deeper, "secret\n").expect("written");
+        let upward = beside(&format!("{name}.d")).join("..").join(name);
+        for path in [&other, &link, &second, &deeper, &upward] {
+            assert_eq!(reads(path), None, "{client}: {}", path.display());
+        }
+        let place = kept.parent().expect("a directory");
+        for (tool, args) in [
+            ("list_directory", json!({"path": place})),
+            (
+                "search_file_content",
+                json!({"path": place, "pattern": "kept"}),
+            ),
+        ] {
+            let result = server.call(tool, &args);
+            assert_eq!(result["isError"], true, "{client}: {result}");
+        }
+        let write = json!({"file_path": kept, "content": "changed"});
+        assert_eq!(
+            server.call("write_file", &write)["isError"],
+            true,
+            "{client}"
+        );
+        for stranger in ["another", "claude-code", "@cline/core"] {
+            let mut server = greeted_by(&ws, stranger, &variables);
+            let result = server.call("read_file", &json!({"absolute_path": kept}));
+            assert_eq!(result["isError"], true, "{stranger}: {result}");
+        }
     }
 }

@@ -20,8 +20,14 @@ const GREETED: [(&str, bool); 4] = [
 /// The one in which each request stands for itself.
 const NEWEST: &str = "2026-07-28";
 
-const ASKS: &[&str] = &["--approval-mode", "default"];
-const ASKS_BY_HTTP: &[&str] = &["--approval-mode", "default", "--http", "127.0.0.1:0"];
+const ASKS: &[&str] = &["--structured-content", "--approval-mode", "default"];
+const ASKS_BY_HTTP: &[&str] = &[
+    "--structured-content",
+    "--approval-mode",
+    "default",
+    "--http",
+    "127.0.0.1:0",
+];
 
 const ONCE: &str = "allow once";
 

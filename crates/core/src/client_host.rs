@@ -1,6 +1,7 @@
 //! The hosts that are known as MCP clients: where each keeps its user's files, and its limits for answers.
 //!
-//! Seen in Gemini CLI 0.61, Claude Code 2.1.331, Codex 0.169, qwen-code 0.24.4 and opencode.
+//! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33, Copilot CLI 1.0.102,
+//! goose 1.52 and Cline CLI 3.0.65.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +13,19 @@ pub struct ClientHost {
     /// The variable that names another directory. `None` for Gemini CLI, whose `GEMINI_CLI_HOME` takes the place of the
     /// home directory for all of these tools.
     variable: Option<&'static str>,
-    /// The directory's name in the home directory.
+    /// The directory's name in the home directory, or its whole path.
     directory: &'static str,
     /// The name of the file of the user that the host reads into every session; empty if it is not known.
     pub memory_file: &'static str,
     /// The layout of the directories in which the host keeps long answers.
     pub saved_answers: Option<SavedAnswers>,
-    /// True if it shows structured content to a model: as text with escapes, alone (Claude Code, Codex, opencode) or
-    /// before the content that says the same (qwen-code).
-    pub shows_structured: bool,
     /// True if it obeys hints of tools in `_meta`, named `anthropic/…`.
     pub obeys_hints: bool,
     /// The limits, by the beginning of the model's name.
     limits: &'static [(&'static str, AnswerLimit)],
 }
 
-/// The layout of the directories in which a host keeps a project's long answers, beneath its own.
+/// The layout of the directories in which a host keeps long answers, beneath its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SavedAnswers {
     /// `tmp/NAME/tool-outputs`, where `tmp/NAME/.project_root` holds the project's path.
@@ -37,6 +35,14 @@ pub enum SavedAnswers {
     Session,
     /// `tmp/HASH/tool-results`, with the SHA-256 of the project's path.
     HashedProject,
+    /// A directory that other projects use as well, and may be for temporary files of all programs: the host's are those
+    /// with the mark in their names.
+    Shared {
+        /// The path beneath the host's directory.
+        beneath: &'static str,
+        /// The mark.
+        mark: &'static str,
+    },
 }
 
 /// The most of an answer that a host hands to its model whole.
@@ -46,6 +52,16 @@ pub struct AnswerLimit {
     pub size: usize,
     /// The unit of the size.
     pub unit: SizeUnit,
+    /// The most lines, where they are limited as well.
+    pub lines: Option<usize>,
+}
+
+impl AnswerLimit {
+    /// Returns a limit of the size alone.
+    pub const fn new(size: usize, unit: SizeUnit) -> Self {
+        let lines = None;
+        Self { size, unit, lines }
+    }
 }
 
 /// A unit of the size of a text.
@@ -55,6 +71,8 @@ pub enum SizeUnit {
     Bytes,
     /// Units of UTF-16, as JavaScript counts.
     Utf16,
+    /// Units of UTF-16 of the text as a string of JSON.
+    JsonUtf16,
 }
 
 impl SizeUnit {
@@ -63,6 +81,11 @@ impl SizeUnit {
         match self {
             Self::Bytes => c.len_utf8(),
             Self::Utf16 => c.len_utf16(),
+            Self::JsonUtf16 => match c {
+                '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+                '\0'..' ' => "\\u0000".len(),
+                _ => c.len_utf16(),
+            },
         }
     }
 
@@ -71,13 +94,13 @@ impl SizeUnit {
         match self {
             Self::Bytes => text.len(),
             Self::Utf16 => text.encode_utf16().count(),
+            Self::JsonUtf16 => text.chars().map(|c| self.of_char(c)).sum(),
         }
     }
 }
 
 const fn bytes(size: usize) -> AnswerLimit {
-    let unit = SizeUnit::Bytes;
-    AnswerLimit { size, unit }
+    AnswerLimit::new(size, SizeUnit::Bytes)
 }
 
 /// Codex lets through 12,000 bytes, and of models that it knows to take 10,000 tokens 48,000, both with up to a hundred
@@ -91,7 +114,6 @@ pub static GEMINI_CLI: ClientHost = ClientHost {
     directory: ".gemini",
     memory_file: "GEMINI.md",
     saved_answers: Some(SavedAnswers::NamedProject),
-    shows_structured: false,
     obeys_hints: false,
     limits: &[],
 };
@@ -102,7 +124,6 @@ static CLAUDE_CODE: ClientHost = ClientHost {
     directory: ".claude",
     memory_file: "CLAUDE.md",
     saved_answers: Some(SavedAnswers::Session),
-    shows_structured: true,
     obeys_hints: true,
     // 25,000 tokens, of three bytes in dense text.
     limits: &[("", bytes(75_000))],
@@ -114,7 +135,6 @@ static CODEX: ClientHost = ClientHost {
     directory: ".codex",
     memory_file: "AGENTS.md",
     saved_answers: None,
-    shows_structured: true,
     obeys_hints: false,
     limits: &[
         ("gpt-5.5", CODEX_LARGE),
@@ -132,30 +152,80 @@ pub static QWEN_CODE: ClientHost = ClientHost {
     directory: ".qwen",
     memory_file: "QWEN.md",
     saved_answers: Some(SavedAnswers::HashedProject),
-    shows_structured: true,
     obeys_hints: false,
-    limits: &[(
-        "",
-        AnswerLimit {
-            size: 25_000,
-            unit: SizeUnit::Utf16,
-        },
-    )],
+    limits: &[("", AnswerLimit::new(25_000, SizeUnit::Utf16))],
 };
 
 static OPENCODE: ClientHost = ClientHost {
     client: "opencode",
-    variable: None,
-    directory: ".config/opencode",
+    variable: Some("XDG_DATA_HOME"),
+    directory: ".local/share",
+    memory_file: "",
+    saved_answers: Some(SavedAnswers::Shared {
+        beneath: "opencode/tool-output",
+        mark: "tool_",
+    }),
+    obeys_hints: false,
+    // 50 KiB or 2,000 lines, by default.
+    limits: &[(
+        "",
+        AnswerLimit {
+            size: 51_100,
+            unit: SizeUnit::Bytes,
+            lines: Some(2000),
+        },
+    )],
+};
+
+static COPILOT_CLI: ClientHost = ClientHost {
+    client: "copilot-cli",
+    variable: Some("TMPDIR"),
+    directory: "/tmp",
+    memory_file: "",
+    saved_answers: Some(SavedAnswers::Shared {
+        beneath: "",
+        mark: "-copilot-tool-output-",
+    }),
+    obeys_hints: false,
+    // 20 KiB, and before an error the name of the server.
+    limits: &[("", bytes(20_400))],
+};
+
+static GOOSE: ClientHost = ClientHost {
+    client: "goose",
+    variable: Some("TMPDIR"),
+    directory: "/tmp",
+    memory_file: "",
+    saved_answers: Some(SavedAnswers::Shared {
+        beneath: "",
+        mark: "goose_mcp_response_",
+    }),
+    obeys_hints: false,
+    limits: &[("", AnswerLimit::new(200_000, SizeUnit::Utf16))],
+};
+
+static CLINE: ClientHost = ClientHost {
+    client: "@cline/core",
+    variable: Some("CLINE_DIR"),
+    directory: ".cline",
     memory_file: "",
     saved_answers: None,
-    shows_structured: true,
     obeys_hints: false,
-    limits: &[],
+    // It cuts the middle out of the whole result as JSON, of which it shows 8,000.
+    limits: &[("", AnswerLimit::new(7900, SizeUnit::JsonUtf16))],
 };
 
 /// Every host.
-pub static HOSTS: [&ClientHost; 5] = [&GEMINI_CLI, &CLAUDE_CODE, &CODEX, &QWEN_CODE, &OPENCODE];
+pub static HOSTS: [&ClientHost; 8] = [
+    &GEMINI_CLI,
+    &CLAUDE_CODE,
+    &CODEX,
+    &QWEN_CODE,
+    &OPENCODE,
+    &COPILOT_CLI,
+    &GOOSE,
+    &CLINE,
+];
 
 impl ClientHost {
     /// Returns the host that is an MCP client of this name.
@@ -194,5 +264,20 @@ impl ClientHost {
             },
         };
         directory.is_absolute().then_some(directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SizeUnit;
+
+    #[test]
+    fn the_size_in_json_is_that_of_the_string() {
+        for c in ('\0'..'\u{300}').chain(['\u{2028}', '日', '🙂']) {
+            let text = format!("{c}a{c}");
+            let json = serde_json::Value::from(&*text).to_string();
+            let expected = json.encode_utf16().count() - 2;
+            assert_eq!(SizeUnit::JsonUtf16.of_text(&text), expected, "{c:?}");
+        }
     }
 }

@@ -155,13 +155,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns the same session, with facts kept in the memory file of this host.
+    /// Returns the same session, for an MCP client of this host.
     ///
     /// # Errors
     ///
     /// As [`Session::open`].
-    pub fn with_memory_host(mut self, host: &'static ClientHost) -> Result<Self, ToolError> {
-        self.tool_env = self.tool_env.with_memory_host(host);
+    pub fn with_client_host(mut self, host: &'static ClientHost) -> Result<Self, ToolError> {
+        self.tool_env = self.tool_env.with_client_host(host);
         self.registry = registry(&self.tool_env)?;
         Ok(self)
     }

@@ -7,9 +7,10 @@ use super::Workspace;
 use gemini_tools_core::client_host::{ClientHost, HOSTS, SavedAnswers};
 use gemini_tools_core::text::hex;
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum bytes of a path that a file names.
@@ -24,20 +25,30 @@ fn digest(root: &Path) -> String {
     hex(&Sha256::digest(root.as_os_str().as_bytes()))
 }
 
+/// Returns true for a file of this user's that is no link and has one name. Other users may write into a directory for
+/// temporary files as well.
+fn is_private_file(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path)
+        .is_ok_and(|stat| stat.is_file() && stat.uid() == own && stat.nlink() == 1)
+}
+
 impl Workspace {
     /// Returns the workspace with the long answers of earlier calls as one more root that can only be
     /// read; `None` if `argument` does not lie among them.
     ///
-    /// Hosts keep those that they shorten themselves beside their own files, and tell the model to read them.
-    pub fn with_overflow(&self, argument: &str) -> Option<Self> {
+    /// Hosts keep those that they shorten themselves beside their own files, and tell the model to read them. Where they
+    /// do so for all projects in one place, only those of `client` are to be had.
+    pub fn with_overflow(&self, argument: &str, client: Option<&ClientHost>) -> Option<Self> {
         let home = self.home.as_ref()?;
         let argument = self.meant(argument).ok()?;
         let argument = Path::new(&*argument);
         let own = self.overflow_dir()?;
         let of_hosts = || {
-            HOSTS
-                .iter()
-                .find_map(|host| self.saved_answers(host, argument))
+            HOSTS.iter().find_map(|host| {
+                let is_client = client == Some(*host);
+                self.saved_answers(host, argument, is_client)
+            })
         };
         let dir = if argument.starts_with(&own) {
             own
@@ -51,7 +62,12 @@ impl Workspace {
     }
 
     /// Returns the directory in which a host keeps this project's long answers, if `argument` lies there.
-    fn saved_answers(&self, host: &ClientHost, argument: &Path) -> Option<PathBuf> {
+    fn saved_answers(
+        &self,
+        host: &ClientHost,
+        argument: &Path,
+        is_client: bool,
+    ) -> Option<PathBuf> {
         if argument
             .components()
             .any(|part| part == Component::ParentDir)
@@ -60,6 +76,11 @@ impl Workspace {
         }
         let directory = host.directory(self.home.as_deref())?;
         let rest = argument.strip_prefix(&directory).ok()?;
+        if let SavedAnswers::Shared { beneath, mark } = host.saved_answers? {
+            let name = rest.strip_prefix(beneath).ok()?.to_str()?;
+            let is_its_own = is_client && name.contains(mark) && !name.contains('/');
+            return (is_its_own && is_private_file(argument)).then(|| directory.join(beneath));
+        }
         let mut parts = rest.iter().map(Path::new);
         let mut part = || parts.next();
         let (_, project) = (part()?, part()?);
@@ -83,6 +104,7 @@ impl Workspace {
             SavedAnswers::HashedProject => Path::new("tmp")
                 .join(digest(self.root()))
                 .join("tool-results"),
+            SavedAnswers::Shared { .. } => return None,
         };
         rest.starts_with(&expected)
             .then(|| directory.join(expected))

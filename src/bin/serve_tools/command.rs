@@ -48,6 +48,9 @@ pub(crate) struct ServeToolsOptions {
     /// Serve the tools of the MCP servers in the settings too
     #[arg(long)]
     pub(crate) mcp: bool,
+    /// Give clients the data of answers and errors as structuredContent too
+    #[arg(long)]
+    pub(crate) structured_content: bool,
     /// Ask the client's user when the policy requires it [default: never ask]
     #[arg(long, value_name = "MODE", value_parser = approval_modes())]
     pub(crate) approval_mode: Option<ApprovalMode>,

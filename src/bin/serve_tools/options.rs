@@ -24,6 +24,7 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
         },
         with_servers: options.mcp,
         roots: options.roots,
+        structured_content: options.structured_content,
         http,
         log,
     })

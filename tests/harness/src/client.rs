@@ -82,9 +82,9 @@ impl Server {
         }
     }
 
-    /// One that has been greeted by a client with these capabilities.
+    /// One that has been greeted by a client with these capabilities, which is told the kinds of errors.
     pub fn greeted(ws: &Workspace, args: &[&str], capabilities: &Value) -> Self {
-        let mut server = Self::start(ws, args);
+        let mut server = Self::start(ws, &[args, &["--structured-content"]].concat());
         server.greet("2025-11-25", capabilities);
         server
     }

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let info = ServerInfo {
         title: Some("Own tools".to_owned()),
         instructions: Some("Shout only when asked.".to_owned()),
+        structured_content: true,
         ..ServerInfo::new("own-tools", "3.2.1")
     };
     registry(tools, info, log).into()

@@ -128,8 +128,9 @@ pub struct ToolEnv {
     /// The settings of the user and the project.
     #[cfg(feature = "full")]
     pub settings: Arc<Settings>,
-    /// The MCP client whose memory file `save_memory` writes; `None` for Gemini CLI's where no client is known.
-    pub memory_host: Option<&'static ClientHost>,
+    /// The MCP client's host, whose memory file `save_memory` writes and whose long answers `read_file` reads; `None`
+    /// where there is none.
+    pub client_host: Option<&'static ClientHost>,
     /// The way to the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
@@ -143,16 +144,16 @@ impl ToolEnv {
             workspace,
             #[cfg(feature = "full")]
             settings: Arc::default(),
-            memory_host: None,
+            client_host: None,
             #[cfg(feature = "full")]
             network: Arc::new(Link::default()),
         }
     }
 
-    /// Returns the same environment, with facts kept in the memory file of this host.
+    /// Returns the same environment, for an MCP client of this host.
     #[must_use]
-    pub fn with_memory_host(mut self, host: &'static ClientHost) -> Self {
-        self.memory_host = Some(host);
+    pub fn with_client_host(mut self, host: &'static ClientHost) -> Self {
+        self.client_host = Some(host);
         self
     }
 }

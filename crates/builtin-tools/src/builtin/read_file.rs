@@ -102,9 +102,9 @@ struct Call {
     count_lines: Option<bool>,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let (offset, limit) = window(&params)?;
-    let (workspace, place) = locate_readable(workspace, &params.absolute_path)?;
+    let (workspace, place) = locate_readable(tool_env, &params.absolute_path)?;
     Ok(Call {
         workspace,
         place,
@@ -142,9 +142,10 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
 
 /// Finds a file to read; long answers of earlier calls may be read too.
 fn locate_readable(
-    workspace: &Arc<Workspace>,
+    tool_env: &ToolEnv,
     path: &str,
 ) -> Result<(Arc<Workspace>, WorkspacePath), ToolError> {
+    let workspace = &tool_env.workspace;
     match workspace.locate(path) {
         Ok(place) => {
             workspace.check_gemini_ignore(&place)?;
@@ -152,7 +153,9 @@ fn locate_readable(
         }
         #[cfg(feature = "full")]
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
-            let wider = workspace.with_overflow(path).ok_or(e)?;
+            let wider = workspace
+                .with_overflow(path, tool_env.client_host)
+                .ok_or(e)?;
             let place = wider.locate(path)?;
             Ok((Arc::new(wider), place))
         }

@@ -101,7 +101,11 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let name = tool_env.settings.context_file_name.as_deref();
     #[cfg(not(feature = "full"))]
     let name = None;
-    let host = tool_env.memory_host;
+    // A client without a known file gets Gemini CLI's.
+    let host = tool_env.client_host.map(|host| match host.memory_file {
+        "" => &GEMINI_CLI,
+        _ => host,
+    });
     let path = path_of(workspace, host.unwrap_or(&GEMINI_CLI), name).map_err(failure)?;
     Ok(Call {
         workspace: Arc::clone(workspace),

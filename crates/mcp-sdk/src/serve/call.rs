@@ -54,10 +54,8 @@ impl Call {
     fn client_limit(&self, of_settings: Option<usize>) -> Option<AnswerLimit> {
         let is_gemini_cli = self.host.is_some_and(ClientHost::is_gemini_cli);
         let shared = of_settings.filter(|_| is_gemini_cli);
-        let shared = shared.map(|chars| AnswerLimit {
-            size: chars.saturating_sub(TAG_CHARS),
-            unit: SizeUnit::Utf16,
-        });
+        let shared =
+            shared.map(|chars| AnswerLimit::new(chars.saturating_sub(TAG_CHARS), SizeUnit::Utf16));
         self.answer_limit.or(shared)
     }
 }
@@ -99,12 +97,13 @@ pub(super) async fn run(
     context: &RequestContext<RoleServer>,
 ) -> Outcome {
     let started = server.start();
+    let structured = server.options.structured_content;
     let (asked, questions) = mpsc::channel(1);
     let server = Arc::clone(server);
     let work = move |cx| make(&server, &call, cx, asked);
     let done = attend(started, questions, context, work).await;
     done.flatten()
-        .unwrap_or_else(|e| (content::refused(&e).into(), None))
+        .unwrap_or_else(|e| (content::refused(&e, structured).into(), None))
 }
 
 /// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
@@ -195,7 +194,7 @@ fn make(
         session.tool_env().limit(&mut answer);
     }
     let is_foreign = !session.is_registered(&call.name);
-    let mut result = content::result(&answer, is_foreign, call.host);
+    let mut result = content::result(&answer, is_foreign, server.options.structured_content);
     if let Some(limit) = client_limit {
         let keep = |text: &str| session.tool_env().keep(&call.name, text);
         long_answer::limit(&mut result, limit, &keep);

@@ -1,7 +1,7 @@
 //! Codex's sandbox, within which commands of ours are kept as well, and its limit of answers.
 //!
 //! Codex runs MCP servers outside of its sandbox, so that an approved call could write although the user has said
-//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.169). A mode that the user has not chosen is no
+//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.171). A mode that the user has not chosen is no
 //! limit: in a folder without trust it is `read-only`, and approved tools are still to work.
 
 use gemini_tools_core::ancestors;

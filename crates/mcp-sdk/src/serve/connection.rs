@@ -264,7 +264,10 @@ impl ServerHandler for Connection {
         let roots = match self.roots_of_call(&context, &said).await {
             None => return Ok(rounds::roots_wanted().into()),
             Some(Ok(roots)) => roots,
-            Some(Err(e)) => return Ok(content::refused(&e).into()),
+            Some(Err(e)) => {
+                let structured = self.server.options.structured_content;
+                return Ok(content::refused(&e, structured).into());
+            }
         };
         let host = self.audience(&context).host;
         let call = Call {

@@ -1,30 +1,17 @@
 //! Our results as the protocol's content blocks.
 
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
 /// Returns the result of a call. `is_foreign` is true if an MCP server has given it, whose
-/// structured content is by its own schema; `host` is the client's, where it is known.
-pub(super) fn result(
-    answer: &Answer<'_>,
-    is_foreign: bool,
-    host: Option<&ClientHost>,
-) -> CallToolResult {
-    let mut result = whole_result(answer, is_foreign);
-    if host.is_some_and(|host| host.shows_structured) {
-        result.structured_content = None;
-    }
-    result
-}
-
-fn whole_result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
+/// structured content is by its own schema; `structured` if the client gets that.
+pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) -> CallToolResult {
     let result = match (&answer.outcome, answer.failure()) {
-        (_, Some((message, kind))) => return failure(&message, kind),
-        (Err(e), None) => return refused(e),
+        (_, Some((message, kind))) => return failure(&message, kind, structured),
+        (Err(e), None) => return refused(e, structured),
         (Ok(result), None) => result,
     };
     let mut blocks = Vec::new();
@@ -41,25 +28,26 @@ fn whole_result(answer: &Answer<'_>, is_foreign: bool) -> CallToolResult {
         }
     }
     let has_media = blocks.iter().any(|block| block.as_text().is_none());
-    let structured = match &result.data {
+    let data = match result.data.as_ref().filter(|_| structured) {
         Some(data) if is_foreign => Some(data.clone()),
         // A client that shows nothing else would lose them.
         Some(data) if !has_media => Some(with_text(data, &blocks)),
         _ => None,
     };
     let mut result = CallToolResult::success(blocks);
-    result.structured_content = structured.map(Value::Object);
+    result.structured_content = data.map(Value::Object);
     result
 }
 
 /// Returns the result of a call that could not even be made.
-pub(super) fn refused(error: &ToolError) -> CallToolResult {
-    failure(&error.to_string(), error.kind)
+pub(super) fn refused(error: &ToolError, structured: bool) -> CallToolResult {
+    failure(&error.to_string(), error.kind, structured)
 }
 
-fn failure(message: &str, kind: ErrorKind) -> CallToolResult {
+fn failure(message: &str, kind: ErrorKind, structured: bool) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(message)]);
-    result.structured_content = Some(json!({ "errorType": kind }));
+    let data = structured.then(|| json!({ "error": message, "errorType": kind }));
+    result.structured_content = data;
     result
 }
 

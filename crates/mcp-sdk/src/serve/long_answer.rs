@@ -4,17 +4,27 @@
 //! the model gets its beginning, its end and the way to the rest.
 
 use gemini_tools_core::answer::KeepText;
-use gemini_tools_core::client_host::{AnswerLimit, SizeUnit};
+use gemini_tools_core::client_host::AnswerLimit;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 /// Maximum characters of a note beside those of one with the smallest numbers.
 const NOTE_CHARS: usize = 32;
 
+/// Lines that a note adds: its own, and the rest of one that it splits.
+const NOTE_LINES: usize = 3;
+
+/// What a host puts around each text but the first.
+const AROUND_CHARS: usize = 32;
+
 /// Keeps the texts of a result within `limit`: if they are longer, they become one, whose whole goes to `keep`.
 pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepText<'_>) {
     let texts = result.content.iter().filter_map(ContentBlock::as_text);
-    let sizes = texts.clone().map(|text| limit.unit.of_text(&text.text));
-    if sizes.sum::<usize>() <= limit.size {
+    let sizes = texts
+        .clone()
+        .map(|text| limit.unit.of_text(&text.text) + AROUND_CHARS);
+    let lines = texts.clone().map(|text| newlines(&text.text) + 1);
+    let has_room = limit.lines.is_none_or(|most| lines.sum::<usize>() <= most);
+    if has_room && sizes.sum::<usize>() <= limit.size + AROUND_CHARS {
         return;
     }
     let mut whole = String::new();
@@ -35,13 +45,19 @@ fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
     let file = keep(text);
     let file = file.as_ref().map(|file| file.to_string_lossy());
     let for_note = unit.of_text(&note(text, 0, text.len(), file.as_deref())) + NOTE_CHARS;
-    let half = limit.size.saturating_sub(for_note) / 2;
-    let start = within(text.char_indices(), half, unit).map_or(text.len(), |(at, _)| at);
+    let half = AnswerLimit {
+        size: limit.size.saturating_sub(for_note) / 2,
+        lines: limit
+            .lines
+            .map(|lines| lines.saturating_sub(NOTE_LINES) / 2),
+        unit,
+    };
+    let start = within(text.char_indices(), half).map_or(text.len(), |(at, _)| at);
     let start = match text[..start].rfind('\n') {
         Some(newline) if newline > start / 2 => newline + 1,
         _ => start,
     };
-    let end = within(text.char_indices().rev(), half, unit).map_or(0, |(at, c)| at + c.len_utf8());
+    let end = within(text.char_indices().rev(), half).map_or(0, |(at, c)| at + c.len_utf8());
     let end = match text[end..].find('\n') {
         Some(newline) if newline < (text.len() - end) / 2 => end + newline + 1,
         _ => end,
@@ -58,20 +74,25 @@ fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
 /// Returns the first of these characters that has no room any more.
 fn within(
     mut chars: impl Iterator<Item = (usize, char)>,
-    mut room: usize,
-    unit: SizeUnit,
+    mut room: AnswerLimit,
 ) -> Option<(usize, char)> {
-    chars.find(|(_, c)| {
-        let left = room.checked_sub(unit.of_char(*c));
-        room = left.unwrap_or(0);
-        left.is_none()
-    })
+    let mut take = |c: char| {
+        room.size = room.size.checked_sub(room.unit.of_char(c))?;
+        if let Some(lines) = room.lines.as_mut().filter(|_| c == '\n') {
+            *lines = lines.checked_sub(1)?;
+        }
+        Some(())
+    };
+    chars.find(|(_, c)| take(*c).is_none())
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Returns the note in the place of the bytes from `start` to `end`.
 fn note(text: &str, start: usize, end: usize, file: Option<&str>) -> String {
-    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-    let (first, last) = (lines(&text[..start]), lines(&text[..end]));
+    let (first, last) = (newlines(&text[..start]), newlines(&text[..end]));
     let bytes = end.saturating_sub(start);
     let rest = match file {
         Some(file) => format!(
@@ -88,18 +109,18 @@ fn note(text: &str, start: usize, end: usize, file: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::limit;
+    use super::{AROUND_CHARS, limit};
     use gemini_tools_core::client_host::{AnswerLimit, SizeUnit};
     use rmcp::model::{CallToolResult, ContentBlock};
     use std::path::PathBuf;
 
-    const UNITS: [SizeUnit; 2] = [SizeUnit::Bytes, SizeUnit::Utf16];
+    const UNITS: [SizeUnit; 3] = [SizeUnit::Bytes, SizeUnit::Utf16, SizeUnit::JsonUtf16];
 
     /// Returns a text that was kept within `size`.
     fn limited(text: &str, size: usize, unit: SizeUnit, file: Option<&str>) -> String {
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
         let keep = |_: &str| file.map(PathBuf::from);
-        limit(&mut result, AnswerLimit { size, unit }, &keep);
+        limit(&mut result, AnswerLimit::new(size, unit), &keep);
         let text = result.content[0].as_text().expect("a text");
         text.text.clone()
     }
@@ -131,6 +152,32 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_counted_where_they_are_limited() {
+        let text = "x\n".repeat(3000);
+        for (lines, is_whole) in [(3001, true), (3000, false), (100, false), (2, false)] {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(&*text)]);
+            let lines = Some(lines);
+            let unit = SizeUnit::Bytes;
+            limit(
+                &mut result,
+                AnswerLimit {
+                    size: 50_000,
+                    unit,
+                    lines,
+                },
+                &|_| None,
+            );
+            let cut = &result.content[0].as_text().expect("a text").text;
+            assert_eq!(*cut == text, is_whole, "{cut}");
+            let count = cut.split('\n').count();
+            assert!(
+                lines.is_some_and(|most| count <= most.max(3) && count + 4 > most),
+                "{cut}"
+            );
+        }
+    }
+
+    #[test]
     fn a_single_line_is_cut_between_characters() {
         let text = "🙂".repeat(5000);
         for unit in UNITS {
@@ -146,10 +193,10 @@ mod tests {
         let text = ContentBlock::text("a\n".repeat(1000));
         let image = ContentBlock::image("AA==", "image/png");
         let blocks = vec![text.clone(), image.clone(), text];
-        for (size, count) in [(4000, 3), (3000, 2)] {
+        for (size, count) in [(4000 + AROUND_CHARS, 3), (3000, 2)] {
             let mut result = CallToolResult::success(blocks.clone());
             let unit = SizeUnit::Bytes;
-            limit(&mut result, AnswerLimit { size, unit }, &|whole| {
+            limit(&mut result, AnswerLimit::new(size, unit), &|whole| {
                 assert_eq!(whole.len(), 4000);
                 None
             });

@@ -71,6 +71,9 @@ pub struct ServeOptions {
     /// The workspace, whatever a client says; where it is empty, the client's roots, or else
     /// the current directory.
     pub roots: Vec<PathBuf>,
+    /// True if answers have their data, or the kind of an error, as `structuredContent` beside the text. Many clients
+    /// show it to their model, which then reads everything twice, or nothing else.
+    pub structured_content: bool,
     /// Over HTTP instead of the standard streams.
     pub http: Option<Http>,
     /// Function that shows a message to a person: standard output is the protocol's.

@@ -3,7 +3,6 @@
 use super::running::RunningCalls;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
 use rmcp::model::{
@@ -27,16 +26,20 @@ pub struct ServerInfo {
     pub title: Option<String>,
     /// Advice on the tools that a client may give to its model.
     pub instructions: Option<String>,
+    /// True if answers have their data, or the kind of an error, as `structuredContent` beside the text. Many clients
+    /// show it to their model, which then reads everything twice.
+    pub structured_content: bool,
 }
 
 impl ServerInfo {
-    /// Returns a name and a version, without a title and without instructions.
+    /// Returns a name and a version, without a title, instructions and structured content.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),
             version: version.to_owned(),
             title: None,
             instructions: None,
+            structured_content: false,
         }
     }
 }
@@ -89,8 +92,7 @@ impl ServerHandler for RegistryConnection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let client = context.client_info();
-        let host = client.and_then(|client| ClientHost::find(&client.name));
+        let structured = self.info.structured_content;
         let registry = Arc::clone(&self.registry);
         let started = self.running.start(Cancellation::default());
         let work = move |cx| {
@@ -100,11 +102,13 @@ impl ServerHandler for RegistryConnection {
                 id: None,
                 outcome: registry.execute(&request.name, args, &cx),
             };
-            content::result(&answer, false, host)
+            content::result(&answer, false, structured)
         };
         // Nothing asks.
         let (_, questions) = mpsc::channel(1);
         let result = call::attend(started, questions, &context, work).await;
-        Ok(result.unwrap_or_else(|e| content::refused(&e)).into())
+        Ok(result
+            .unwrap_or_else(|e| content::refused(&e, structured))
+            .into())
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Server {
     pub(super) running: Arc<RunningCalls>,
 }
 
-/// The host by whose memory file facts are kept, and the roots.
+/// The client's host, Gemini CLI where it is not known, and the roots.
 type Key = (&'static ClientHost, Vec<PathBuf>);
 
 /// A project as it was when it was opened.
@@ -88,7 +88,6 @@ impl Server {
         host: Option<&'static ClientHost>,
     ) -> Result<Arc<Project>, ToolError> {
         let roots = if roots.is_empty() { &self.roots } else { roots };
-        let host = host.filter(|host| !host.memory_file.is_empty());
         let host = host.unwrap_or(&GEMINI_CLI);
         let key = (host, roots.to_vec());
         let open = lock(&self.projects).get(&key).cloned();
@@ -134,7 +133,7 @@ impl Server {
         let watched = WatchedFiles::new(home.as_deref(), root, &settings, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
-        let session = open(root, more, rules)?.with_memory_host(host)?;
+        let session = open(root, more, rules)?.with_client_host(host)?;
         for problem in session.problems() {
             log(&visible(&problem));
         }

@@ -76,6 +76,10 @@ struct Stdio {
     /// Notified when `pending` loses a request.
     answered: watch::Sender<()>,
     has_begun: bool,
+    /// True if the client has begun with `initialize`: it is a program, and no file of requests.
+    has_greeted: bool,
+    /// True if nothing is said any more: a client that has ended the input may read on without keeping what it reads.
+    is_silent: bool,
     /// A message that can't be taken is answered with this before the next is looked at.
     refusal: Option<Vec<u8>>,
     /// When calls are told to end, once the input has.
@@ -100,6 +104,8 @@ impl Stdio {
             pending: Arc::default(),
             answered: watch::Sender::default(),
             has_begun: false,
+            has_greeted: false,
+            is_silent: false,
             refusal: None,
             deadline: None,
         };
@@ -133,6 +139,7 @@ impl Stdio {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_begun = true;
+                self.has_greeted |= matches!(request.request, ClientRequest::InitializeRequest(_));
                 // Who listens waits for nothing that could end by itself.
                 let ends = !matches!(
                     request.request,
@@ -198,6 +205,8 @@ impl Stdio {
                     () = std::future::ready(()), if is_gone && !is_last => break,
                 }
             }
+            // The answers of calls that are ended now tell a client nothing that it waits for.
+            self.is_silent = self.has_greeted;
             self.running.cancel_all();
         }
     }
@@ -216,11 +225,15 @@ impl Transport<RoleServer> for Stdio {
             _ => None,
         };
         let (outgoing, pending) = (self.outgoing.clone(), Arc::clone(&self.pending));
-        let answered = self.answered.clone();
+        let (answered, is_silent) = (self.answered.clone(), self.is_silent);
         async move {
             let line = line(&item)?;
             let outgoing = outgoing.ok_or(io::ErrorKind::NotConnected)?;
-            let sent = outgoing.send(line).await;
+            let sent = if is_silent {
+                Ok(())
+            } else {
+                outgoing.send(line).await
+            };
             if let Some(id) = id {
                 let mut pending = lock(&pending);
                 pending.remove(&id);

@@ -91,7 +91,7 @@ fn note_host(setup: &Setup<'_>, report: &mut DoctorReport) {
 }
 
 /// Reads the version in the package that a program belongs to, or takes it from the program's name:
-/// Claude Code installs itself as `versions/2.1.331`.
+/// Claude Code installs itself as `versions/2.1.332`.
 fn version_of(program: &Path, package: &str) -> Option<String> {
     let name = program.file_name()?.to_str()?;
     if InstalledHost::numbers(name).is_some() {

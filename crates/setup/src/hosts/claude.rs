@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) static HOST: Host = Host {
     name: "claude",
     title: "Claude Code",
-    seen: "2.1.331",
+    seen: "2.1.332",
     program: "claude",
     package: "claude-code",
     scope: SetupScope::Project,

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) static HOST: Host = Host {
     name: "codex",
     title: "Codex",
-    seen: "0.169.0",
+    seen: "0.171.0",
     program: "codex",
     package: "codex",
     scope: SetupScope::User,

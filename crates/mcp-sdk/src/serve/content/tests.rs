@@ -1,6 +1,5 @@
 use super::result;
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, ToolError, ToolResult};
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ fn printed(outcome: Result<ToolResult, ToolError>, is_foreign: bool) -> Value {
         id: None,
         outcome,
     };
-    serde_json::to_value(result(&answer, is_foreign, None)).expect("JSON")
+    serde_json::to_value(result(&answer, is_foreign, true)).expect("JSON")
 }
 
 fn parts(parts: Value) -> ToolResult {
@@ -63,22 +62,18 @@ fn data_never_takes_the_place_of_media() {
 }
 
 #[test]
-fn clients_that_show_it_to_a_model_get_no_structured_content() {
-    for (client, expected) in [
-        (Some("claude-code"), false),
-        (Some("codex-mcp-client"), false),
-        (Some("qwen-cli-mcp-client-gemini-tools"), false),
-        (Some("inspector-cli"), true),
-        (None, true),
-    ] {
+fn a_client_that_has_not_asked_gets_no_structured_content() {
+    let error = ToolError::new(ErrorKind::FileNotFound, "No.");
+    for outcome in [Ok(ToolResult::text("hi").with_data("n", 1)), Err(error)] {
         let answer = Answer {
             name: "t",
             id: None,
-            outcome: Ok(ToolResult::text("hi").with_data("n", 1)),
+            outcome,
         };
-        let result = result(&answer, false, client.and_then(ClientHost::find));
-        let has_structured = result.structured_content.is_some();
-        assert_eq!(has_structured, expected, "{client:?}");
+        for is_foreign in [false, true] {
+            let result = result(&answer, is_foreign, false);
+            assert_eq!(result.structured_content, None, "{answer:?}");
+        }
     }
 }
 
@@ -90,6 +85,6 @@ fn a_failure_names_its_kind() {
     assert_eq!(printed["content"][0]["text"], "No. Look.");
     assert_eq!(
         printed["structuredContent"],
-        json!({"errorType": "file_not_found"})
+        json!({"error": "No. Look.", "errorType": "file_not_found"})
     );
 }
