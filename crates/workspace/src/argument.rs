@@ -68,15 +68,14 @@ impl Workspace {
             let rest = meant.strip_prefix(place.path().to_str()?)?;
             rest.starts_with('/').then(|| rest.to_owned())
         };
-        let pattern = match places.iter().find_map(below) {
-            Some(rest) => rest,
+        let pattern = if let Some(rest) = places.iter().find_map(below) {
+            rest
+        } else {
             // A slash at the beginning ties other patterns to the directory, where one of elsewhere matches nothing.
-            None => {
-                if meant.starts_with('/') && !argument.starts_with('/') {
-                    self.locate(&meant)?;
-                }
-                meant.into_owned()
+            if meant.starts_with('/') && !argument.starts_with('/') {
+                self.locate(&meant)?;
             }
+            meant.into_owned()
         };
         let literal = places
             .iter()
