@@ -267,7 +267,44 @@ fn a_status_that_is_no_success_is_an_error_that_names_it() {
         let answer = read(&server, "/x");
         let message = answer.error("web_fetch_fallback_failed", 1);
         answer.must_say(&message, &[&code.to_string(), name, &server.url("/x")]);
+        // RFC 9110: 304 has no body.
+        assert_eq!(message.contains("canary-body"), code != 304, "{message}");
+        assert!(!message.contains("<p>"), "{message}");
         assert_eq!(server.asked().len(), 1, "{code}: asked once");
+    }
+}
+
+#[test]
+fn what_a_failing_server_says_is_told_up_to_a_limit() {
+    let long = "<html><p>".to_owned() + &"word ".repeat(100_000);
+    for (media_type, body, told) in [
+        (
+            "application/json",
+            "{\"error\":\"db down\"}",
+            "says: {\"error\":\"db down\"}",
+        ),
+        (
+            "application/problem+json",
+            "{\"title\":\"quota\"}",
+            "says: {\"title\":\"quota\"}",
+        ),
+        ("text/plain", "\n  no such\npage \n", "says: no such\npage"),
+        (
+            "text/html",
+            "<script>x()</script><h1>Closed</h1>",
+            "says: ## Closed",
+        ),
+        ("", "plain words", "says: plain words"),
+        ("image/png", PNG, "Unavailable."),
+        ("text/html", "<script>x()</script>", "Unavailable."),
+        ("text/plain", "", "Unavailable."),
+        ("text/html", &long, "says: word word"),
+    ] {
+        let server = WebServer::always(status(503, media_type, body));
+        let answer = read(&server, "/x");
+        let message = answer.error("web_fetch_fallback_failed", 1);
+        answer.must_say(&message, &["answered 503 Service Unavailable", told]);
+        assert!(message.len() < 2_500, "{}", message.len());
     }
 }
 
@@ -654,6 +691,33 @@ fn the_shell_of_a_program_is_told_to_be_one() {
         "{found}"
     );
     assert!(!found.contains("let x"), "{found}");
+}
+
+#[test]
+fn a_page_without_text_says_so_and_whether_it_needs_a_script() {
+    for (media_type, body, said) in [
+        (
+            "text/html",
+            "<title>App</title><div id=root></div><SCRIPT src=a.js></SCRIPT>",
+            "needs scripts",
+        ),
+        (
+            "application/xhtml+xml",
+            "<html><body><script>x()</script></body></html>",
+            "needs scripts",
+        ),
+        ("text/html", "<title>Empty</title>", "has no text"),
+        ("text/html", "", "has no text"),
+        ("text/plain", " \n", "has no text"),
+    ] {
+        let found = text(&WebServer::always(page(media_type, body)), "/");
+        assert!(found.contains(said), "{media_type} {body}: {found}");
+    }
+    let found = text(
+        &WebServer::always(page("text/html", "<p>Hello<script>x()</script>")),
+        "/",
+    );
+    assert_eq!(found.trim(), "Hello");
 }
 
 #[test]

@@ -469,6 +469,38 @@ fn what_a_redirect_asks_for_is_told_without_secrets() {
 }
 
 #[test]
+fn advice_to_allow_a_host_is_given_only_where_that_helps() {
+    let scene = Scene::new();
+    for (target, why, helps) in [
+        ("file:///etc/passwd", "file is not http or https", false),
+        ("ftp://a.example/x", "ftp is not http or https", false),
+        ("data:text/plain,x", "data is not http or https", false),
+        ("http://me:pw@127.0.0.1/", "a user or a password", false),
+        ("http://10.0.0.1/", "private", true),
+    ] {
+        let first = WebServer::always(redirect(302, target));
+        let answer = scene.fetch(&first.url("/")).env(ALLOW, &first.host()).run();
+        let message = answer.error("policy_violation", 3);
+        answer.must_say(&message, &[why]);
+        assert_eq!(message.contains("allowedHosts"), helps, "{message}");
+        assert_eq!(
+            message.contains(&format!("{} redirects to", first.url("/"))),
+            !helps
+        );
+    }
+    let ws = Workspace::new();
+    for prompt in [
+        "file:///etc/passwd",
+        "ftp://a.example/",
+        "http://me:pw@a.example/",
+    ] {
+        let answer = ws.call("web_fetch", &json!({ "prompt": prompt }));
+        let message = answer.error("web_fetch_no_url_in_prompt", 1);
+        assert!(!message.contains("allowedHosts"), "{message}");
+    }
+}
+
+#[test]
 fn a_rule_allows_its_host_and_port_and_nothing_beside() {
     let scene = Scene::new();
     let server = WebServer::always(page("text/plain", "inside"));

@@ -107,6 +107,18 @@ fn the_model_reads_public_pages_itself() {
 }
 
 #[test]
+fn the_api_sees_the_addresses_that_were_judged() {
+    let Some(scene) = Scene::playing(&json!({})) else {
+        return;
+    };
+    let answer = scene.fetch(&format!("请比较{A}、{B}，然后总结“{A}”"));
+    answer.must_say(&answer.output(), &["Played content of"]);
+    let requests = scene.api.requests();
+    let prompt = &requests[0]["body"]["contents"][0]["parts"][0]["text"];
+    assert_eq!(*prompt, format!("请比较 {A} 、 {B} ，然后总结“ {A} ”"));
+}
+
+#[test]
 fn marks_of_sources_stand_at_byte_places() {
     let text = "Größe zählt. 日本語も読む。 Fine.";
     let first = text.find(" 日").expect("a blank");

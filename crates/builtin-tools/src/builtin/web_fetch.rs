@@ -81,6 +81,8 @@ struct Call {
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
+    /// The prompt for a model, which finds the same addresses in it.
+    separated: String,
     urls: Vec<Url>,
     /// Texts that look like an address but are none.
     unusable: Vec<(String, String)>,
@@ -97,8 +99,12 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
                 all.iter().map(why).collect::<Vec<_>>().join("; ")
             ),
         };
-        return Err(ToolError::new(ErrorKind::WebFetchNoUrlInPrompt, message)
-            .with_hint("Put a whole URL into the prompt; it begins with http:// or https://."));
+        let hint = if found.unusable.is_empty() {
+            "Put a whole URL into the prompt; it begins with http:// or https://."
+        } else {
+            "Name an http or https address with a host and without a password."
+        };
+        return Err(ToolError::new(ErrorKind::WebFetchNoUrlInPrompt, message).with_hint(hint));
     }
     if found.usable.len() > MAX_ADDRESSES {
         return Err(ToolError::invalid(format!(
@@ -113,6 +119,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
         allowed,
         policy,
         prompt: params.prompt,
+        separated: found.separated,
         urls: found.usable,
         unusable: found.unusable,
     })
@@ -171,7 +178,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let task = WebTask::Fetch(FetchTask {
-            prompt: self.prompt,
+            prompt: self.separated,
             urls: self.urls.iter().map(Url::to_string).collect(),
             unusable: self.unusable,
             allowed: self.allowed,

@@ -75,6 +75,9 @@ pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Str
             ));
         }
     };
+    if content.body.trim().is_empty() && content.notes.is_empty() {
+        content.notes.push("The page has no text.".to_owned());
+    }
     if let Some(why) = &page.cut {
         content
             .notes
@@ -186,12 +189,15 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
         body: html::bare_text(source),
         notes: vec!["The page is too odd to be taken apart: this is its bare text.".to_owned()],
     });
+    let is_empty = text.body.trim().is_empty();
     let is_shell = source.len() >= SHELL_PAGE_BYTES && text.body.chars().count() < SHELL_TEXT_CHARS;
-    if is_shell && source.contains("<script") {
-        text.notes.push(
-            "The page has almost no text of its own; scripts, which are not run here, make the rest."
-                .to_owned(),
-        );
+    let has_script = memchr::memmem::find(source.to_ascii_lowercase().as_bytes(), b"<script");
+    if (is_empty || is_shell) && has_script.is_some() {
+        let own = if is_empty { "no" } else { "almost no" };
+        text.notes.push(format!(
+            "The page has {own} text of its own: it needs scripts to run, which is not done here. \
+             Look for an API or a plain page with the same content."
+        ));
     }
     Ok(text)
 }

@@ -14,6 +14,9 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: PAGE_TIME,
 };
 
+/// Bytes that are read of an answer that is no success: the reason is at its beginning.
+const FAILURE_BYTES: usize = 64 * 1024;
+
 /// Time limit for a page with its redirects.
 const PAGE_TIME: Duration = Duration::from_secs(40);
 
@@ -37,12 +40,16 @@ pub(super) struct Page {
     pub(super) bytes: Vec<u8>,
     /// The reason why a part is missing.
     pub(super) cut: Option<String>,
+    /// The status in words, where it is no success: then this is no page, but says why.
+    pub(super) failure: Option<String>,
 }
 
 /// A reason why nothing came. That the call was interrupted is told by its [`Cancellation`].
 #[derive(Debug)]
 pub(super) enum FetchError {
-    /// The address may not be asked.
+    /// The address is not public. The user can allow its host.
+    NotPublic(String),
+    /// The address may not be asked, whoever allows it.
     Refused(String),
     /// The address gave no page.
     Failed(String),
@@ -75,8 +82,14 @@ pub(super) fn fetch(
     let own = cancel.restarted(limit);
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
-        check(&at)
-            .map_err(|why| FetchError::Refused(format!("{}: {why}", display_url(at.as_str()))))?;
+        check(&at).map_err(|why| {
+            let to = display_url(at.as_str());
+            FetchError::Refused(if at == *url {
+                format!("{to}: {why}")
+            } else {
+                format!("{url} redirects to {to}: {why}")
+            })
+        })?;
         match hop(&mut client, &at, share, &own)? {
             Hop::Page(page) => return Ok(page),
             Hop::Redirect(next) => at = next,
@@ -112,22 +125,26 @@ fn hop(
         next.set_fragment(None);
         return Ok(Hop::Redirect(next));
     }
-    if !(200..300).contains(&status) {
+    let failed_as = (!(200..300).contains(&status)).then(|| {
         let name = http::StatusCode::from_u16(status).ok();
         let reason = name.and_then(|s| s.canonical_reason()).unwrap_or_default();
         let why = format!("{url} answered {status} {reason}");
-        return Err(FetchError::Failed(why.trim_end().to_owned()));
-    }
+        why.trim_end().to_owned()
+    });
     let kind = response.header("content-type").unwrap_or_default();
     let (media_type, charset) = parse_type(kind);
-    let limit = max_bytes(&media_type).min(share);
-    let (bytes, cut) = read_body(&mut response.body, limit).map_err(failed)?;
+    let (bytes, cut) = match &failed_as {
+        None => read_body(&mut response.body, max_bytes(&media_type).min(share)).map_err(failed)?,
+        // The status is told even where the rest does not come.
+        Some(_) => read_body(&mut response.body, FAILURE_BYTES.min(share)).unwrap_or_default(),
+    };
     Ok(Hop::Page(Page {
         url: url.clone(),
         media_type,
         charset,
         bytes,
         cut,
+        failure: failed_as,
     }))
 }
 
@@ -155,7 +172,7 @@ fn failure(error: NetError, url: &Url) -> FetchError {
         NetError::OutOfTime => {
             FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs()))
         }
-        NetError::NotPublic { .. } => FetchError::Refused(format!("{url}: {error}")),
+        NetError::NotPublic { .. } => FetchError::NotPublic(format!("{url}: {error}")),
         other => FetchError::Failed(format!("{url}: {other}")),
     }
 }

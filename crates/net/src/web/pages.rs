@@ -12,12 +12,12 @@ use crate::gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, ci
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::parallel;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, excerpt};
 use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };
 use gemini_tools_process::network::addresses::{
-    AddressPolicy, HostRule, is_local, refusal, target,
+    ALLOWING, AddressPolicy, HostRule, is_local, refusal, target,
 };
 use gemini_tools_process::network::wire::FetchTask;
 use serde_json::{Value, json};
@@ -35,6 +35,9 @@ pub const ALL_BYTES: usize = 12 * 1024 * 1024;
 
 /// Characters of pages that a model gets, all together.
 pub const MODEL_CHARS: usize = 400_000;
+
+/// Characters that are told of an answer that is no success.
+const FAILURE_CHARS: usize = 2_000;
 
 /// Status of a page that the API holds back for its own reasons.
 const UNSAFE: &str = "URL_RETRIEVAL_STATUS_UNSAFE";
@@ -148,9 +151,12 @@ impl Call<'_> {
             for (url, page) in pages {
                 cancel.check()?;
                 let Some(page) = page else { continue };
-                let result = page.and_then(|page| match read(&page, cancel) {
-                    Ok(content) => Ok((page.url, content)),
-                    Err(why) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
+                let result = page.and_then(|page| match (read(&page, cancel), page.failure) {
+                    (content, Some(failure)) => {
+                        Err(FetchError::Failed(with_text(failure, content)))
+                    }
+                    (Ok(content), None) => Ok((page.url, content)),
+                    (Err(why), None) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
                 });
                 let url = url.clone();
                 outcomes.push(Outcome { url, result });
@@ -170,21 +176,27 @@ impl Call<'_> {
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
         let (mut pages, mut parts) = (Vec::new(), Vec::new());
-        let (mut refused, mut failed) = (Vec::new(), Vec::new());
+        let (mut private, mut refused, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for outcome in outcomes {
             match &outcome.result {
                 Ok((at, WebContent::Text(text))) => pages.push((at, text)),
                 Ok((at, WebContent::Media { media_type, bytes })) => {
                     push_media(&mut parts, at, media_type, bytes);
                 }
+                Err(FetchError::NotPublic(why)) => private.push(why.clone()),
                 Err(FetchError::Refused(why)) => refused.push(why.clone()),
                 Err(FetchError::Failed(why)) => failed.push(why.clone()),
             }
         }
         if pages.is_empty() && parts.is_empty() && answer.is_none() {
-            return Err(nothing_fetched(notes, refused, failed));
+            return Err(nothing_fetched(notes, private, refused, failed));
         }
-        notes.extend(refused.iter().map(|why| format!("Refused: {why}.")));
+        notes.extend(
+            private
+                .iter()
+                .chain(&refused)
+                .map(|why| format!("Refused: {why}.")),
+        );
         notes.extend(failed.iter().map(|why| format!("Not fetched: {why}.")));
         let mut text = answer.unwrap_or_default();
         if !pages.is_empty() {
@@ -261,9 +273,9 @@ impl Call<'_> {
             .iter()
             .map(|outcome| match &outcome.result {
                 Ok((at, _)) => json!({"url": outcome.url.as_str(), "fetched": at.as_str()}),
-                Err(FetchError::Refused(why) | FetchError::Failed(why)) => {
-                    json!({"url": outcome.url.as_str(), "error": why})
-                }
+                Err(
+                    FetchError::NotPublic(why) | FetchError::Refused(why) | FetchError::Failed(why),
+                ) => json!({"url": outcome.url.as_str(), "error": why}),
             })
             .collect();
         let llm_content = if media.is_empty() {
@@ -283,17 +295,42 @@ impl Call<'_> {
     }
 }
 
-/// Returns the error of a call that has come to no page.
-fn nothing_fetched(notes: Vec<String>, refused: Vec<String>, failed: Vec<String>) -> ToolError {
-    if failed.is_empty() {
-        return ToolError::denied(refusal(&refused));
+/// Adds what an answer that is no success says to its status, as far as it is text.
+fn with_text(failure: String, content: Result<WebContent, String>) -> String {
+    let text = match &content {
+        Ok(WebContent::Text(text)) => text.body.trim(),
+        Ok(WebContent::Media { .. }) | Err(_) => "",
+    };
+    if text.is_empty() {
+        return failure;
     }
-    let all: Vec<String> = notes.into_iter().chain(refused).chain(failed).collect();
+    format!("{failure} and says: {}", excerpt(text, FAILURE_CHARS))
+}
+
+/// Returns the error of a call that has come to no page. What advice there is fits the reason.
+fn nothing_fetched(
+    notes: Vec<String>,
+    private: Vec<String>,
+    refused: Vec<String>,
+    failed: Vec<String>,
+) -> ToolError {
+    if failed.is_empty() && refused.is_empty() {
+        return ToolError::denied(refusal(&private));
+    }
+    let kind = if failed.is_empty() {
+        ErrorKind::PolicyViolation
+    } else {
+        ErrorKind::WebFetchFallbackFailed
+    };
+    let is_private = !private.is_empty();
+    let all: Vec<String> = [notes, private, refused, failed].concat();
     let all = all.join("; ");
-    ToolError::new(
-        ErrorKind::WebFetchFallbackFailed,
-        format!("Nothing could be fetched: {}.", all.trim_end_matches('.')),
-    )
+    let message = format!("Nothing could be fetched: {}.", all.trim_end_matches('.'));
+    let error = ToolError::new(kind, message);
+    if is_private {
+        return error.with_hint(ALLOWING);
+    }
+    error
 }
 
 /// Adds an image or a document, for the model to look at.

@@ -23,6 +23,6 @@ mod policy;
 mod prompt;
 mod public;
 
-pub use policy::{AddressPolicy, HostRule, refusal};
+pub use policy::{ALLOWING, AddressPolicy, HostRule, refusal};
 pub use prompt::{ExtractedUrls, check, display_url, find, is_local, target, usable};
 pub use public::{is_public, known_addresses, why_not_public};

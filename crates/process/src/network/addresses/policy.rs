@@ -28,13 +28,14 @@ fn not_public(host: &str, address: IpAddr) -> String {
     }
 }
 
+/// What can be done about an address that is not public.
+pub const ALLOWING: &str =
+    "The user can allow a host in tools.webFetch.allowedHosts of ~/.gemini/settings.json.";
+
 /// Returns the message for a call none of whose addresses may be reached.
 pub fn refusal(reasons: &[String]) -> String {
-    format!(
-        "Only public addresses are fetched: {}. The user can allow a host in \
-         tools.webFetch.allowedHosts of ~/.gemini/settings.json.",
-        reasons.join("; ")
-    )
+    let reasons = reasons.join("; ");
+    format!("Only public addresses are fetched: {reasons}. {ALLOWING}")
 }
 
 /// A host that the user has allowed: `intranet.example`, `*.corp.example`, `10.1.2.3`,

@@ -13,27 +13,36 @@ pub struct ExtractedUrls {
     pub usable: Vec<Url>,
     /// Texts that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
+    /// The text, with blanks where a reader of another kind could take what stands beside an
+    /// address for a part of it: who gets this text sees the addresses that are judged here.
+    pub separated: String,
 }
 
 /// Finds the addresses of a text. Their bounds are found as in mail programs, so that
 /// the full stop of a sentence or a bracket around is not part of it; what is within is read
-/// by the same parser that the request is made from.
+/// by the same parser that the request is made from. Other alphabets belong to an address, their
+/// punctuation does not: who means it there writes it percent-encoded, as browsers do.
 pub fn find(text: &str) -> ExtractedUrls {
-    let mut finder = LinkFinder::new();
-    finder.kinds(&[LinkKind::Url]);
-    let mut spans: Vec<Range<usize>> = finder
-        .links(text)
-        .filter(|link| !is_cut_in_host(link.as_str(), &text[link.end()..]))
-        .map(|link| link.start()..link.end())
-        .collect();
-    let odd: Vec<_> = odd_spans(text)
-        .filter(|span| !spans.iter().any(|own| own.contains(&span.start)))
-        .collect();
-    spans.extend(odd);
-    spans.sort_by_key(|span| span.start);
     let mut found = ExtractedUrls::default();
-    for span in spans {
-        let link = &text[span];
+    let mut copied = 0;
+    for span in spans(text) {
+        let link = &text[span.clone()];
+        let (before, after) = (&text[..span.start], &text[span.end..]);
+        let is_wide = |c: char| !c.is_ascii() && !c.is_whitespace();
+        let mut rest = after.chars();
+        let is_open_at_end = rest
+            .next()
+            .is_some_and(|c| is_wide(c) || !c.is_whitespace() && ends_address(c, rest.as_str()));
+        for (at, is_open) in [
+            (span.start, before.ends_with(is_wide)),
+            (span.end, is_open_at_end),
+        ] {
+            if is_open && at >= copied {
+                found.separated.push_str(&text[copied..at]);
+                found.separated.push(' ');
+                copied = at;
+            }
+        }
         match usable(link) {
             Ok(url) => {
                 if !found.usable.contains(&url) {
@@ -43,7 +52,117 @@ pub fn find(text: &str) -> ExtractedUrls {
             Err(why) => found.unusable.push((display_url(link), why)),
         }
     }
+    found.separated.push_str(&text[copied..]);
     found
+}
+
+/// Returns where addresses are, in order.
+fn spans(text: &str) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        if ends_address(c, &text[at + c.len_utf8()..]) {
+            spans_between(text, start..at, &mut spans);
+            start = at + c.len_utf8();
+        }
+    }
+    spans_between(text, start..text.len(), &mut spans);
+    spans
+}
+
+/// Adds where addresses are in a part of a text that no punctuation of other alphabets divides.
+fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
+    let (offset, text) = (part.start, &text[part]);
+    if !text.contains(':') {
+        return;
+    }
+    let mut finder = LinkFinder::new();
+    finder.kinds(&[LinkKind::Url]);
+    let mut own: Vec<Range<usize>> = finder
+        .links(text)
+        .filter(|link| !is_cut_in_host(link.as_str(), &text[link.end()..]))
+        .map(|link| link.start()..link.start() + link.as_str().trim_end_matches(JOINERS).len())
+        .collect();
+    let odd: Vec<_> = odd_spans(text, &own).collect();
+    own.extend(odd);
+    own.sort_by_key(|span| span.start);
+    spans.extend(
+        own.into_iter()
+            .map(|span| (span.start, without_words(&text[span])))
+            .map(|(start, len)| start + offset..start + len + offset),
+    );
+}
+
+/// Returns the length of an address without the words after its host: no host ends in a label of
+/// Latin letters with those of another alphabet behind, as in `https://a.example然后`.
+fn without_words(link: &str) -> usize {
+    let host = link.find("://").map_or(0, |at| at + 3);
+    if link[host..].contains(['/', '?', '#']) {
+        return link.len();
+    }
+    let label = link[host..]
+        .rfind(['.', ':', '@'])
+        .map_or(host, |at| host + at + 1);
+    match link[label..].find(|c: char| c > '\u{36f}') {
+        Some(at) if at > 0 => label + at,
+        _ => link.len(),
+    }
+}
+
+/// Punctuation beyond ASCII that stands within words and names: `/wiki/ドナルド・トランプ`,
+/// `/wiki/Michelson–Morley_experiment`. An address has it within, but does not end with it.
+const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
+
+/// Returns true for a character that ends an address, as a blank does: punctuation and blanks
+/// beyond ASCII, and marks without a width. Also for what joins two addresses, of which `rest` is
+/// the second.
+fn ends_address(c: char, rest: &str) -> bool {
+    let is_before_address = || {
+        let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
+        let head = head.to_ascii_lowercase();
+        head.starts_with("http://") || head.starts_with("https://")
+    };
+    match c {
+        ',' | ';' => is_before_address(),
+        c if c.is_ascii() => false,
+        c if JOINERS.contains(&c) => is_before_address(),
+        _ => c.is_whitespace() || is_unseen(c) || is_punctuation(c),
+    }
+}
+
+/// Returns true for marks without a width. The joiners of Persian and Indic words are not among
+/// them: they belong to words.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Returns true for punctuation beyond ASCII that stands beside words: quotes, brackets, dashes,
+/// stops, commas and the like, of all living scripts. Marks of a syllable, an abbreviation or a
+/// number are not among them (the Tibetan tsheg, the Hebrew gershayim, the Arabic decimal point).
+fn is_punctuation(c: char) -> bool {
+    matches!(c,
+        '¡' | '«' | '»' | '¿' | '\u{37e}' | '\u{55d}' | '\u{589}' | '\u{5c3}'
+        // Arabic and Syriac.
+        | '\u{60c}' | '\u{60d}' | '\u{61b}' | '\u{61d}'..='\u{61f}' | '\u{66d}' | '\u{6d4}'
+        | '\u{700}'..='\u{70a}'
+        // India, Sri Lanka, Thailand, Tibet, Myanmar.
+        | '\u{964}' | '\u{965}' | '\u{df4}' | '\u{e5a}' | '\u{e5b}' | '\u{f0d}'..='\u{f12}'
+        | '\u{f3a}'..='\u{f3d}' | '\u{104a}' | '\u{104b}'
+        // Ethiopia, the Philippines, Cambodia, Mongolia, Meitei.
+        | '\u{1361}'..='\u{1368}' | '\u{1735}' | '\u{1736}' | '\u{17d4}'..='\u{17d6}'
+        | '\u{17da}' | '\u{1801}'..='\u{1805}' | '\u{1808}' | '\u{1809}' | '\u{abeb}'
+        // Dashes, quotes, bullets, ellipses, mathematical and ornamental brackets.
+        | '\u{2012}' | '\u{2014}'..='\u{2026}' | '\u{2032}'..='\u{203e}' | '\u{2045}'..='\u{2049}'
+        | '\u{207d}' | '\u{207e}' | '\u{208d}' | '\u{208e}' | '\u{2308}'..='\u{230b}'
+        | '\u{2329}' | '\u{232a}' | '\u{2768}'..='\u{2775}' | '\u{27e6}'..='\u{27ef}'
+        | '\u{2983}'..='\u{2998}' | '\u{29d8}'..='\u{29db}' | '\u{2e00}'..='\u{2e5d}'
+        // China, Japan, Korea; upright and small forms; full and half width.
+        | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{3014}'..='\u{301b}'
+        | '\u{301d}'..='\u{301f}' | '\u{fd3e}' | '\u{fd3f}' | '\u{fe10}'..='\u{fe19}'
+        | '\u{fe30}'..='\u{fe4c}' | '\u{fe50}'..='\u{fe6b}' | '\u{ff01}'..='\u{ff0f}'
+        | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff3e}' | '\u{ff40}'
+        | '\u{ff5b}'..='\u{ff5d}' | '\u{ff5f}'..='\u{ff64}')
 }
 
 /// Returns true if a link ends before its host does: percent-encoding there is nothing to mail
@@ -54,8 +173,8 @@ fn is_cut_in_host(link: &str, rest: &str) -> bool {
 }
 
 /// Returns all that begins like an address, up to the next blank: hosts like `127.1` are nothing
-/// to mail programs, but must be judged all the same.
-fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
+/// to mail programs, but must be judged all the same. Not within `own`, which are found already.
+fn odd_spans(text: &str, own: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let is_start = move |at: usize| {
         let rest = &bytes[at..];
@@ -67,15 +186,40 @@ fn odd_spans(text: &str) -> impl Iterator<Item = Range<usize>> {
         scheme.is_some_and(|scheme| matches!(rest.get(scheme.len()), Some(b'/' | b'\\')))
             && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
     };
-    (0..bytes.len()).filter(move |at| is_start(*at)).map(|at| {
+    let mut done = 0;
+    (0..bytes.len()).filter_map(move |at| {
+        if at < done || !is_start(at) || own.iter().any(|own| own.contains(&at)) {
+            return None;
+        }
         let rest = &text[at..];
-        let end = rest.find(|c: char| c.is_whitespace() || c.is_control() || "<>\"`".contains(c));
-        let link = &rest[..end.unwrap_or(rest.len())];
-        at..at
-            + link
-                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\''])
-                .len()
+        let end = rest.find(|c: char| c.is_whitespace() || c.is_control() || "<>|\"`".contains(c));
+        done = at + odd_len(&rest[..end.unwrap_or(rest.len())]);
+        Some(at..done)
     })
+}
+
+/// Returns the length of an address whose host is nothing to mail programs: its path ends as they
+/// find it after a host that they know.
+fn odd_len(link: &str) -> usize {
+    const KNOWN: &str = "http://a.example";
+    let slashes = link.find(['/', '\\']).unwrap_or(link.len());
+    let host = link.len() - link[slashes..].trim_start_matches(['/', '\\']).len();
+    let (host, path) = link.split_at(
+        link[host..]
+            .find(['/', '?', '#'])
+            .map_or(link.len(), |at| host + at),
+    );
+    let known = format!("{KNOWN}{path}");
+    let end = LinkFinder::new()
+        .links(&known)
+        .next()
+        .map_or(0, |link| link.end());
+    if end > KNOWN.len() {
+        let path = &known[KNOWN.len()..end];
+        return host.len() + path.trim_end_matches(JOINERS).len();
+    }
+    let host = host.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '*']);
+    host.trim_end_matches(JOINERS).len()
 }
 
 /// Returns an address as messages show it: without user and password, and not too long.

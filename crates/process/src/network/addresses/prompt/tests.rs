@@ -57,9 +57,192 @@ fn hosts_that_look_like_none_are_found_too() {
             "http://localhost/",
         ]
     );
+    let none = find("http: is a scheme, ahttp:/1.1 is none");
+    assert_eq!((none.usable, none.unusable), (vec![], vec![]));
+}
+
+/// What stands before an address, and what after it, in texts of many languages. The last item of
+/// each list is nothing.
+const BEFORE: &[&str] = &[
+    "请阅读",
+    "请阅读：",
+    "（",
+    "「",
+    "『",
+    "【",
+    "《",
+    "〈",
+    "“",
+    "‘",
+    "«",
+    "„",
+    "¿",
+    "см. ",
+    "اقرأ ",
+    "پڑھیں، ",
+    "पढ़ें ",
+    "読んで、",
+    "읽어 ",
+    "<",
+    "(",
+    "[x](",
+    "\"",
+    "**",
+    "—",
+    "…",
+    "　",
+    "\u{200b}",
+    "a,",
+    "",
+];
+const AFTER: &[&str] = &[
+    "，然后总结",
+    "。",
+    "、",
+    "；再说",
+    "：是什么",
+    "！",
+    "？",
+    "）吗",
+    "」を読む",
+    "』",
+    "】",
+    "》",
+    "〉",
+    "……",
+    "…",
+    "” now",
+    "’ now",
+    "» et",
+    "—then",
+    "― et",
+    "، ثم",
+    "؛",
+    "؟",
+    "۔",
+    "।",
+    "॥",
+    "។",
+    "။",
+    "։",
+    "።",
+    "‼",
+    "〕",
+    "．",
+    "｡",
+    "｣",
+    "､",
+    "｜",
+    "　次",
+    "\u{200b}",
+    "\u{2028}x",
+    "·",
+    "・と",
+    "–",
+    ", then",
+    ".",
+    "?!",
+    ")",
+    ") ",
+    "](x)",
+    ">",
+    "\"",
+    "**",
+    "; x",
+    "",
+];
+const URLS: &[&str] = &[
+    "https://a.example",
+    "https://a.example/",
+    "http://a.example:8080/x?q=1&r=%EF%BC%8C#top",
+    "https://a.example/中文/路径",
+    "https://a.example/wiki/ドナルド・トランプ",
+    "https://a.example/wiki/唐纳德·特朗普",
+    "https://a.example/wiki/Michelson–Morley_experiment",
+    "https://a.example/می\u{200c}شود",
+    "https://a.example/हिन्दी",
+    "https://a.example/צה״ל",
+    "https://a.example/%E3%80%82/%EF%BC%8C",
+    "https://例え.テスト/パス?問=答",
+    "https://a.example/x_(y)",
+];
+
+/// Returns what is asked for one address.
+fn asked(url: &str) -> Url {
+    let mut url = Url::parse(url).expect(url);
+    url.set_fragment(None);
+    url
+}
+
+#[test]
+fn an_address_ends_where_the_punctuation_of_any_language_begins() {
+    for (before, after) in BEFORE
+        .iter()
+        .flat_map(|b| AFTER.iter().map(move |a| (b, a)))
+    {
+        for url in URLS {
+            // A letter of a path can't be told from the next word's.
+            if after.starts_with('・') {
+                continue;
+            }
+            let text = format!("{before}{url}{after}");
+            let found = find(&text);
+            assert_eq!(found.usable, [asked(url)], "{text}");
+            assert_eq!(found.unusable, [], "{text}");
+            // Whoever divides it at blanks finds the same.
+            let divided = found.separated.split([' ', '\u{3000}']).any(|word| {
+                word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/')
+                    .contains(url.trim_end_matches([')', '/']))
+            });
+            assert!(divided, "{text}: {}", found.separated);
+            assert_eq!(find(&found.separated).usable, [asked(url)], "{text}");
+        }
+    }
+}
+
+#[test]
+fn punctuation_between_addresses_makes_two_of_them() {
+    for between in [
+        "、", "，", "；", "、和", "”“", "』『", "）（", "／", "–", "·", "〜", ",", ";", "،", "।",
+        "—", "\u{3000}", "|",
+    ] {
+        for (first, second) in URLS.iter().flat_map(|a| URLS.iter().map(move |b| (a, b))) {
+            let text = format!("比较{first}{between}{second}。");
+            let wanted = if asked(first) == asked(second) {
+                vec![asked(first)]
+            } else {
+                vec![asked(first), asked(second)]
+            };
+            let found = find(&text);
+            assert_eq!(found.usable, wanted, "{text}");
+            assert_eq!(find(&found.separated).usable, wanted, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_host_ends_before_words_of_another_alphabet() {
+    for (text, url) in [
+        ("看https://a.example然后", "https://a.example"),
+        ("看http://a.example:8080然后", "http://a.example:8080"),
+        ("http://localhost를", "http://localhost"),
+        ("http://müller.example/", "http://müller.example/"),
+        ("http://bücher.example", "http://bücher.example"),
+        ("http://a中.example/x", "http://a中.example/x"),
+        ("http://例え.jpを", "http://例え.jp"),
+        ("http://例え.テスト", "http://例え.テスト"),
+    ] {
+        assert_eq!(find(text).usable, [asked(url)], "{text}");
+    }
+}
+
+#[test]
+fn a_text_is_separated_only_beside_an_address() {
+    let same = "Read https://a.example/x, (http://b.example/y). 好，的。 https://c.example/中文 ok";
+    assert_eq!(find(same).separated, same);
     assert_eq!(
-        find("http: is a scheme, ahttp:/1.1 is none"),
-        super::ExtractedUrls::default()
+        find("请阅读https://a.example/a，然后“https://b.example/文”").separated,
+        "请阅读 https://a.example/a ，然后“ https://b.example/文 ”"
     );
 }
 
