@@ -405,3 +405,30 @@ fn settings_that_wait_for_trust_are_told_of_with_line_and_column() {
         &["warning[untrusted]: ", "settings.json:3:3: mcpServers"],
     );
 }
+
+#[test]
+fn paths_for_ci_are_those_of_the_repository() {
+    let ws = Workspace::new()
+        .git()
+        .file("ci/checks/a b.json", "[")
+        .link("checks", "ci/checks");
+    for (directory, file) in [
+        (".", "ci/checks/a b.json"),
+        ("ci", "checks/a b.json"),
+        ("checks", "a b.json"),
+    ] {
+        for (format, wanted) in [
+            ("github", "file=ci/checks/a b.json,"),
+            ("junit", "classname=\"ci/checks/a b.json\""),
+            ("sarif", "\"uri\":\"ci/checks/a%20b.json\""),
+            ("text", file),
+        ] {
+            let call = ws.get_tools(&["lint", file, "--format", format]);
+            let answer = call
+                .in_bash(&format!("cd {directory} && exec \"$@\""))
+                .run();
+            assert_eq!(answer.status(), 1, "{}", answer.shown());
+            answer.must_say(answer.text(), &[wanted]);
+        }
+    }
+}

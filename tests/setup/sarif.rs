@@ -241,6 +241,11 @@ fn a_check_has_a_rule_a_message_and_a_level_of_its_own() {
         json!([result["ruleId"], result["message"]["text"], result["level"]]),
         json!(["no-todo", "Open TODO", "warning"])
     );
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(
+        place["contextRegion"],
+        json!({"startLine": 2, "snippet": {"text": "ünï // TODO: \"x\" <&>"}})
+    );
     assert_eq!(
         document["runs"][0]["tool"]["driver"]["rules"],
         json!([{"id": "no-todo"}])
@@ -250,13 +255,27 @@ fn a_check_has_a_rule_a_message_and_a_level_of_its_own() {
     check_junit(junit.text());
     junit.must_say(
         junit.text(),
-        &["failures=\"2\"", "type=\"no-todo\" message=\"Open TODO\""],
+        &[
+            "failures=\"2\"",
+            "type=\"no-todo\" message=\"Open TODO\"",
+            "&#10;// todo TODO</failure>",
+        ],
     );
     let note = check(&["note", "--format", "junit"]);
     check_junit(note.text());
     note.must_say(
         note.text(),
-        &["failures=\"0\"", "<system-out>Open TODO</system-out>"],
+        &[
+            "failures=\"0\"",
+            "<system-out>Open TODO&#10;// todo TODO</system-out>",
+        ],
+    );
+    let words = ["--message", "Do it: {text}!", "--format", "junit"];
+    let placed = search(&ws, &[&["pattern=todo TODO"], &words[..]].concat());
+    check_junit(placed.text());
+    placed.must_say(
+        placed.text(),
+        &["message=\"Do it: // todo TODO!\">src/c.rs:2:4</failure>"],
     );
     // Without a report there is nothing to say it in.
     let alone = search(&ws, &["pattern=TODO", "--rule-id", "x"]);
@@ -286,13 +305,102 @@ fn matches_become_annotations_of_github() {
     assert_eq!(told.status(), 0);
     assert_eq!(
         told.text(),
-        "::notice file=src/c.rs,line=2,col=1,title=todo::100 %25\n"
+        "::notice file=src/c.rs,line=2,col=1,title=todo::100 %25%0A// todo TODO\n"
     );
     let failed = search(&ws, &["pattern=(", "--format", "github", "--fail-on-match"]);
     assert_eq!(failed.status(), 2);
     assert!(failed.text().starts_with("::error::"), "{}", failed.text());
     let other = ws.call_tool(&["read_file", "absolute_path=src/c.rs", "--format=github"]);
     assert_eq!(other.run().status(), 2);
+}
+
+/// Returns the one file that each of the three documents names.
+#[track_caller]
+fn named(run: impl Fn(&str) -> Answer) -> String {
+    let sarif = run("sarif").json();
+    check_sarif(&sarif);
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    let uri = place["artifactLocation"]["uri"].as_str().expect("a URI");
+    let junit = run("junit");
+    let class = junit.text().split("<testcase classname=\"").nth(1);
+    let class = class
+        .and_then(|rest| rest.split('"').next())
+        .expect("a class");
+    let github = run("github");
+    let file = github.text().split("file=").nth(1);
+    let file = file
+        .and_then(|rest| rest.split(',').next())
+        .expect("a file");
+    assert_eq!(
+        (uri, class),
+        (
+            file.replace(' ', "%20").replace('ü', "%C3%BC").as_str(),
+            file
+        )
+    );
+    file.to_owned()
+}
+
+#[test]
+fn paths_are_those_of_the_repository_wherever_a_check_runs() {
+    let ws = Workspace::new()
+        .file("packages/a ü/src/x.rs", "// TODO\n")
+        .file("packages/b/.git", "gitdir: ../../.git/modules/b\n")
+        .file("packages/b/y.rs", "// TODO\n")
+        .link("link", "packages/a ü");
+    let top = ws.path("");
+    let found = |directory: &str, root: &str, workspace: Option<&str>| {
+        named(|format| {
+            let mut call = ws
+                .call_tool(&["search_file_content", "TODO", "include=x.rs"])
+                .flags(&["--format", format]);
+            if !root.is_empty() {
+                call = call.flags(&["--root", root]);
+            }
+            call = call.in_bash(&format!("cd './{directory}' && exec \"$@\""));
+            if let Some(workspace) = workspace {
+                call = call.env("GITHUB_WORKSPACE", workspace);
+            }
+            call.run()
+        })
+    };
+    let whole = "packages/a ü/src/x.rs";
+    // Without a repository, paths count from the current directory, as those of --output lines.
+    assert_eq!(found("", "packages/a ü", None), whole);
+    assert_eq!(found("packages", "a ü/src", None), "a ü/src/x.rs");
+    ws.git_command(&["init", "-q"]);
+    for (directory, root) in [
+        ("", ""),
+        ("", "packages"),
+        ("", "packages/a ü/src"),
+        ("", "link"),
+        ("link/src", ""),
+        ("packages", "a ü"),
+        ("packages/a ü/src", ""),
+        ("packages/a ü/src", "../.."),
+    ] {
+        let about = format!("{directory}, --root {root}");
+        assert_eq!(found(directory, root, None), whole, "{about}");
+        for workspace in [top.trim_end_matches('/'), &format!("{top}/"), "/none", ""] {
+            let about = format!("{about}, {workspace}");
+            assert_eq!(found(directory, root, Some(workspace)), whole, "{about}");
+        }
+    }
+    let packages = ws.path("packages");
+    assert_eq!(
+        found("", "", Some(&packages)),
+        "a ü/src/x.rs",
+        "the job's own"
+    );
+    let other = ws.path("packages/b");
+    assert_eq!(found("", "", Some(&other)), whole, "the file is not in it");
+    // A submodule and a worktree are repositories of their own.
+    let inner = named(|format| {
+        ws.call_tool(&["search_file_content", "TODO", "--format", format])
+            .in_bash("cd packages/b && exec \"$@\"")
+            .run()
+    });
+    assert_eq!(inner, "y.rs");
 }
 
 #[test]

@@ -85,6 +85,9 @@ pub struct Place {
     /// The first column behind it, where that is known.
     #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
     pub end_column: Option<NonZeroU32>,
+    /// The text of that line, for reports whose message does not have it.
+    #[serde(skip)]
+    pub text: Option<String>,
     /// The tool, as its author calls it; empty if it has no name or several are meant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,

@@ -102,8 +102,27 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     }
 }
 
-/// Returns the document for CI.
-pub(crate) fn report(format: CiFormat, check: &CallToolOptions, answer: &Answer<'_>) -> Vec<u8> {
+/// Stands for the found text in `--message`.
+const TEXT: &str = "{text}";
+
+/// Returns the message for a match, from the user's and the found text, which a file that is not
+/// text does not have.
+fn message(own: Option<&str>, text: Option<&str>) -> String {
+    const NO_TEXT: &str = "The file has a match.";
+    match (own, text) {
+        (Some(own), _) => own.replace(TEXT, text.unwrap_or(NO_TEXT)),
+        (None, Some(text)) => format!("Found: {text}"),
+        (None, None) => NO_TEXT.to_owned(),
+    }
+}
+
+/// Returns the document for CI, about what was found below `root`.
+pub(crate) fn report(
+    format: CiFormat,
+    check: &CallToolOptions,
+    answer: &Answer<'_>,
+    root: &Path,
+) -> Vec<u8> {
     let mut report = CheckReport {
         suite: answer.name.to_owned(),
         failure: answer.failure().map(|(message, _)| message),
@@ -118,20 +137,24 @@ pub(crate) fn report(format: CiFormat, check: &CallToolOptions, answer: &Answer<
     ) = &answer.outcome
     {
         let rule = check.rule_id.as_deref().unwrap_or(answer.name);
-        let issue = |file: Option<&Path>, message: String| {
-            let message = check.message.clone().unwrap_or(message);
+        let issue = |file: Option<&Path>, text: Option<&str>| {
+            let message = message(check.message.as_deref(), text);
             let mut issue = Diagnostic::error(rule.to_owned(), "", "", message);
             issue.severity = check.level.unwrap_or(Severity::Error);
             issue.place.origin = file.map(|file| Origin::File(file.to_owned()));
+            let is_told = check
+                .message
+                .as_deref()
+                .is_none_or(|own| own.contains(TEXT));
+            issue.place.text = text.filter(|_| !is_told).map(str::to_owned);
             issue
         };
         let found = |place: &FoundPlace| {
-            let message = match &place.text {
-                Some(text) => format!("Found: {}", text.trim()),
-                None => "The file has a match.".to_owned(),
-            };
             let file = Path::new(OsStr::from_bytes(&place.file));
-            let mut found = issue(Some(file).filter(|f| *f != ""), message);
+            let mut found = issue(
+                Some(file).filter(|f| *f != ""),
+                place.text.as_deref().map(str::trim),
+            );
             let number = |n: Option<u64>| u32::try_from(n?).ok().and_then(NonZeroU32::new);
             [found.place.line, found.place.column, found.place.end_column] =
                 [place.line, place.column, place.end_column].map(number);
@@ -141,13 +164,11 @@ pub(crate) fn report(format: CiFormat, check: &CallToolOptions, answer: &Answer<
         report.issues.extend(places.iter().map(found));
         let binary = data.get("binaryFiles").and_then(Value::as_array);
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
-        let binary = names.map(|name| {
-            let message = "The file, which is not text, has a match.";
-            issue(Some(Path::new(name)), message.to_owned())
-        });
+        let binary = names.map(|name| issue(Some(Path::new(name)), None));
         report.issues.extend(binary);
         report.remarks = answer.remarks();
     }
+    report.use_repository_paths(root);
     match format {
         CiFormat::Sarif => to_line(&sarif(&report)),
         CiFormat::Junit => junit(&report).into_bytes(),

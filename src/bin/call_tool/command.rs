@@ -191,7 +191,7 @@ pub(crate) struct CallToolOptions {
     /// Name of the broken rule in a report [default: the tool's name]
     #[arg(long, value_name = "ID", requires = "report")]
     pub(crate) rule_id: Option<String>,
-    /// Message for each match in a report [default: the text that was found]
+    /// Message for each match in a report, with the text that was found below it or for {text} [default: that text]
     #[arg(long, value_name = "TEXT", requires = "report")]
     pub(crate) message: Option<String>,
     /// Severity of a match in a report [default: error]

@@ -32,7 +32,7 @@ use gemini_tools::tool::{
 use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -260,7 +260,9 @@ impl Message {
             remarks: Vec::new(),
         };
         if let Some(format) = options.report {
-            return said(ci::report(format, options, &answer), Medium::Text);
+            let root = session.map(|session| session.tool_env().workspace.root());
+            let report = ci::report(format, options, &answer, root.unwrap_or(Path::new("")));
+            return said(report, Medium::Text);
         }
         if !form.is_for_people()
             && let Some(session) = session

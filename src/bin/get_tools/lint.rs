@@ -58,9 +58,11 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
                 .filter_map(|f| serde_json::to_string(f).ok());
             lines.map(|line| line + "\n").collect()
         }
-        LintFormat::Sarif => String::from_utf8(to_line(&sarif(&report(&lint)))).unwrap_or_default(),
-        LintFormat::Junit => junit(&report(&lint)),
-        LintFormat::Github => github(&report(&lint)),
+        LintFormat::Sarif => {
+            String::from_utf8(to_line(&sarif(&report(&lint, &root)))).unwrap_or_default()
+        }
+        LintFormat::Junit => junit(&report(&lint, &root)),
+        LintFormat::Github => github(&report(&lint, &root)),
     };
     match print(text.as_bytes()) {
         0 => u8::from(lint.has_errors()),
@@ -153,16 +155,18 @@ fn as_text(lint: &Lint) -> String {
     lines.collect()
 }
 
-fn report(lint: &Lint) -> CheckReport {
+fn report(lint: &Lint, root: &Path) -> CheckReport {
     let issue = |finding: &Diagnostic| {
         let mut issue = finding.clone();
         issue.message = visible(&finding.what()).into_owned();
         (issue.place.tool, issue.place.key) = (String::new(), String::new());
         issue
     };
-    CheckReport {
+    let mut report = CheckReport {
         suite: "get_tools lint".to_owned(),
         issues: lint.findings.iter().map(issue).collect(),
         ..CheckReport::default()
-    }
+    };
+    report.use_repository_paths(root);
+    report
 }

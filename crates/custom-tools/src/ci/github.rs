@@ -21,10 +21,11 @@ pub fn github(report: &CheckReport) -> String {
             properties.extend(known.map(|(key, number)| format!("{key}={number}")));
         }
         properties.push(format!("title={}", property(&issue.code)));
+        let found = issue.place.text.iter().map(|text| format!("\n{text}"));
         text.push_str(&format!(
             "::{command} {}::{}\n",
             properties.join(","),
-            data(&issue.what())
+            data(&(issue.what() + &found.collect::<String>()))
         ));
     }
     if let Some(failure) = &report.failure {

@@ -62,10 +62,16 @@ fn case_of(suite: &str, issue: &Diagnostic) -> String {
         place => format!("{rule}: {place}"),
     };
     let message = escaped(&issue.what());
+    let found = issue
+        .place
+        .text
+        .iter()
+        .map(|text| escaped(&format!("\n{text}")));
+    let found: String = found.collect();
     let inner = if issue.severity == Severity::Error {
-        format!("<failure type=\"{rule}\" message=\"{message}\">{place}</failure>")
+        format!("<failure type=\"{rule}\" message=\"{message}\">{place}{found}</failure>")
     } else {
-        format!("<system-out>{message}</system-out>")
+        format!("<system-out>{message}{found}</system-out>")
     };
     format!(
         "    <testcase classname=\"{class}\" name=\"{name}\">\n      {inner}\n    </testcase>\n"

@@ -5,13 +5,15 @@
 
 mod github;
 mod junit;
+mod paths;
 mod sarif;
 
 pub use github::github;
 pub use junit::junit;
 pub use sarif::sarif;
 
-use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::diagnostic::{Diagnostic, Origin};
+use std::path::Path;
 
 /// The results of one run.
 #[derive(Debug, Default)]
@@ -26,4 +28,18 @@ pub struct CheckReport {
     pub remarks: Vec<String>,
     /// The reason for which the run failed, if it did.
     pub failure: Option<String>,
+}
+
+impl CheckReport {
+    /// Makes the paths of all issues those of the repository: relative to `GITHUB_WORKSPACE` if a file
+    /// lies in it, else to the top of the git repository that `root` lies in, else to the current
+    /// directory. Until then, relative ones count from `root`.
+    pub fn use_repository_paths(&mut self, root: &Path) {
+        let mut paths = paths::RepositoryPaths::of(root);
+        for issue in &mut self.issues {
+            if let Some(Origin::File(file)) = &mut issue.place.origin {
+                *file = paths.path(file);
+            }
+        }
+    }
 }

@@ -97,6 +97,9 @@ fn result(issue: &Diagnostic, rule_index: usize) -> Value {
         for (key, column) in columns.into_iter().filter_map(|(k, n)| Some((k, n?))) {
             place["region"][key] = column.get().into();
         }
+        if let Some(text) = &issue.place.text {
+            place["contextRegion"] = json!({ "startLine": line, "snippet": { "text": text } });
+        }
     }
     result["locations"] = json!([{ "physicalLocation": place }]);
     result
