@@ -286,3 +286,33 @@ fn json_commands_no_terminal() {
         assert!(piped.text().contains(said), "{}", piped.shown());
     }
 }
+
+#[test]
+fn a_script_comes_from_standard_input_and_pipes() {
+    let text = "prompt: Go\nturns: [{text: Played.}]\n";
+    let ws = with(text).fifo("pipe");
+    let play = |args: &[&str]| ws.program(&executable("run_agent"), args).unwatched();
+    let stdin = play(&["--model-script", "-"]).input(text).run();
+    assert_eq!(said(&stdin), "Played.\n");
+    // Standard input is the script then, and no part of the prompt.
+    let stdin = play(&["--model-script", "-", "-o", "stream-json", "Other"])
+        .input(text)
+        .run();
+    assert!(!said(&stdin).contains("turns:"), "{}", stdin.shown());
+    for script in [
+        "exec \"$@\" --model-script <(cat turns.yaml)",
+        "cat turns.yaml > pipe & exec \"$@\" --model-script pipe",
+        "cat turns.yaml | \"$@\" --model-script /dev/stdin",
+        "exec \"$@\" --model-script /dev/fd/7 7< turns.yaml",
+    ] {
+        assert_eq!(
+            said(&play(&[]).in_bash(script).run()),
+            "Played.\n",
+            "{script}"
+        );
+    }
+    let wrong = play(&["--model-script", "-"]).input("turns: 1\n").run();
+    ended(&wrong, 42, &["standard input, line 1"]);
+    let waiting = play(&["--model-script", "pipe", "--time-limit", "0.3", "x"]).run();
+    ended(&waiting, 124, &["0.3 s (--time-limit)"]);
+}

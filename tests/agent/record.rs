@@ -282,7 +282,7 @@ fn options_that_don_t_go_together_are_refused_and_nothing_is_overwritten() {
     }
     for (file, said) in [
         ("missing.yaml", "missing.yaml: No such file"),
-        (".", "not a regular file"),
+        (".", "Is a directory"),
         ("a.txt", "a.txt"),
     ] {
         ended(

@@ -577,3 +577,20 @@ fn calls_of_a_batch_find_custom_tools() {
         &["[a][--n=7]", "b unset tell", "tool_not_registered"],
     );
 }
+
+#[test]
+fn a_tool_says_whose_time_limit_has_ended_it() {
+    let manifest = "description = \"d\"\ntimeout = 60\nscript = 'sleep 60'\n";
+    let ws = Workspace::new().home(".gemini/tools/slow.toml", manifest);
+    let answer = ws.tool("slow").env("GEMINI_TOOLS_TIMEOUT", "0.5").run();
+    let message = answer.error("timeout", 124);
+    answer.must_say(
+        &message,
+        &[
+            "slow was ended",
+            "0.5 s (GEMINI_TOOLS_TIMEOUT)",
+            "raise GEMINI_TOOLS_TIMEOUT",
+        ],
+    );
+    assert!(!message.contains("60 s"), "{message}");
+}

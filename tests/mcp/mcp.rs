@@ -406,6 +406,12 @@ fn a_call_past_its_time_is_cancelled_and_the_server_goes_on() {
     let (kind, message) = error_of(&answers[0]);
     assert_eq!(kind, "timeout", "{message}");
     assert!(message.contains("server one"), "{message}");
+    for said in [
+        "its time limit, 3 s",
+        "\"timeout\" (milliseconds) of mcpServers.one in",
+    ] {
+        assert!(message.contains(said), "{message}");
+    }
     assert_eq!(answers[1]["response"]["output"], "x");
     assert_eq!(s.was_started("one"), 1);
     assert!(
@@ -418,7 +424,12 @@ fn a_call_past_its_time_is_cancelled_and_the_server_goes_on() {
         .tool("one__hang", &none())
         .env("GEMINI_TOOLS_TIMEOUT", "2")
         .run();
-    let _ = answer.error("timeout", 124);
+    let message = answer.error("timeout", 124);
+    answer.must_say(
+        &message,
+        &["2 s (GEMINI_TOOLS_TIMEOUT)", "raise GEMINI_TOOLS_TIMEOUT"],
+    );
+    assert!(!message.contains("mcpServers"), "{message}");
     hang.all_gone();
     s.all_gone();
 }

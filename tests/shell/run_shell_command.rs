@@ -589,15 +589,25 @@ fn a_flood_is_bounded_in_memory_and_ends_by_the_limit() {
 fn out_of_time_the_answer_holds_what_came_until_then() {
     let ws = Workspace::new();
     let command = "echo before; trap 'echo asked' TERM; sleep 60 & wait; sleep 60";
-    for (arguments, variable) in [
-        (json!({"command": command, "timeout": 0.5}), None),
+    let own = "ended after 0.5 s, its time limit. Set a larger timeout";
+    let of_call = "its time limit, 0.5 s (GEMINI_TOOLS_TIMEOUT). A larger timeout can't help: \
+                   raise GEMINI_TOOLS_TIMEOUT (seconds)";
+    for (arguments, variable, why) in [
+        (json!({"command": command, "timeout": 0.5}), None, own),
         (
             json!({"command": command}),
             Some("GEMINI_TOOLS_SHELL_TIMEOUT"),
+            own,
         ),
         (
             json!({"command": command, "timeout": 60}),
             Some("GEMINI_TOOLS_TIMEOUT"),
+            of_call,
+        ),
+        (
+            json!({"command": command}),
+            Some("GEMINI_TOOLS_TIMEOUT"),
+            of_call,
         ),
     ] {
         let marker = format!("{}-{variable:?}", std::process::id());
@@ -607,8 +617,21 @@ fn out_of_time_the_answer_holds_what_came_until_then() {
         }
         let message = call.run().error("timeout", 124);
         assert!(printed(&message).starts_with("before\nasked"), "{message}");
+        assert!(message.contains(why), "{message}");
         assert_eq!(marked_processes("GEMINI_TREE", &marker), []);
     }
+}
+
+#[test]
+fn a_limit_beyond_the_longest_is_refused_with_its_unit() {
+    let answer = with(
+        &Workspace::new(),
+        &json!({"command": "true", "timeout": 120_000}),
+    )
+    .run();
+    let message = answer.error("invalid_tool_params", 2);
+    let why = "\"timeout\" must be at most 3600 seconds, but it is 120000.";
+    assert!(message.starts_with(why), "{message}");
 }
 
 #[test]

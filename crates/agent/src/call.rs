@@ -102,11 +102,11 @@ impl CallOutcome {
         let (kind, message) = match why {
             Interruption::Cancelled(_) => (
                 ErrorKind::Cancelled,
-                "The call was cancelled before it was done.",
+                "The call was cancelled before it was done.".to_owned(),
             ),
-            Interruption::TimedOut => (
+            Interruption::TimedOut(limit) => (
                 ErrorKind::Timeout,
-                "The call took longer than its time limit and was ended.",
+                format!("The call was ended, because the session's time is over, {limit}."),
             ),
         };
         Self::failure(request, kind, message)

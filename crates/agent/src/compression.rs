@@ -100,7 +100,7 @@ impl AgentSession<'_> {
         let cancel = &parts.cancel;
         match parts.client.generate(model, &request, cancel, &mut count) {
             Ok(response) => Ok(Some(response.text()).filter(|text| !text.trim().is_empty())),
-            Err(e) if self.parts.cancel.interruption().is_some() => Err(Self::api_failed(&e)),
+            Err(e) if self.parts.cancel.interruption().is_some() => Err(self.api_failed(&e)),
             Err(e) => {
                 let note = format!("The history could not be shortened: {e}");
                 self.notify(&SessionEvent::Warning(&note));

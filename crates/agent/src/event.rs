@@ -126,16 +126,15 @@ impl SessionError {
 
 impl From<Interruption> for SessionError {
     fn from(why: Interruption) -> Self {
-        let (message, kind) = match why {
+        match why {
             Interruption::Cancelled(_) => {
-                ("The session was cancelled.", SessionErrorKind::Cancelled)
+                Self::new(SessionErrorKind::Cancelled, "The session was cancelled.")
             }
-            Interruption::TimedOut => (
-                "The session's time is over. --time-limit raises it.",
+            Interruption::TimedOut(limit) => Self::new(
                 SessionErrorKind::TimeLimit,
+                format!("The session's time is over, {limit}."),
             ),
-        };
-        Self::new(kind, message)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;
 use gemini_tools_core::message::{FunctionResponse, Part};
-use gemini_tools_core::tool::{Cancellation, Display, Interruption};
+use gemini_tools_core::tool::{Cancellation, Display, ErrorKind, Interruption};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
 use gemini_tools_process::piped::Program;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time that a call may take by default.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
@@ -73,10 +73,6 @@ impl ExternalCommand {
             environment: &variables,
             directory: &std::env::current_dir()?,
         };
-        let left = cancel
-            .deadline()
-            .map(|end| end.saturating_duration_since(Instant::now()));
-        let limit = left.map_or(limit, |left| left.min(limit));
         let drive = RunOptions {
             input: Input::Bytes(input.as_bytes()),
             limit,
@@ -94,7 +90,11 @@ pub(super) fn not_ended(
     cancel: &Cancellation,
 ) -> CallOutcome {
     let interruption = match why {
-        StopReason::OutOfTime | StopReason::Idle => Interruption::TimedOut,
+        StopReason::CallOutOfTime(limit) => Interruption::TimedOut(limit),
+        StopReason::OutOfTime | StopReason::Idle => {
+            let message = format!("The call took longer than {CALL_TIME:?} and was ended.");
+            return CallOutcome::failure(request, ErrorKind::Timeout, message);
+        }
         StopReason::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
         StopReason::Unwatched => {
             return broken(request, format!("The call was ended: {UNWATCHED}."));

@@ -349,6 +349,7 @@ fn run_discovery(
         Err(StopReason::OutOfTime | StopReason::Idle) => {
             format!("it took more than {DISCOVERY_TIME:?}")
         }
+        Err(StopReason::CallOutOfTime(limit)) => format!("the session's time is over, {limit}"),
         Err(StopReason::Cancelled) => "it was cancelled".to_owned(),
         Err(StopReason::Unwatched) => format!("it was ended: {UNWATCHED}"),
     };

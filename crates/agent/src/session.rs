@@ -334,7 +334,7 @@ impl<'a> AgentSession<'a> {
             &self.parts.cancel,
             &mut |event| self.parts.listeners.take(event),
         );
-        let turn = turn.map_err(|e| Self::api_failed(&e))?;
+        let turn = turn.map_err(|e| self.api_failed(&e))?;
         if let Some(recorder) = &mut self.parts.listeners.recorder {
             recorder.calls(&turn.calls);
         }
@@ -397,11 +397,11 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    pub(super) fn api_failed(error: &ApiError) -> SessionError {
-        match error.kind {
-            ApiErrorKind::Cancelled => cancelled(),
-            ApiErrorKind::OutOfTime => Interruption::TimedOut.into(),
-            ApiErrorKind::NotRecorded => {
+    pub(super) fn api_failed(&self, error: &ApiError) -> SessionError {
+        match (error.kind, self.parts.cancel.interruption()) {
+            (ApiErrorKind::Cancelled, _) => cancelled(),
+            (ApiErrorKind::OutOfTime, Some(why)) => why.into(),
+            (ApiErrorKind::NotRecorded, _) => {
                 SessionError::new(SessionErrorKind::ScriptDiffers, error.to_string())
             }
             _ => SessionError::failed(error.to_string()),

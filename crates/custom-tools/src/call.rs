@@ -246,7 +246,7 @@ impl Call {
         };
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
             let output = captured.map(|c| c.text).unwrap_or_default();
-            let message = with_streams(&error.message, &errors, &output);
+            let message = with_streams(&error.to_string(), &errors, &output);
             return Ok(failed(message, error.kind));
         }
         let ending = end.ending();

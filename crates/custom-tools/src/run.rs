@@ -283,14 +283,28 @@ pub(super) fn interrupted(
     let CommandOutcome::Ended { why, left } = end else {
         return None;
     };
+    let mut hint = None;
     let (kind, mut message) = match why {
-        StopReason::OutOfTime | StopReason::Idle => (
-            ErrorKind::Timeout,
-            format!(
-                "{tool} was ended after {} s, its time limit, with all that it started.",
-                running.timeout.as_secs_f64()
-            ),
-        ),
+        StopReason::CallOutOfTime(limit) => {
+            hint = Some(format!("Narrow the call down, or {}.", limit.advice()));
+            (
+                ErrorKind::Timeout,
+                format!(
+                    "{tool} was ended with all that it started, because the call had reached its \
+                     time limit, {limit}."
+                ),
+            )
+        }
+        StopReason::OutOfTime | StopReason::Idle => {
+            hint = Some("timeout (seconds) in the tool's file sets it.".to_owned());
+            (
+                ErrorKind::Timeout,
+                format!(
+                    "{tool} was ended after {} s, its time limit, with all that it started.",
+                    running.timeout.as_secs_f64()
+                ),
+            )
+        }
         StopReason::Cancelled => (
             ErrorKind::Cancelled,
             format!("{tool} was cancelled and ended."),
@@ -303,5 +317,9 @@ pub(super) fn interrupted(
     if left > 0 {
         message.push_str(&format!(" {left} of its processes could not be ended."));
     }
-    Some(ToolError::new(kind, message))
+    let error = ToolError::new(kind, message);
+    Some(match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    })
 }

@@ -32,7 +32,7 @@ use super::tool::McpTool;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{Others, bare_name, hint, nearest};
 use gemini_tools_core::tool::{
-    Cancellation, Context, ErrorKind, OutputUpdate, ServerTool, Tool, ToolError,
+    Cancellation, Context, ErrorKind, OutputUpdate, ServerTool, TimeLimit, Tool, ToolError,
 };
 use gemini_tools_process::network::link::{Failure, Link, Question};
 use gemini_tools_process::network::wire::{FailureKind, ServerRequest};
@@ -522,15 +522,15 @@ impl Mcp {
         let server = &self.servers[at];
         let own = server.settings.timeout_ms.map(Duration::from_millis);
         // A limit that was not asked for makes way for the server's own.
-        let deadline = match own {
-            Some(_) => cx.cancel.chosen_deadline(),
-            None => cx.cancel.deadline(),
+        let of_call = match own {
+            Some(_) => cx.cancel.chosen_limit(),
+            None => cx.cancel.limit(),
         };
-        let limit = own.unwrap_or(Duration::from_secs(CALL_SECS));
-        let limit = limit.saturating_sub(started.elapsed());
-        let limit = deadline.map_or(limit, |at| {
-            limit.min(at.saturating_duration_since(Instant::now()))
-        });
+        let own = own.unwrap_or(Duration::from_secs(CALL_SECS));
+        let left = |call: TimeLimit| call.at().saturating_duration_since(Instant::now());
+        let own_left = own.saturating_sub(started.elapsed());
+        let of_call = of_call.filter(|call| left(*call) < own_left);
+        let limit = of_call.map_or(own_left, left);
         let question = Question {
             server: &server.name,
             connect: &server.connect,
@@ -546,12 +546,41 @@ impl Mcp {
             })
             .map_err(|failure| {
                 let may_have_run = is_call && failure.why == FailureKind::Gone;
-                let error = self.error(at, failure, cx);
+                let error = match failure.why {
+                    FailureKind::TimedOut => self.out_of_time(at, own, of_call, &failure.message),
+                    _ => self.error(at, failure, cx),
+                };
                 if may_have_run {
                     return error.with_hint("Whether the call has had an effect is not known.");
                 }
                 error
             })
+    }
+
+    /// Returns the error of a server that took longer than `own`, its limit, or than the call's
+    /// limit, which came first.
+    fn out_of_time(
+        &self,
+        at: usize,
+        own: Duration,
+        of_call: Option<TimeLimit>,
+        message: &str,
+    ) -> ToolError {
+        let server = &self.servers[at];
+        let took = |limit: String| {
+            let server = &server.name;
+            let message =
+                format!("The MCP server {server} took too long, more than {limit}: {message}.");
+            ToolError::new(ErrorKind::Timeout, message)
+        };
+        match of_call {
+            Some(call) => took(format!("the call's time limit, {call}"))
+                .with_hint(format!("Narrow the call down, or {}.", call.advice())),
+            None => took(format!("its time limit, {} s", own.as_secs_f64())).with_hint(format!(
+                "\"timeout\" (milliseconds) of {} sets it.",
+                server.entry()
+            )),
+        }
     }
 
     pub(super) fn error(&self, at: usize, failure: Failure, cx: &Context) -> ToolError {
@@ -565,13 +594,10 @@ impl Mcp {
                     format!("The MCP server {server} did not answer in time."),
                 ),
             },
-            FailureKind::TimedOut => ToolError::new(
-                ErrorKind::Timeout,
-                format!("The MCP server {server} took too long: {message}."),
-            )
-            .with_hint(
-                "Its time limit is \"timeout\" in mcpServers (milliseconds), or GEMINI_TOOLS_TIMEOUT (seconds).",
-            ),
+            // A call's own failure of this kind is told before: this is a list that did not come.
+            FailureKind::TimedOut => {
+                self.out_of_time(at, self.servers[at].discovery_limit(), None, &message)
+            }
             FailureKind::Refused => ToolError::new(
                 ErrorKind::McpToolError,
                 format!("The MCP server {server} has refused the call: {message}"),

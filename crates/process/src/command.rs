@@ -7,7 +7,7 @@ use crate::read_buffer::is_readable;
 use crate::sandbox::Sandbox;
 use crate::supervisor::{SupervisedProgram, SupervisorEvent};
 use crate::tree::{self, Identity};
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, TimeLimit};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -131,8 +131,10 @@ impl CommandOutcome {
 /// The reason why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The wall-clock limit.
+    /// Its own limit, [`CommandLimits::wall`].
     OutOfTime,
+    /// The limit of the call that it belongs to, which came first.
+    CallOutOfTime(TimeLimit),
     /// The idle limit.
     Idle,
     /// A signal, the death of the caller, or a request of the caller.
@@ -288,7 +290,8 @@ impl<'a> Supervision<'a> {
             // Once the command has ended, only the limit of its pipes counts.
             let held = pending_end.and_then(|end| end.until);
             let wall = after(started, Some(limits.wall)).filter(|_| held.is_none());
-            let chosen = cancel.chosen_deadline();
+            let of_call = cancel.chosen_limit();
+            let chosen = of_call.map(|limit| limit.at());
             if is_past(background) {
                 return CommandOutcome::Background;
             }
@@ -299,7 +302,11 @@ impl<'a> Supervision<'a> {
                 }
             }
             if is_past(wall) || is_past(chosen) {
-                return self.end_all(StopReason::OutOfTime);
+                let counted = of_call.filter(|limit| wall.is_none_or(|wall| limit.at() < wall));
+                return self.end_all(match counted {
+                    Some(limit) => StopReason::CallOutOfTime(limit),
+                    None => StopReason::OutOfTime,
+                });
             }
             if is_past(idle) && !self.has_unread() {
                 return self.end_all(StopReason::Idle);

@@ -77,10 +77,11 @@ pub struct CallOptions<'a> {
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     // What is not a number is refused where a session is opened.
     let chosen = seconds_of(TIMEOUT).ok().flatten();
-    match chosen.filter(|limit| !limit.is_zero()) {
+    let cancel = match chosen.filter(|limit| !limit.is_zero()) {
         Some(limit) => cancel.restarted(limit),
         None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
-    }
+    };
+    cancel.limited_by(TIMEOUT)
 }
 
 /// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both of its names are set, those that both have.

@@ -32,7 +32,7 @@ Exit status: 0 done, 1 failed, 3 done, but calls were refused (with --fail-on-re
 that can't be used, 53 out of turns, 124 out of time, 129, 130 and 143 interrupted.
 
 Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODEL, GEMINI_SYSTEM_MD, \
-GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
+GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
 GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
 /// Parses a time limit, in seconds.
@@ -109,7 +109,7 @@ pub(crate) struct RunAgentOptions {
     /// Record the run as a model script: the model's turns, and what the tools answered
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Play turns of a file in the model's place, as YAML or JSON; the tools run
+    /// Play turns of a file, or - for standard input, in the model's place, as YAML or JSON; the tools run
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "continues"])]
     pub(crate) model_script: Option<PathBuf>,
     /// End the session after so many turns of the model

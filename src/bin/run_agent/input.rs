@@ -1,12 +1,15 @@
 //! The prompt: from the command line, from standard input, or both.
 
 use crate::bad_input;
+use crate::model::STANDARD_INPUT;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::tool::Cancellation;
 use rustix::io::Errno;
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -26,7 +29,8 @@ pub(crate) fn prompt(
     cancel: &Cancellation,
 ) -> Result<Prompt, SessionError> {
     let written = options.written_prompt();
-    if std::io::stdin().is_terminal() {
+    let script = options.model_script.as_deref();
+    if script.is_some_and(is_standard_input) || std::io::stdin().is_terminal() {
         let text = written.clone();
         return Ok(Prompt { text, written });
     }
@@ -39,6 +43,15 @@ pub(crate) fn prompt(
         (false, false) => format!("{piped}\n\n{written}"),
     };
     Ok(Prompt { text, written })
+}
+
+/// Returns true for a file that is standard input, by whatever name.
+fn is_standard_input(path: &Path) -> bool {
+    let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    let named = std::fs::metadata(path).map(identity).ok();
+    let own = rustix::fs::fstat(rustix::stdio::stdin()).ok();
+    path == Path::new(STANDARD_INPUT)
+        || own.is_some_and(|own| named == Some((own.st_dev, own.st_ino)))
 }
 
 /// Reads standard input to its end. The program that writes it may do so for ever.

@@ -30,7 +30,9 @@ fn run() -> u8 {
         Err(code) => return code,
     };
     let limit = options.time_limit;
-    let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
+    let cancel = limit
+        .map_or_else(Cancellation::default, Cancellation::with_time_limit)
+        .limited_by("--time-limit");
     let signals = Arc::new(Signals::ending(cancel));
     let ended = work(&options, &signals);
     match ended {
@@ -55,7 +57,7 @@ fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, Session
     let prompt = input::prompt(options, cancel).map_err(fail)?;
     let setup = setup::Setup::new(options).map_err(fail)?;
     let pair = setup.pair(cancel).map_err(fail)?;
-    let script = model::script(&setup).map_err(fail)?;
+    let script = model::script(&setup, cancel).map_err(fail)?;
     let prompt = model::prompt(prompt, script.as_ref());
     let message = setup.message(&pair, &prompt, cancel).map_err(fail)?;
     let no_prompt = match options.model_script {

@@ -7,7 +7,11 @@ use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::model_script::{ModelScript, Recorder, ScriptPlayer};
 use gemini_tools::genai::GeminiClient;
 use gemini_tools::text::visible;
+use gemini_tools::tool::Cancellation;
 use std::path::Path;
+
+/// Stands for standard input as the script.
+pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// The model of a run.
 pub(crate) struct Model {
@@ -18,7 +22,10 @@ pub(crate) struct Model {
 }
 
 /// Reads the script that takes the model's place, where one is named.
-pub(crate) fn script(setup: &Setup<'_>) -> Result<Option<ModelScript>, SessionError> {
+pub(crate) fn script(
+    setup: &Setup<'_>,
+    cancel: &Cancellation,
+) -> Result<Option<ModelScript>, SessionError> {
     let Some(path) = &setup.options.model_script else {
         return Ok(None);
     };
@@ -31,7 +38,17 @@ pub(crate) fn script(setup: &Setup<'_>) -> Result<Option<ModelScript>, SessionEr
             "--record would replace the model script that is played. Name another file.",
         ));
     }
-    let script = ModelScript::read(path, &setup.places());
+    let (path, places) = (path.clone(), setup.places());
+    // A pipe may be written to for ever, or not at all.
+    let read = cancel.attend(move || {
+        Ok(if path == Path::new(STANDARD_INPUT) {
+            let name = Path::new("standard input");
+            ModelScript::read_from(name, std::io::stdin(), &places)
+        } else {
+            ModelScript::read(&path, &places)
+        })
+    });
+    let script = read.map_err(|e| bad_input(e.message))?;
     script.map(Some).map_err(|e| bad_input(visible(&e)))
 }
 

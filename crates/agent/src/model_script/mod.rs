@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Error, Spanned};
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 
 /// Maximum bytes of a file that is played.
@@ -113,7 +114,21 @@ impl ModelScript {
     ///
     /// Returns a message that names the line and the mistake if the file can't be played.
     pub fn read(path: &Path, places: &ScriptPlaces) -> Result<Self, String> {
-        let mut own = parse(path, &read_text(path)?)?;
+        let file = std::fs::File::open(path).map_err(|e| fail(path, &e))?;
+        Self::read_from(path, file, places)
+    }
+
+    /// Reads a script from a file that is open, a pipe too. Its name is for messages.
+    ///
+    /// # Errors
+    ///
+    /// As [`ModelScript::read`].
+    pub fn read_from(
+        name: &Path,
+        source: impl Read,
+        places: &ScriptPlaces,
+    ) -> Result<Self, String> {
+        let mut own = parse(name, &read_text(name, source)?)?;
         let found = |text: &str| places.found(text);
         own.prompt = own.prompt.as_deref().map(found);
         for turn in &mut own.turns {
@@ -123,23 +138,26 @@ impl ModelScript {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, String> {
-    let meta = std::fs::metadata(path).map_err(|e| fail(path, &e))?;
-    if !meta.is_file() {
-        return Err(fail(path, &"it is not a regular file"));
-    }
-    if meta.len() > MAX_FILE_BYTES {
+fn read_text(path: &Path, source: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let mut limited = source.take(MAX_FILE_BYTES + 1);
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(|e| fail(path, &e))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(fail(
             path,
             &format!("it has more than {MAX_FILE_BYTES} bytes"),
         ));
     }
-    let bytes = std::fs::read(path).map_err(|e| fail(path, &e))?;
     String::from_utf8(bytes).map_err(|_| content(path, None, "It is not UTF-8 text."))
 }
 
 fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
-    let file: File = serde_saphyr::from_str(text).map_err(|e| explain(path, &e))?;
+    // As in YAML 1.2, and as people mean it: `no` is a text.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let file = serde_saphyr::from_str_with_options(text, options);
+    let file: File = file.map_err(|e| explain(path, &e))?;
     if file.turns.is_empty() {
         let reason = "The script has no turns. Add one below turns:.";
         return Err(content(path, None, reason));

@@ -147,3 +147,21 @@ fn a_mistake_is_named_with_its_line_and_what_was_meant() {
         assert!(e.starts_with("s.yaml") && !e.contains('\n'), "{e}");
     }
 }
+
+#[test]
+fn words_for_yes_and_no_are_texts_as_in_yaml_1_2() {
+    let words = ["no", "No", "NO", "yes", "on", "Off", "y", "n"];
+    for word in words {
+        let own = script(&format!(
+            "prompt: {word}\nturns:\n- text: {word}\n  calls:\n  - {{name: t, args: {{a: {word}, b: [{word}]}}}}\n"
+        ));
+        assert_eq!(own.prompt.as_deref(), Some(word));
+        assert_eq!(own.turns[0].text.as_deref(), Some(word));
+        let args = json!({"a": word, "b": [word]});
+        assert_eq!(Value::Object(own.turns[0].calls[0].args.clone()), args);
+    }
+    let own =
+        script("turns:\n- calls:\n  - {name: t, args: {a: true, b: False, c: ~, d: 'true'}}\n");
+    let args = json!({"a": true, "b": false, "c": null, "d": "true"});
+    assert_eq!(Value::Object(own.turns[0].calls[0].args.clone()), args);
+}

@@ -262,6 +262,12 @@ impl Call {
                  is_background for a command that is not meant to end.",
                 in_seconds(self.limits.wall)
             ),
+            StopReason::CallOutOfTime(limit) => format!(
+                "The command was ended, because its call had reached its time limit, {limit}. A \
+                 larger timeout can't help: {}, or use is_background for a command that is not \
+                 meant to end.",
+                limit.advice()
+            ),
             StopReason::Idle => format!(
                 "The command was ended after {} without output, its idle limit. Use is_background \
                  for a command that is not meant to end.",
@@ -339,7 +345,9 @@ impl Report<'_> {
             CommandOutcome::Ended { why, left } => {
                 self.error = Some(self.call.why(why, left));
                 Some(match why {
-                    StopReason::OutOfTime | StopReason::Idle => ErrorKind::Timeout,
+                    StopReason::OutOfTime | StopReason::CallOutOfTime(_) | StopReason::Idle => {
+                        ErrorKind::Timeout
+                    }
                     StopReason::Cancelled => ErrorKind::Cancelled,
                     StopReason::Unwatched => ErrorKind::ShellExecuteError,
                 })

@@ -2,6 +2,7 @@
 
 use super::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +23,8 @@ const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 pub enum Interruption {
     /// A signal, by number, or a request of the caller (`0`).
     Cancelled(i32),
-    /// The time limit was reached.
-    TimedOut,
+    /// This time limit was reached.
+    TimedOut(TimeLimit),
 }
 
 /// Tells a running call to end. Clones share their state.
@@ -38,12 +39,40 @@ pub struct Cancellation {
     course: Arc<Mutex<Course>>,
 }
 
-/// The end of a call's time.
-#[derive(Debug, Clone, Copy)]
-struct TimeLimit {
+/// The time limit of a call. As text, its seconds and who sets it, for messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit {
     at: Instant,
+    length: Duration,
+    /// The variable or option that sets it.
+    setting: Option<&'static str>,
     /// Set for a limit that was not asked for: tools that have one of their own go by that.
     is_default: bool,
+}
+
+impl TimeLimit {
+    /// Returns the moment when the time is over.
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Returns what to do for more time, as the end of a sentence.
+    pub fn advice(&self) -> String {
+        match self.setting {
+            Some(setting) => format!("raise {setting} (seconds)"),
+            None => "have the caller allow it more time".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for TimeLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.length.as_secs_f64())?;
+        match self.setting {
+            Some(setting) => write!(f, " ({setting})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The course of a call, as waiting code knows it.
@@ -80,6 +109,15 @@ impl Cancellation {
         self.for_call(Some(limit), true)
     }
 
+    /// Names the variable or the option that sets the time limit, for messages.
+    #[must_use]
+    pub fn limited_by(mut self, setting: &'static str) -> Self {
+        if let Some(limit) = &mut self.limit {
+            limit.setting = Some(setting);
+        }
+        self
+    }
+
     /// Returns the same signals for a new call, without a time limit.
     #[must_use]
     pub fn without_time_limit(&self) -> Self {
@@ -88,9 +126,16 @@ impl Cancellation {
 
     fn for_call(&self, limit: Option<Duration>, is_default: bool) -> Self {
         // A limit beyond what the clock can tell is none.
-        let at = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let limit = limit.and_then(|length| {
+            Some(TimeLimit {
+                at: Instant::now().checked_add(length)?,
+                length,
+                setting: None,
+                is_default,
+            })
+        });
         Self {
-            limit: at.map(|at| TimeLimit { at, is_default }),
+            limit,
             course: Arc::default(),
             ..self.clone()
         }
@@ -109,13 +154,17 @@ impl Cancellation {
         self.caller.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// Returns the deadline if it was asked for.
-    pub fn chosen_deadline(&self) -> Option<Instant> {
-        let limit = self.limit.filter(|limit| !limit.is_default)?;
-        Some(limit.at)
+    /// Returns the time limit if it was asked for.
+    pub fn chosen_limit(&self) -> Option<TimeLimit> {
+        self.limit.filter(|limit| !limit.is_default)
     }
 
-    /// Returns the deadline, asked for or not.
+    /// Returns the time limit, asked for or not.
+    pub fn limit(&self) -> Option<TimeLimit> {
+        self.limit
+    }
+
+    /// Returns the moment when the time limit is reached, asked for or not.
     pub fn deadline(&self) -> Option<Instant> {
         self.limit.map(|limit| limit.at)
     }
@@ -145,22 +194,21 @@ impl Cancellation {
     pub fn interruption(&self) -> Option<Interruption> {
         match self.signal() {
             Some(signal) => Some(Interruption::Cancelled(signal)),
-            None => self.is_out_of_time().then_some(Interruption::TimedOut),
+            None => self.passed_limit().map(Interruption::TimedOut),
         }
     }
 
-    fn is_out_of_time(&self) -> bool {
+    /// Returns the time limit if it was reached.
+    fn passed_limit(&self) -> Option<TimeLimit> {
         let now = Instant::now();
-        let Some(limit) = self.limit.filter(|limit| now >= limit.at) else {
-            return false;
-        };
+        let limit = self.limit.filter(|limit| now >= limit.at)?;
         if !limit.is_default {
-            return true;
+            return Some(limit);
         }
         // A wait for what has a limit of its own does not count.
         let course = self.course();
-        let end = limit.at.checked_add(course.waited);
-        course.since.is_none() && end.is_some_and(|at| now >= at)
+        let end = limit.at.checked_add(course.waited)?;
+        (course.since.is_none() && now >= end).then_some(limit)
     }
 
     fn course(&self) -> MutexGuard<'_, Course> {
@@ -259,11 +307,11 @@ impl Cancellation {
                 ErrorKind::Cancelled,
                 "The call was cancelled before it was done.",
             )),
-            Some(Interruption::TimedOut) => Err(ToolError::new(
+            Some(Interruption::TimedOut(limit)) => Err(ToolError::new(
                 ErrorKind::Timeout,
-                "The call took longer than its time limit and was ended.",
+                format!("The call took longer than its time limit, {limit}, and was ended."),
             )
-            .with_hint("Narrow it down, or raise GEMINI_TOOLS_TIMEOUT (seconds).")),
+            .with_hint(format!("Narrow it down, or {}.", limit.advice()))),
         }
     }
 }
@@ -331,7 +379,10 @@ mod tests {
         }
         let chosen = Cancellation::with_time_limit(PAST);
         let _waiting = chosen.wait_for_others();
-        assert_eq!(chosen.interruption(), Some(Interruption::TimedOut));
+        let Some(Interruption::TimedOut(limit)) = chosen.interruption() else {
+            panic!("it goes on");
+        };
+        assert_eq!(limit.to_string(), "0 s");
     }
 
     #[test]
@@ -349,5 +400,21 @@ mod tests {
         let _ = one.give_up();
         assert!(one.acting().is_err());
         assert!(other.acting().is_ok());
+    }
+
+    #[test]
+    fn an_error_names_the_limit_that_counted_and_who_sets_it() {
+        let limit = Duration::from_millis(1);
+        let own = Cancellation::with_time_limit(limit);
+        let named = own.restarted(limit).limited_by("GEMINI_TOOLS_TIMEOUT");
+        while named.interruption().is_none() || own.interruption().is_none() {
+            std::thread::yield_now();
+        }
+        let said = |cancel: &Cancellation| cancel.check().expect_err("over").to_string();
+        let (own, named) = (said(&own), said(&named));
+        assert!(own.contains("its time limit, 0.001 s, and"), "{own}");
+        assert!(!own.contains("GEMINI_TOOLS_TIMEOUT"), "{own}");
+        assert!(named.contains("0.001 s (GEMINI_TOOLS_TIMEOUT)"), "{named}");
+        assert!(named.contains("raise GEMINI_TOOLS_TIMEOUT"), "{named}");
     }
 }

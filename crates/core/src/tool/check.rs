@@ -477,7 +477,10 @@ impl<'a> Checker<'a> {
             if let Some(bound) = schema.get(key)
                 && order(number, bound).is_some_and(is_beyond)
             {
-                return self.wrong(&format!("must be {words} {bound}, but it is {number}"));
+                let unit = unit(schema);
+                return self.wrong(&format!(
+                    "must be {words} {bound}{unit}, but it is {number}"
+                ));
             }
         }
         if let Some(step) = schema.get("multipleOf")
@@ -487,6 +490,19 @@ impl<'a> Checker<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns the unit of a number, with a blank before it, where the description of its schema names
+/// one: who has sent milliseconds learns from it what is counted.
+fn unit(schema: &Map<String, Value>) -> String {
+    let text = schema.get("description").and_then(Value::as_str);
+    let words = text
+        .into_iter()
+        .flat_map(|text| text.split(|c: char| !c.is_alphabetic()));
+    words
+        .map(str::to_ascii_lowercase)
+        .find(|word| ["milliseconds", "seconds", "minutes", "bytes"].contains(&word.as_str()))
+        .map_or_else(String::new, |word| format!(" {word}"))
 }
 
 #[cfg(test)]

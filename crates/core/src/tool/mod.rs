@@ -27,7 +27,9 @@ mod usage;
 mod words;
 
 pub use args::Args;
-pub use cancellation::{ActGuard, Cancellation, GracePeriod, Interruption, TICK, WaitGuard};
+pub use cancellation::{
+    ActGuard, Cancellation, GracePeriod, Interruption, TICK, TimeLimit, WaitGuard,
+};
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
 pub use context::{Context, OutputUpdate, ResultPlaces, seconds_of, switch_of};
 pub use convert::convert;

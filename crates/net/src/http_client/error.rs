@@ -62,7 +62,7 @@ impl NetError {
         match cancel.interruption() {
             None => Ok(()),
             Some(Interruption::Cancelled(_)) => Err(NetError::Cancelled),
-            Some(Interruption::TimedOut) => Err(NetError::OutOfTime),
+            Some(Interruption::TimedOut(_)) => Err(NetError::OutOfTime),
         }
     }
 

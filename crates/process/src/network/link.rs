@@ -10,7 +10,7 @@ use crate::network::wire::{
 };
 use crate::network::{Network, protocol};
 use crate::read_buffer::is_readable;
-use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
@@ -183,7 +183,7 @@ impl Network for Link {
         let request = |id, _: &mut BTreeSet<String>| {
             let left = cancel.deadline().map(|deadline| {
                 let left = deadline.saturating_duration_since(Instant::now());
-                u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+                u64::try_from(left.as_millis() + 1).unwrap_or(u64::MAX)
             });
             let request = WebRequest {
                 id,
@@ -199,7 +199,17 @@ impl Network for Link {
             }
         });
         let mut reason = match answer.map(serde_json::from_value) {
-            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Ok(answer)) => {
+                // The other side knows how much time was left, not whose limit that is.
+                if let WebAnswer::Error {
+                    kind: ErrorKind::Timeout,
+                    ..
+                } = &answer
+                {
+                    cancel.check()?;
+                }
+                return Ok(answer);
+            }
             Ok(Err(e)) => e.to_string(),
             Err(failure) => {
                 if failure.why == FailureKind::Cancelled {
