@@ -866,3 +866,46 @@ fn every_request_to_a_model_is_counted() {
         "{text}"
     );
 }
+
+#[test]
+fn what_a_tool_shows_people_is_whole_on_the_page() {
+    let tool = |display: &str| {
+        format!(
+            "description = \"d\"\nkind = \"read\"\noutput = \"tool_result\"\n\
+             script = '''cat <<'END'\n{{\"llmContent\": \"m\", \"returnDisplay\": {display}}}\nEND'''\n"
+        )
+    };
+    let todos = r#"{"todos": [{"description": "Look", "status": "completed"}, {"description": "Act", "status": "pending"}, {"description": "Test", "status": "in_progress"}]}"#;
+    let ws = Workspace::new()
+        .home(
+            ".gemini/tools/lines.toml",
+            tool(r#""l1\nl2\nl3\nl4\nl5 <b>""#),
+        )
+        .home(".gemini/tools/todos.toml", tool(todos))
+        .file(
+            "s.yaml",
+            "turns:\n- calls: [{name: lines}, {name: todos}]\n- text: Done.\n",
+        );
+    let args = ["--model-script", "s.yaml", "--report", "r.html", "Go"];
+    let answer = ws
+        .program(&executable("run_agent"), &args)
+        .unwatched()
+        .run();
+    assert_eq!(said(&answer), "Done.\n");
+    let session = reported(&ws, "r.html");
+    let calls = session["entries"].as_array().expect("a list");
+    let shown = |name: &str| {
+        let call = calls.iter().find(|entry| entry["name"] == name);
+        call.expect(name)["display"].clone()
+    };
+    assert_eq!(
+        shown("lines"),
+        json!({"markdown": "l1\nl2\nl3\nl4\nl5 <b>"})
+    );
+    let items = json!([
+        ["✓", "Look", "completed"],
+        ["☐", "Act", "pending"],
+        ["»", "Test", "in progress"]
+    ]);
+    assert_eq!(shown("todos")["items"], items);
+}

@@ -1,11 +1,12 @@
-//! The system prompt: ours, or the file that `GEMINI_SYSTEM_MD` names.
+//! The system prompt: ours, or the file that `GEMINI_SYSTEM_MD` names; `GEMINI_WRITE_SYSTEM_MD` has it written.
 
 use super::{line_of, platform};
 use crate::clock;
+use gemini_tools_core::tool::Cancellation;
 use gemini_tools_workspace::text::detect;
-use gemini_tools_workspace::{OpenFile, Workspace};
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Our rules. What changes from run to run is said after them.
@@ -21,46 +22,100 @@ const MAX_BYTES: u64 = 1024 * 1024;
 ///
 /// `GEMINI_SYSTEM_MD` puts a file in the place of our prompt: `1` or `true`
 /// `.gemini/system.md` below the first root, any other value the file of that name; nothing,
-/// `0` and `false` leave ours.
+/// `0` and `false` leave ours. `GEMINI_WRITE_SYSTEM_MD` names a file in the same way to which the
+/// prompt is written, without the memory and what changes from run to run.
 ///
 /// # Errors
 ///
-/// Returns a message if a file that is asked for can't be read.
+/// Returns a message if a file that is asked for can't be read or written.
 pub fn system_prompt(workspace: &Workspace, memory: &str) -> Result<String, String> {
-    let value = std::env::var_os("GEMINI_SYSTEM_MD").unwrap_or_default();
-    build(workspace, &value, memory)
+    let variable = |name| std::env::var_os(name).unwrap_or_default();
+    let (read, written) = (
+        variable("GEMINI_SYSTEM_MD"),
+        variable("GEMINI_WRITE_SYSTEM_MD"),
+    );
+    build(workspace, &read, &written, memory)
 }
 
-fn build(workspace: &Workspace, value: &OsStr, memory: &str) -> Result<String, String> {
-    let text = value.to_string_lossy();
-    let mut prompt = match text.trim().to_lowercase().as_str() {
-        "" | "0" | "false" => {
-            let rules = RULES.trim_end();
-            let (today, platform, root) = (clock::today(), platform(), line_of(workspace.root()));
-            format!(
-                "{rules}\n\n# This run\n\n- Date: {today}\n- Operating system: {platform}\n\
-                 - Project's root directory: {root}"
-            )
-        }
-        "1" | "true" => {
-            let place = workspace.root_place().join(Path::new(PROJECTS));
-            let open = workspace.open_file(&place).map_err(|e| e.message);
-            read(&workspace.root().join(PROJECTS), open)?
-        }
-        _ => {
-            let path = user_path(value, workspace);
-            let open = Workspace::for_user_file(&path)
-                .and_then(|(user, place)| user.open_file(&place))
-                .map_err(|e| e.message);
-            read(&path, open)?
-        }
-    };
+fn build(
+    workspace: &Workspace,
+    read: &OsStr,
+    written: &OsStr,
+    memory: &str,
+) -> Result<String, String> {
+    let own = PromptFile::named_by(read, workspace).map(|file| file.read(workspace));
+    let own = own.transpose()?;
+    if let Some(file) = PromptFile::named_by(written, workspace) {
+        file.write(workspace, own.as_deref().unwrap_or(RULES))?;
+    }
+    let mut prompt = own.unwrap_or_else(|| {
+        let rules = RULES.trim_end();
+        let (today, platform, root) = (clock::today(), platform(), line_of(workspace.root()));
+        format!(
+            "{rules}\n\n# This run\n\n- Date: {today}\n- Operating system: {platform}\n\
+             - Project's root directory: {root}"
+        )
+    });
     let memory = memory.trim();
     if !memory.is_empty() {
         prompt.push_str("\n\n---\n\n");
         prompt.push_str(memory);
     }
     Ok(prompt)
+}
+
+/// A file that one of the variables names.
+enum PromptFile {
+    /// [`PROJECTS`]. What a project puts there leads nowhere else.
+    Projects,
+    /// A file of the user's choice.
+    Other(PathBuf),
+}
+
+impl PromptFile {
+    fn named_by(value: &OsStr, workspace: &Workspace) -> Option<Self> {
+        match value.to_string_lossy().trim().to_lowercase().as_str() {
+            "" | "0" | "false" => None,
+            "1" | "true" => Some(Self::Projects),
+            _ => Some(Self::Other(user_path(value, workspace))),
+        }
+    }
+
+    fn read(&self, workspace: &Workspace) -> Result<String, String> {
+        let (path, open) = match self {
+            Self::Projects => {
+                let place = workspace.root_place().join(Path::new(PROJECTS));
+                let path = workspace.root().join(PROJECTS);
+                (path, workspace.open_file(&place).map_err(|e| e.message))
+            }
+            Self::Other(path) => {
+                let open = Workspace::for_user_file(path)
+                    .and_then(|(user, place)| user.open_file(&place))
+                    .map_err(|e| e.message);
+                (path.clone(), open)
+            }
+        };
+        read(&path, open)
+    }
+
+    fn write(&self, workspace: &Workspace, text: &str) -> Result<(), String> {
+        let put = |workspace: &Workspace, place: &WorkspacePath| {
+            workspace
+                .target(place, &Cancellation::default())?
+                .commit(place, |file| file.write_all(text.as_bytes()))
+        };
+        let written = match self {
+            Self::Projects => {
+                let place = workspace.root_place().join(Path::new(PROJECTS));
+                put(workspace, &place)
+            }
+            Self::Other(path) => {
+                Workspace::for_user_file(path).and_then(|(user, place)| put(&user, &place))
+            }
+        };
+        let failed = |why| format!("GEMINI_WRITE_SYSTEM_MD: the prompt can't be written: {why}");
+        written.map(drop).map_err(|e| failed(e.message))
+    }
 }
 
 /// Returns the path that a value names; `~` is the home directory.

@@ -5,6 +5,7 @@
 //! each. Where both are terminals, the one for standard output takes an event first: it ends its
 //! line then. [`StatusOutput`] holds both, and shows below them what is waited for.
 
+pub(crate) mod display;
 mod escape;
 mod json;
 mod live;

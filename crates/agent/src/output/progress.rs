@@ -5,10 +5,10 @@ use super::{Sink, one_line};
 use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Observer, SessionEvent};
+use crate::output::display::{Shown, shown};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::text::counted;
-use gemini_tools_core::tool::Display;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,6 +16,9 @@ use std::io::Write;
 
 /// Lines of a result that are shown below its call.
 const RESULT_LINES: usize = 2;
+
+/// The most lines of a list of tasks or of a sub-agent's steps.
+const STEP_LINES: usize = 12;
 
 /// Lines of a diff that are shown below its call.
 const DIFF_LINES: usize = 12;
@@ -211,9 +214,11 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
     };
-    let text = match &outcome.display {
-        Display::Other(_) => outcome.text.as_str().into(),
-        display => display.to_text(),
+    let text = match shown(&outcome.display) {
+        Some(Shown::Steps(steps)) => return steps.lines(STEP_LINES),
+        Some(Shown::Markdown(text) | Shown::Plain(text)) => text,
+        Some(Shown::Json(_)) => outcome.text.clone(),
+        None => String::new(),
     };
     let mut lines: Vec<&str> = text.lines().collect();
     lines.retain(|line| !line.trim().is_empty());

@@ -6,6 +6,7 @@
 use super::call::ToolCall;
 use super::clock::{Clock, iso, span};
 use super::event::{Observer, SessionError, SessionEvent};
+use super::output::display::{Shown, Step, shown};
 use super::output::{escape_controls, metrics};
 use super::stats::Stats;
 use base64::Engine as _;
@@ -112,6 +113,11 @@ impl HtmlReport {
         };
         let args = Value::Object(call.request.args.clone());
         let failure = outcome.command_failure.as_ref();
+        // What is in the answer needs no second place.
+        let display = shown(&outcome.display).filter(|shown| match shown {
+            Shown::Markdown(text) | Shown::Plain(text) => !outcome.text.contains(text.trim()),
+            Shown::Json(_) | Shown::Steps(_) => true,
+        });
         self.add("call", |own| {
             json!({
                 "name": own.cut(&call.request.name, NAME_BYTES),
@@ -121,12 +127,35 @@ impl HtmlReport {
                 "duration": span(call.duration),
                 "args": own.cut(&format!("{args:#}"), CALL_BYTES),
                 "diff": outcome.diff.as_ref().map(|diff| own.cut(diff, CALL_BYTES)),
+                "display": display.map(|shown| own.display(&shown)),
                 "output": own.cut(&outcome.text, CALL_BYTES),
                 "is_failed": outcome.error.is_some(),
                 "command_failure": failure.map(|failure| own.cut(failure, NAME_BYTES)),
                 "lines": outcome.diff_stat.map(|stat| (stat.added(), stat.removed())),
             })
         });
+    }
+
+    /// Returns what a tool shows people, for the page's script.
+    fn display(&mut self, shown: &Shown) -> Value {
+        match shown {
+            Shown::Markdown(text) => json!({ "markdown": self.cut(text, CALL_BYTES) }),
+            Shown::Plain(text) | Shown::Json(text) => {
+                json!({ "plain": self.cut(text, CALL_BYTES) })
+            }
+            Shown::Steps(steps) => {
+                let mut step = |step: &Step| {
+                    let [state, text] = [&step.state, &step.text].map(|t| self.cut(t, NAME_BYTES));
+                    json!([step.mark(), text, state.replace('_', " ")])
+                };
+                let items: Vec<Value> = steps.items.iter().map(&mut step).collect();
+                json!({
+                    "title": self.cut(&steps.title, NAME_BYTES),
+                    "items": items,
+                    "markdown": self.cut(&steps.result, CALL_BYTES),
+                })
+            }
+        }
     }
 
     /// Returns the beginning of a text that the page has room for, which says how much is missing.

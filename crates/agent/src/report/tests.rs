@@ -254,6 +254,54 @@ fn the_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
+fn what_a_tool_shows_people_is_on_the_page_with_its_states() {
+    let hostile = "</script><img src=x>\u{1b}[31m";
+    let entry = |display: Value| {
+        let display = serde_json::from_value(display).expect("a display");
+        let outcome = CallOutcome {
+            display,
+            ..text("For the model.")
+        };
+        let page = page(&[
+            SessionEvent::Call(&done("t", json!({}), outcome)),
+            ended(&stats()),
+        ]);
+        assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
+        session(&page)["entries"][0]["display"].take()
+    };
+    let lines = format!("l1\nl2\nl3\nl4\n{hostile}");
+    let shown = entry(json!(lines));
+    let text = shown["markdown"].as_str().expect("text");
+    assert!(text.starts_with("l1\nl2\nl3\nl4\n</script>"), "{text}");
+    assert_eq!(
+        entry(
+            json!({"todos": [{"description": "Look", "status": "completed"},
+            {"description": "Act", "status": "in_progress"}]})
+        )["items"],
+        json!([["✓", "Look", "completed"], ["»", "Act", "in progress"]])
+    );
+    let agent = entry(
+        json!({"isSubagentProgress": true, "agentName": "finder", "state": "running",
+        "recentActivity": [{"type": "thought", "content": hostile, "status": "error"}]}),
+    );
+    assert_eq!(
+        (&agent["title"], &agent["items"][0][0]),
+        (&json!("finder (running)"), &json!("✗"))
+    );
+    assert_eq!(
+        entry(json!([[{"text": "a", "bold": true}, {"text": "b"}]])),
+        json!({"plain": "ab"})
+    );
+    assert_eq!(entry(json!({"x": 1})), json!({"plain": "{\n  \"x\": 1\n}"}));
+    assert_eq!(
+        entry(json!(" the model ")),
+        Value::Null,
+        "it is in the answer"
+    );
+    assert_eq!(entry(json!("")), Value::Null);
+}
+
+#[test]
 fn long_texts_are_cut_and_say_so() {
     let long = "ä".repeat(CALL_BYTES / 2 + 1234);
     let call = done("t", json!({}), text(&long));

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 
 fn prompt(place: &Place, value: &str, memory: &str) -> Result<String, String> {
-    build(&place.workspace("", &[]), OsStr::new(value), memory)
+    let none = OsStr::new("");
+    build(&place.workspace("", &[]), OsStr::new(value), none, memory)
 }
 
 #[test]
@@ -68,4 +69,49 @@ fn a_file_that_is_missing_or_no_prompt_is_an_error() {
         let error = prompt(&place, read, "").expect_err("no prompt");
         assert!(error.contains(why), "{read}: {error}");
     }
+}
+
+#[test]
+fn the_prompt_is_written_where_the_variable_says() {
+    let place = Place::new();
+    let write = |read: &str, written: &str| {
+        let workspace = place.workspace("", &[]);
+        build(
+            &workspace,
+            OsStr::new(read),
+            OsStr::new(written),
+            "Be brief.",
+        )
+        .expect("built")
+    };
+    for off in ["", "0", " FALSE "] {
+        write("", off);
+    }
+    assert!(!place.root.join(".gemini").exists());
+    for (written, file) in [
+        ("1", place.root.join(".gemini/system.md")),
+        ("TRUE", place.root.join(".gemini/system.md")),
+        (" ~/new/own.md", place.home.join("new/own.md")),
+        ("sub/own.md", place.root.join("sub/own.md")),
+    ] {
+        let text = write("", written);
+        assert_eq!(std::fs::read_to_string(&file).expect("written"), RULES);
+        assert!(text.ends_with("Be brief."), "{text}");
+        std::fs::remove_file(&file).expect("there");
+    }
+    // What was written is a prompt that can be amended and read.
+    place.write("own.md", "Own.\n");
+    write("~/own.md", "1");
+    assert_eq!(prompt(&place, "1", "").as_deref(), Ok("Own.\n"));
+    // A project's link is not followed out of it.
+    let file = place.root.join(".gemini/system.md");
+    std::fs::remove_file(&file).expect("there");
+    symlink(place.home.join("own.md"), &file).expect("made");
+    let workspace = place.workspace("", &[]);
+    let error = build(&workspace, OsStr::new(""), OsStr::new("1"), "").expect_err("refused");
+    assert!(error.contains("GEMINI_WRITE_SYSTEM_MD"), "{error}");
+    assert_eq!(
+        std::fs::read_to_string(place.home.join("own.md")).expect("there"),
+        "Own.\n"
+    );
 }

@@ -72,6 +72,23 @@ fn a_line_or_two_of_a_result_is_below_its_call() {
 }
 
 #[test]
+fn a_list_of_tasks_is_below_its_call_as_such() {
+    let display = json!({"todos": [
+        {"description": "Look", "status": "completed"},
+        {"description": "Act\u{1b}[2J", "status": "in_progress"},
+        {"description": "Test", "status": "pending"},
+    ]});
+    let outcome = CallOutcome {
+        display: serde_json::from_value(display).expect("a display"),
+        ..text("For the model.")
+    };
+    assert_eq!(
+        plain(&[SessionEvent::Call(&done("todos", json!({}), outcome))]),
+        "✓ todos (12ms)\n  ✓ Look\n  » Act␛[2J\n  ☐ Test\n"
+    );
+}
+
+#[test]
 fn a_command_that_failed_is_marked_by_its_status() {
     let outcome = CallOutcome {
         command_failure: Some("exit 2".to_owned()),
