@@ -23,7 +23,7 @@ complete -c call_tool -l format -d 'Print what a search finds for CI; github: an
 junit\t''
 github\t''"
 complete -c call_tool -l rule-id -d 'Name of the broken rule in a report [default: the tool\'s name]' -r
-complete -c call_tool -l message -d 'Message for each match in a report [default: the text that was found]' -r
+complete -c call_tool -l message -d 'Message for each match in a report, with the text that was found below it or for {text} [default: that text]' -r
 complete -c call_tool -l level -d 'Severity of a match in a report [default: error]' -r -f -a "error\t''
 warning\t''
 note\t''"

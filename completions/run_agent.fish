@@ -9,7 +9,7 @@ complete -c run_agent -l policy -d 'Policy files or directories to use instead o
 complete -c run_agent -l discovery-command -d 'Prints the declarations of the tools' -r
 complete -c run_agent -l call-command -d 'Runs a call: its name as argument, its arguments on standard input' -r
 complete -c run_agent -l record -d 'Record the run as a model script: the model\'s turns, and what the tools answered' -r -F
-complete -c run_agent -l model-script -d 'Play turns of a file in the model\'s place, as YAML or JSON; the tools run' -r -F
+complete -c run_agent -l model-script -d 'Play turns of a file, or - for standard input, in the model\'s place, as YAML or JSON; the tools run' -r -F
 complete -c run_agent -l max-turns -d 'End the session after so many turns of the model' -r
 complete -c run_agent -l time-limit -d 'End the session after so many seconds' -r
 complete -c run_agent -s o -l output-format -d 'Form of the output' -r -f -a "text\t''
