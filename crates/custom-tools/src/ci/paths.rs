@@ -47,13 +47,13 @@ impl<'a> RepositoryPaths<'a> {
         let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
             return whole;
         };
-        let real = match self.parents.get(parent) {
-            Some(real) => real.join(name),
-            None => {
-                let real = canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
-                self.parents.insert(parent.to_owned(), real.clone());
-                real.join(name)
-            }
+        let real = if let Some(real) = self.parents.get(parent) {
+            real.join(name)
+        } else {
+            let real = canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
+            let file = real.join(name);
+            self.parents.insert(parent.to_owned(), real);
+            file
         };
         let mut tops = self.tops.iter();
         let inside = tops.find_map(|top| real.strip_prefix(top).ok());

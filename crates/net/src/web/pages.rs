@@ -153,7 +153,7 @@ impl Call<'_> {
                 let Some(page) = page else { continue };
                 let result = page.and_then(|page| match (read(&page, cancel), page.failure) {
                     (content, Some(failure)) => {
-                        Err(FetchError::Failed(with_text(failure, content)))
+                        Err(FetchError::Failed(with_text(failure, &content)))
                     }
                     (Ok(content), None) => Ok((page.url, content)),
                     (Err(why), None) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
@@ -296,8 +296,8 @@ impl Call<'_> {
 }
 
 /// Adds what an answer that is no success says to its status, as far as it is text.
-fn with_text(failure: String, content: Result<WebContent, String>) -> String {
-    let text = match &content {
+fn with_text(failure: String, content: &Result<WebContent, String>) -> String {
+    let text = match content {
         Ok(WebContent::Text(text)) => text.body.trim(),
         Ok(WebContent::Media { .. }) | Err(_) => "",
     };
