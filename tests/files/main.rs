@@ -3,6 +3,7 @@
 use gemini_tools_test_harness as harness;
 
 mod durability;
+mod encodings;
 mod glob;
 mod ignore_rules;
 mod kept_access;

@@ -228,22 +228,6 @@ fn byte_order_mark_stays() {
 }
 
 #[test]
-fn utf32_is_refused_whole() {
-    let bytes: Vec<u8> = "\u{feff}alt\n"
-        .chars()
-        .flat_map(|c| u32::from(c).to_le_bytes())
-        .collect();
-    let ws = with(bytes);
-    for tool in ["replace", "smart_edit"] {
-        let mut arguments = arguments(&ws, "a", "neu");
-        arguments["instruction"] = "x".into();
-        let answer = ws.call(tool, &arguments);
-        let message = answer.error("read_content_failure", 1);
-        answer.must_say(&message, &["UTF-32", "iconv"]);
-    }
-}
-
-#[test]
 fn legacy_encoding_stays() {
     let around = b"\xdcbergr\xf6\xdfe \x96 na\xefve caf\xe9, fa\xe7ade \x80 5\n".repeat(5);
     let before = [&around[..], b"das Gr\xfc\xdfen alt\n", &around].concat();

@@ -2,7 +2,7 @@
 
 use super::OpenFile;
 use super::page_buffer::PageBuffer;
-use super::text::Encoding;
+use super::text::{Encoding, SAMPLE_BYTES, detect};
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::io::{pread, retry_on_intr};
@@ -20,6 +20,12 @@ const MIN_BUFFER_BYTES: usize = 256;
 /// The longest line of a window if lines are not counted: the end of a longer one would have to
 /// be looked for in the rest of a large file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Maximum bytes of a large file that are searched for its first character beyond ASCII.
+const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Bytes before that character, which help to recognise its encoding.
+const CONTEXT_BYTES: usize = 1024;
 
 /// A request for a window of lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,17 +73,13 @@ pub fn read_window(
 ) -> Result<Window, ToolError> {
     let mut collector = Collector::new(request);
     collector.out.reserve(start.len());
-    let decoder = || encoding.standard.new_decoder_without_bom_handling();
-    let mut decoder = (!encoding.is_utf8()).then(decoder);
+    let mut decoder = (!encoding.is_utf8()).then(|| encoding.decoder());
     let mut text = String::new();
     let mut push = |collector: &mut Collector, bytes: &[u8], ended| match &mut decoder {
         None => collector.push(bytes),
         Some(decoder) => {
             text.clear();
-            let room = decoder.max_utf8_buffer_length(bytes.len());
-            text.reserve(room.unwrap_or(bytes.len() * 3));
-            // With that much room the whole piece is always taken.
-            let _ = decoder.decode_to_string(bytes, &mut text, ended);
+            decoder.push(bytes, ended, &mut text);
             collector.push(text.as_bytes());
         }
     };
@@ -110,6 +112,29 @@ pub fn read_window(
 /// Returns the operating system's error.
 pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
     read_range(&open.file, 0, open.size().min(limit as u64))
+}
+
+/// Recognises the encoding of a text by its beginning and, where that is ASCII, by the first
+/// characters that are not. Returns `None` for what is not text.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub fn encoding_of(open: &OpenFile) -> io::Result<Option<Encoding>> {
+    let start = beginning(open, SAMPLE_BYTES)?;
+    let is_whole = open.size() <= SAMPLE_BYTES as u64;
+    if is_whole || !start.is_ascii() {
+        return Ok(detect(&start, is_whole));
+    }
+    let bytes = beginning(open, MAX_DETECTED_BYTES)?;
+    let from = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
+    let from = from.saturating_sub(CONTEXT_BYTES);
+    let to = bytes.len().min(from + SAMPLE_BYTES);
+    let further_on = detect(&bytes[from..to], to as u64 == open.size());
+    Ok(match further_on {
+        Some(encoding) if encoding.is_legacy() => further_on,
+        _ => detect(&start, false),
+    })
 }
 
 /// Reads `length` bytes from a position on, fewer if the file ends. The file's own position stays.

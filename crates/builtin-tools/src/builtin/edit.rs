@@ -9,16 +9,13 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
-use gemini_tools_workspace::lines::beginning;
+use gemini_tools_workspace::lines::{beginning, encoding_of};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::{Encoding, detect, is_utf32};
+use gemini_tools_workspace::text::Encoding;
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::Write;
 use std::sync::Arc;
-
-/// Maximum bytes of a file that are looked at to recognise its encoding before an edit.
-const SAMPLE_BYTES: usize = 1024 * 1024;
 
 /// Maximum bytes of a file in which near misses are looked for: each takes a multiple of it in
 /// memory.
@@ -188,17 +185,8 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
-        let sample = beginning(current, SAMPLE_BYTES).map_err(|e| self.io_error(&e))?;
-        if is_utf32(&sample) {
-            return Err(ToolError::new(
-                ErrorKind::ReadContentFailure,
-                format!("{} is UTF-32 text, which is not edited.", self.path()),
-            )
-            .with_hint("Convert it to UTF-8 first, with iconv for example."));
-        }
         // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
-        let is_whole = current.size() <= SAMPLE_BYTES as u64;
-        Ok(match detect(&sample, is_whole) {
+        Ok(match encoding_of(current).map_err(|e| self.io_error(&e))? {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
                 return Err(ToolError::new(

@@ -8,8 +8,8 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, read_window};
-use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, mime_type};
+use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, encoding_of, read_window};
+use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name, mime_type};
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use serde::Deserialize;
@@ -25,12 +25,6 @@ pub(super) const LINE_CHARS: usize = 2_000;
 
 /// Up to this size all lines of a file are counted without being asked.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Maximum bytes of a large file that are searched for its first character beyond ASCII.
-const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
-
-/// Bytes before that character, which help to recognise its encoding.
-const CONTEXT_BYTES: usize = 1024;
 
 /// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -320,17 +314,13 @@ pub(super) fn read_decoded(
     if is_whole || encoding != Encoding::default() || !window.text.contains('\u{fffd}') {
         return Ok((window, encoding));
     }
-    let bytes = beginning(open, MAX_DETECTED_BYTES)
-        .map_err(|e| gemini_tools_workspace::io_error(&e, path))?;
-    let from = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
-    let from = from.saturating_sub(CONTEXT_BYTES);
-    let to = bytes.len().min(from + SAMPLE_BYTES);
-    match detect(&bytes[from..to], to as u64 == open.size()) {
-        Some(encoding) if encoding.is_legacy() => {
+    let further_on = encoding_of(open).map_err(|e| gemini_tools_workspace::io_error(&e, path))?;
+    match further_on.filter(|encoding| encoding.is_legacy()) {
+        Some(encoding) => {
             let window = read_window(open, path, start, encoding, request, cancel)?;
             Ok((window, encoding))
         }
-        _ => Ok((window, encoding)),
+        None => Ok((window, encoding)),
     }
 }
 
@@ -364,6 +354,10 @@ pub(super) fn read_content(
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
     let mime = mime_type(&sample, path, content.is_some());
     match (content, mime) {
+        // Some binary data looks like letters of an older encoding.
+        (Some(encoding), None) if encoding.is_legacy() && is_media_name(path) => {
+            Ok(FileContent::Binary)
+        }
         (Some(encoding), None) => Ok(FileContent::Text {
             encoding,
             start: sample,

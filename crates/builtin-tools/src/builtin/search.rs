@@ -7,7 +7,7 @@
 //! through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES` for a long
 //! line. A longer line ends the search of its file, and the answer names it.
 //!
-//! `grep-searcher` knows encodings by a byte order mark only. So a file that is not UTF-8 is
+//! `grep-searcher` knows encodings by a byte order mark only. So here a file that is not UTF-8 is
 //! decoded on the way. If a file that matches has a zero byte, its matches are counted, but not
 //! shown. `HitSink` keeps what is to be shown, up to [`MAX_BYTES`].
 //!
@@ -15,11 +15,10 @@
 //! and `workspace::walk`.
 
 use super::query::LineMatcher;
-use encoding_rs_io::DecodeReaderBytesBuilder;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::PageBuffer;
-use gemini_tools_workspace::text::{SAMPLE_BYTES, detect};
+use gemini_tools_workspace::text::{DecodedReader, Encoding, detect};
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
@@ -184,21 +183,25 @@ impl<'a> FileSearcher<'a> {
     /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
         // With the standard library's this is a fifth of the instructions of a search.
-        let encoding = match simdutf8::basic::from_utf8(start) {
-            Ok(_) => None,
-            Err(_) => encoding_of(start),
+        let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
+        // Zero bytes make valid UTF-8 of UTF-16.
+        let encoding = if is_utf8 && memchr::memchr(0, start).is_none() {
+            None
+        } else {
+            detect(start, start.len() < BUFFER_BYTES).filter(|e| !e.is_utf8())
         };
         let mut sink = HitSink {
             matcher: self.matcher,
             request: self.request,
             hits: Hits::default(),
         };
+        let mark = encoding.map_or(b"\xef\xbb\xbf".as_slice(), Encoding::mark);
+        let text = start.strip_prefix(mark).unwrap_or(start);
         let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
-            let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
             self.searcher.search_slice(self.matcher, text, &mut sink)?;
             sink.hits.count > 0 && memchr::memchr(0, start).is_some()
         } else {
-            self.search_blocks(encoding, start.chain(file), &mut sink)?
+            self.search_blocks(encoding, text.chain(file), &mut sink)?
         };
         let hits = sink.hits;
         if hits.count == 0 && hits.unsearched.is_none() {
@@ -215,21 +218,18 @@ impl<'a> FileSearcher<'a> {
         }))
     }
 
-    /// Searches a file in blocks; a byte order mark has precedence over the encoding. Returns true
-    /// if the file is binary.
+    /// Searches a file in blocks, without its byte order mark. Returns true if the file is binary.
     fn search_blocks(
         &mut self,
-        encoding: Option<&'static encoding_rs::Encoding>,
+        encoding: Option<Encoding>,
         file: impl Read,
         sink: &mut HitSink<'_>,
     ) -> Result<bool, Failure> {
         let mut blocks = Blocks {
-            inner: DecodeReaderBytesBuilder::new()
-                .encoding(encoding)
-                .utf8_passthru(true)
-                .strip_bom(true)
-                .bom_override(true)
-                .build(file),
+            inner: match encoding {
+                Some(encoding) => Box::new(DecodedReader::new(file, encoding)),
+                None => Box::new(file) as Box<dyn Read + '_>,
+            },
             cancel: self.matcher.cancel,
             lines: 0,
             has_zero: false,
@@ -259,20 +259,6 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     };
     let most = MAX_LINE_BYTES / (1024 * 1024);
     format!("line {line}{context} is longer than {most} MiB")
-}
-
-/// Returns the encoding of a file that is not UTF-8; `None` for a binary one.
-fn encoding_of(start: &[u8]) -> Option<&'static encoding_rs::Encoding> {
-    // The sample does not end within a character.
-    let sample = match start.get(..SAMPLE_BYTES) {
-        Some(sample) => {
-            let end = memchr::memrchr(b'\n', sample);
-            end.map_or(sample, |end| &sample[..=end])
-        }
-        None => start,
-    };
-    let encoding = detect(sample, true).filter(|encoding| !encoding.is_utf8());
-    encoding.map(|encoding| encoding.standard)
 }
 
 /// A text that is read in blocks, as long as the call may go on and the text is not binary.

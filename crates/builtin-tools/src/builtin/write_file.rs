@@ -7,8 +7,8 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
-use gemini_tools_workspace::lines::beginning;
-use gemini_tools_workspace::text::{Encoding, LineEnding, SAMPLE_BYTES, detect, has_only_crlf};
+use gemini_tools_workspace::lines::{beginning, encoding_of};
+use gemini_tools_workspace::text::{Encoding, LineEnding, SAMPLE_BYTES, has_only_crlf};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::Deserialize;
@@ -95,7 +95,7 @@ impl Call {
         let whole = current.size() <= SHOWN_BYTES as u64;
         let limit = if whole { SHOWN_BYTES } else { SAMPLE_BYTES };
         let old = beginning(current, limit).map_err(fail)?;
-        let Some(encoding) = detect(&old, whole) else {
+        let Some(encoding) = encoding_of(current).map_err(fail)? else {
             check("")?;
             return Ok(fresh(None));
         };

@@ -84,11 +84,7 @@ impl Needle {
         // a file without line feeds would take its size's square.
         let newline = memchr::memrchr(b'\n', &text[*known..at]);
         *known = newline.map_or(*known, |i| *known + i + 1);
-        let is_whole = |bytes: &[u8]| {
-            let standard = self.encoding.standard;
-            let decoded = standard.decode_without_bom_handling_and_without_replacement(bytes);
-            decoded.is_some()
-        };
+        let is_whole = |bytes: &[u8]| self.encoding.is_whole(bytes);
         if is_whole(&text[*known..at]) {
             *known = at;
             return true;

@@ -1,4 +1,5 @@
-use super::{Encoding, declared, detect, has_only_crlf};
+use super::{DecodedReader, Encoding, declared, detect, has_only_crlf};
+use std::io::Read;
 
 fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
     detect(bytes, true)
@@ -7,10 +8,7 @@ fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
 #[test]
 fn encodings_are_recognised_and_round_trip() {
     let text = "Größe: 5 µm\nnächste Zeile 👋\n";
-    let marked = |standard| Encoding {
-        standard,
-        has_mark: true,
-    };
+    let marked = Encoding::marked;
     for encoding in [
         marked(encoding_rs::UTF_8),
         Encoding::default(),
@@ -25,9 +23,245 @@ fn encodings_are_recognised_and_round_trip() {
 }
 
 #[test]
-fn utf32_is_binary() {
-    for bytes in [&b"\xff\xfe\0\0a\0\0\0"[..], b"\0\0\xfe\xff\0\0\0a"] {
-        assert_eq!(encoding_of(bytes), None);
+fn wide_text_is_recognised_with_and_without_a_mark_and_round_trips() {
+    let texts = [
+        "int x = 1;\r\n",
+        "hi\n",
+        "Привет, мир!\nКак дела?\n",
+        "日本語のテキスト、改行\nと、もう一行。\n",
+        "Ünïcode 👋 text\n",
+        "שלום עולם\n",
+    ];
+    for (text, mark) in texts.iter().flat_map(|text| [(text, true), (text, false)]) {
+        for (name, bytes) in wide(text, mark) {
+            let encoding = encoding_of(&bytes).expect("text");
+            assert_eq!(
+                (encoding.name(), encoding.mark().is_empty()),
+                (name, !mark),
+                "{text}"
+            );
+            assert_eq!(
+                encoding.decode_fully(&bytes).as_deref(),
+                Some(*text),
+                "{name}"
+            );
+            let mut pieces = String::new();
+            let content = &bytes[encoding.mark().len()..];
+            let mut reader = DecodedReader::new(OneByOne(content), encoding);
+            reader.read_to_string(&mut pieces).expect("a text");
+            assert_eq!(pieces, *text, "{name}");
+        }
+    }
+}
+
+/// Returns the bytes of a text in each wide encoding, by its name.
+fn wide(text: &str, mark: bool) -> [(&'static str, Vec<u8>); 4] {
+    let mark = if mark { "\u{feff}" } else { "" };
+    let text = [mark, text].concat();
+    let (short, long) = (text.encode_utf16(), text.chars().map(u32::from));
+    [
+        (
+            "UTF-16LE",
+            short.clone().flat_map(u16::to_le_bytes).collect(),
+        ),
+        ("UTF-16BE", short.flat_map(u16::to_be_bytes).collect()),
+        (
+            "UTF-32LE",
+            long.clone().flat_map(u32::to_le_bytes).collect(),
+        ),
+        ("UTF-32BE", long.flat_map(u32::to_be_bytes).collect()),
+    ]
+}
+
+/// A reader that gives one byte at a time.
+struct OneByOne<'a>(&'a [u8]);
+
+impl Read for OneByOne<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(1);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+#[test]
+fn a_cut_sample_of_wide_text_is_recognised() {
+    let text = "Zeile mit Ünïcode 👋 und mehr\n".repeat(4);
+    for (name, bytes) in wide(&text, false) {
+        for end in 40..bytes.len() {
+            let found = detect(&bytes[..end], false).map(Encoding::name);
+            assert_eq!(found, Some(name), "{end}");
+        }
+    }
+}
+
+#[test]
+fn binary_data_with_zero_bytes_is_no_wide_text() {
+    let numbers = |step: u32| (0..200_u32).map(move |i| i * step);
+    let cases: Vec<Vec<u8>> = vec![
+        b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0\x01\0\0\0".to_vec(),
+        b"usr\0etc\0home\0ab\0cd\0".repeat(20),
+        b"ab\0cde\0f".to_vec(),
+        b"a\0b\0c".to_vec(),
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x06\0\0\0".to_vec(),
+        b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20".to_vec(),
+        numbers(1).flat_map(u32::to_le_bytes).collect(),
+        numbers(977).flat_map(u32::to_le_bytes).collect(),
+        numbers(7).flat_map(|n| (n as u16).to_le_bytes()).collect(),
+        numbers(331)
+            .flat_map(|n| (n as u16).to_be_bytes())
+            .collect(),
+        numbers(1).flat_map(|n| (n as f32).to_le_bytes()).collect(),
+    ];
+    for bytes in cases {
+        let found = encoding_of(&bytes).map(Encoding::name);
+        assert_eq!(found, None, "{:?}", String::from_utf8_lossy(&bytes[..8]));
+    }
+    let mut random = Random::new(0x51ed);
+    for trial in 0..2_000 {
+        let mut bytes: Vec<u8> = (0..random.below(300) + 8).map(|_| random.byte()).collect();
+        bytes[3] = 0;
+        let found = encoding_of(&bytes).map(Encoding::name);
+        assert_eq!(found, None, "trial {trial}: {bytes:?}");
+    }
+}
+
+/// A sequence of numbers that a seed says.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        let given = std::env::var("GEMINI_TOOLS_SEED").ok();
+        let seed = given.and_then(|seed| seed.parse().ok()).unwrap_or(seed);
+        println!("seed {seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) as usize % limit
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.below(256) as u8
+    }
+
+    fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+}
+
+#[test]
+fn damaged_utf8_is_utf8_however_short() {
+    let words = [
+        "José",
+        "für",
+        "naïve",
+        "©",
+        "—",
+        "“so”",
+        "żółć",
+        "čeština",
+        "mañana",
+        "Ελλάδα",
+        "привет",
+        "мир",
+        "ёж",
+        "שלום",
+        "مرحبا",
+        "日本",
+        "日本語",
+        "编译错误",
+        "头文件",
+        "한국어",
+        "ไทย",
+        "हिन्दी",
+        "🚀",
+        "✅",
+        "việt",
+        "İstanbul",
+    ];
+    let damage: [&[u8]; 10] = [
+        b"\xff",
+        b"\xfe",
+        b"\x80",
+        b"\xbf",
+        b"\xe9",
+        b"\xc0\x80",
+        b"\xed\xa0\xbd",
+        b"\xe2\x82",
+        b"\xf0\x9f\x9a",
+        b"\xc3",
+    ];
+    let mut random = Random::new(0x16);
+    for trial in 0..2_000 {
+        let most = random.below(13) + 1;
+        let (mut bytes, mut count) = (b"/* a */\n".to_vec(), 0);
+        while count < most {
+            let word = random.one_of(&words);
+            count += word.chars().filter(|c| !c.is_ascii()).count();
+            bytes.extend_from_slice(word.as_bytes());
+            bytes.extend_from_slice(random.one_of(&[&b" "[..], b"\n", b", x = 1;\n", b"\t"]));
+        }
+        for _ in 0..random.below(1 + count.min(3)) + 1 {
+            let ends: Vec<usize> = (0..=bytes.len())
+                .filter(|at| bytes.get(*at).is_none_or(|b| b & 0xc0 != 0x80))
+                .collect();
+            let at = ends[random.below(ends.len())];
+            bytes.splice(at..at, random.one_of(&damage).iter().copied());
+        }
+        let found = encoding_of(&bytes).map(Encoding::name);
+        let shown = String::from_utf8_lossy(&bytes);
+        assert_eq!(found, Some("UTF-8"), "trial {trial}: {shown:?} {bytes:x?}");
+        let text = Encoding::default().decode_fully(&bytes).expect("a text");
+        assert_eq!(
+            Encoding::default().encode_again(&text),
+            Ok(bytes),
+            "trial {trial}"
+        );
+    }
+}
+
+#[test]
+fn a_window_of_utf8_is_utf8_wherever_it_is_cut() {
+    let text = "naïve 日本語 🚀 привет\n".repeat(3).into_bytes();
+    for from in 0..40 {
+        for to in from + 20..text.len() {
+            let found = detect(&text[from..to], false).map(Encoding::name);
+            assert_eq!(found, Some("UTF-8"), "{from}..{to}");
+        }
+    }
+}
+
+#[test]
+fn short_texts_in_older_encodings_are_no_damaged_utf8() {
+    for (label, text) in [
+        ("windows-1252", "Straße, größer; naïve café à la crème\n"),
+        ("windows-1251", "Ошибка: файл не найден\n"),
+        ("koi8-r", "Ошибка: файл не найден, ещё раз\n"),
+        ("ibm866", "Ошибка: не удалось найти файл на диске\n"),
+        ("gbk", "编译错误：找不到头文件。\n"),
+        ("big5", "編譯錯誤：找不到標頭檔。\n"),
+        (
+            "shift_jis",
+            "コンパイルエラー：ファイルが見つかりません。\n",
+        ),
+        ("euc-jp", "コンパイルエラー：ファイルが見つかりません。\n"),
+        ("euc-kr", "컴파일 오류: 파일을 찾을 수 없습니다.\n"),
+        ("windows-1253", "Σφάλμα: το αρχείο δεν βρέθηκε\n"),
+        ("windows-1255", "שגיאה: הקובץ לא נמצא\n"),
+    ] {
+        let standard = encoding_rs::Encoding::for_label(label.as_bytes()).expect("known");
+        let bytes = standard.encode(text).0;
+        let found = encoding_of(&bytes).expect("text");
+        assert_eq!(
+            found.decode(&bytes),
+            text,
+            "{label} read as {}",
+            found.name()
+        );
     }
 }
 
