@@ -6,6 +6,7 @@ mod durability;
 mod encodings;
 mod glob;
 mod ignore_rules;
+mod in_place;
 mod kept_access;
 mod links_out;
 mod list_directory;

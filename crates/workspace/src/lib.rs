@@ -90,6 +90,7 @@ pub mod file_owner;
 pub mod files;
 mod git_config;
 pub mod ignore;
+mod in_place;
 pub mod journal;
 pub mod line_endings;
 pub mod lines;

@@ -9,7 +9,10 @@
 //! Two editors at once are serialised by a lock on the file. A program that takes no part in the
 //! lock is noticed: what comes out of the exchange is compared with what was read for the edit,
 //! and put back if it is another file.
+//!
+//! A file that no other can take the place of is written `in_place`.
 
+use super::in_place::{self, InPlace};
 use super::journal::{Backup, ChangeOrigin, PendingChange};
 use super::new_file::{
     NewFile, PlacementError, is_same_content, is_same_file, remove, remove_litter,
@@ -210,6 +213,15 @@ impl Target {
         let dir = self.entry.dir.as_fd();
         // Private until it has the mode of the file that it replaces.
         let mode = Mode::from_raw_mode(if self.current.is_some() { 0o600 } else { 0o666 });
+        if let Some(current) = &self.current
+            && in_place::is_needed(&self.entry, current)
+        {
+            return self.overwrite(current, path, &mut produce);
+        }
+        let fail = |errno| {
+            self.making_error(errno, path)
+                .unwrap_or_else(|| fail(errno))
+        };
         remove_litter(dir, SystemTime::now());
         if let Some(mut new) = NewFile::nameless(dir, mode).map_err(fail)? {
             self.fill(&mut new.file, path, &mut produce)?;
@@ -223,6 +235,63 @@ impl Target {
         self.fill(&mut new.file, path, &mut produce)?;
         self.put(&new)
             .map_err(|unplaced| self.error(unplaced, path))
+    }
+
+    /// Writes the new content into the present file.
+    fn overwrite(
+        &self,
+        current: &OpenFile,
+        path: &Path,
+        produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> Result<Option<String>, ToolError> {
+        let fail = |e: io::Error| io_error(&e, path);
+        // What is produced may be made of what the file holds.
+        let mut new = tempfile::tempfile().map_err(fail)?;
+        produce(&mut new).map_err(fail)?;
+        let unplaced = |unplaced| self.error(unplaced, path);
+        let place = InPlace::open(&self.entry, self.name(), current).map_err(fail)?;
+        let place = place.ok_or_else(|| unplaced(PlacementError::Changed))?;
+        let change = self.recorded.as_ref();
+        let backup =
+            change.map(|change| change.prepare(&self.entry, Some(current), Some(&new), true));
+        self.check_unchanged(current).map_err(unplaced)?;
+        let _acting = self.cancel.acting()?;
+        let file = place.write(&new).map_err(fail)?;
+        Ok(backup.and_then(|backup| {
+            backup.map_or_else(Some, |mut backup| {
+                backup.has_left(&file);
+                backup.record()
+            })
+        }))
+    }
+
+    /// Returns the error of a directory that takes no new file.
+    fn making_error(&self, errno: Errno, path: &Path) -> Option<ToolError> {
+        let reason = match errno {
+            _ if self.current.is_some() => return None,
+            Errno::ACCESS | Errno::PERM => "the system denies writing to",
+            Errno::ROFS => "nothing can be written to",
+            _ => return None,
+        };
+        let directory = path.ancestors().nth(self.entry.missing.len() + 1)?;
+        let is_ro = errno == Errno::ROFS;
+        let what = if is_ro {
+            ", which is on a read-only file system"
+        } else {
+            ""
+        };
+        Some(
+            ToolError::new(
+                ErrorKind::PermissionDenied,
+                format!(
+                    "{} can't be created: {reason} the directory {}{what}.",
+                    path.display(),
+                    directory.display()
+                ),
+            )
+            .with_hint("Write to another directory, or have its permissions changed.")
+            .with_source(io::Error::from(errno)),
+        )
     }
 
     fn name(&self) -> &OsStr {
@@ -316,8 +385,12 @@ impl Target {
     }
 
     /// Returns the number of other names that the present file has, which keep the old content:
-    /// hard links.
+    /// hard links. There are none such where the file is written in place.
     pub fn other_names(&self) -> u64 {
+        let current = self.current.as_ref();
+        if current.is_some_and(|current| in_place::is_needed(&self.entry, current)) {
+            return 0;
+        }
         // The type differs between systems.
         let names = |file: &OpenFile| i128::from(file.stat.st_nlink);
         let others = self.current.as_ref().map_or(1, names) - 1;

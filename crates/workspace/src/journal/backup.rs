@@ -7,10 +7,10 @@
 
 use super::Journal;
 use super::entry::{JournalEntry, OldContent};
-use super::keeper::Hour;
+use super::keeper::{Hour, stamped, state};
 use crate::{Workspace, WorkspacePath, resolve::Entry};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, Mode, fchmod, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, fchmod, fstat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::fs::File;
@@ -105,6 +105,17 @@ impl Backup {
             let _ = fchmod(old, Mode::from_raw_mode(0o600));
         }
         Ok(())
+    }
+
+    /// Takes the state of a file that was written in place, after the write.
+    pub(crate) fn has_left(&mut self, file: &File) {
+        if let Ok(stat) = fstat(file) {
+            self.entry.after = Some(if self.is_excluded {
+                stamped(&stat)
+            } else {
+                state(file, &stat)
+            });
+        }
     }
 
     /// Records that the change was made, and removes what is over the journal's limits. Returns

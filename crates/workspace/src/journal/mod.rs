@@ -70,6 +70,7 @@ pub use command::{Access, ChangeCounts, CommandChanges};
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
 pub use keeper::now;
+pub(crate) use place::is_mount_point;
 pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 
 use crate::pattern::PatternSet;

@@ -128,18 +128,26 @@ pub(super) fn is_one_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
     mount.is_some() && mount == self::mount(other)
 }
 
-/// Identifies the mount of a directory: files can be moved between directories of one mount.
+/// Returns true if a file is a mount point itself, by its directory. False where that is not known.
+pub(crate) fn is_mount_point(file: impl AsFd, dir: impl AsFd) -> bool {
+    // The devices alone differ on an overlay.
+    let mounts = mount(file).zip(mount(dir));
+    mounts.is_some_and(|(file, dir)| file.0 != dir.0)
+}
+
+/// Identifies the mount of a file: files can be moved between directories of one mount.
 #[cfg(target_os = "linux")]
-fn mount(dir: impl AsFd) -> Option<(u64, u32, u32)> {
+fn mount(file: impl AsFd) -> Option<(u64, u32, u32)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let flags = StatxFlags::MNT_ID;
-    let stat = statx(dir, "", AtFlags::EMPTY_PATH, flags).ok()?;
+    let stat = statx(file, "", AtFlags::EMPTY_PATH, flags).ok()?;
     let known = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
     known.then_some((stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor))
 }
 
-/// Identifies the mount of a directory: files can be moved between directories of one mount.
+/// Identifies the mount of a file: files can be moved between directories of one mount.
 #[cfg(not(target_os = "linux"))]
-fn mount(dir: impl AsFd) -> Option<i128> {
-    fs::fstat(dir).ok().map(|stat| i128::from(stat.st_dev))
+fn mount(file: impl AsFd) -> Option<(i128, ())> {
+    let stat = fs::fstat(file).ok()?;
+    Some((i128::from(stat.st_dev), ()))
 }

@@ -1,0 +1,92 @@
+//! Writing into a file that can't be replaced: a mount point, or a file whose directory takes no
+//! new names.
+//!
+//! Other programs may see such a file half-written, and a kill leaves it so. That is why the old
+//! content goes into the journal first, and is put back if the new one does not fit.
+
+use super::OpenFile;
+use super::journal::is_mount_point;
+use super::new_file::is_same_file;
+use super::resolve::Entry;
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, fstat, openat};
+use rustix::process::geteuid;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek};
+
+/// The bit of a directory in which only its owner and that of a file may rename the file.
+const STICKY: u32 = 0o1000;
+
+/// Returns true if no file can take the place of this one.
+pub(super) fn is_needed(entry: &Entry, current: &OpenFile) -> bool {
+    let user = geteuid();
+    let is_sticky = fstat(&entry.dir).is_ok_and(|dir| {
+        let owners = [dir.st_uid, current.stat.st_uid];
+        #[expect(
+            clippy::useless_conversion,
+            reason = "the types differ between systems"
+        )]
+        let mode = u32::from(dir.st_mode);
+        mode & STICKY != 0 && !user.is_root() && !owners.contains(&user.as_raw())
+    });
+    let may = Access::WRITE_OK | Access::EXEC_OK;
+    is_sticky
+        || accessat(&entry.dir, ".", may, AtFlags::EACCESS).is_err()
+        || is_mount_point(&current.file, &entry.dir)
+}
+
+/// A file that is open for writing, with the content that it had.
+pub(super) struct InPlace {
+    file: File,
+    old: File,
+}
+
+impl InPlace {
+    /// Opens the file for writing and copies its content, for [`InPlace::write`] to put back.
+    /// Returns `None` if another file has the name by now.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub(super) fn open(
+        entry: &Entry,
+        name: &OsStr,
+        current: &OpenFile,
+    ) -> io::Result<Option<Self>> {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        let file = openat(&entry.dir, name, flags | OFlags::CLOEXEC, Mode::empty())?;
+        if !is_same_file(&fstat(&file)?, &current.stat) {
+            return Ok(None);
+        }
+        let mut old = tempfile::tempfile()?;
+        copy(&current.file, &mut old)?;
+        let file = file.into();
+        Ok(Some(Self { file, old }))
+    }
+
+    /// Writes the content of another file into this one, and gives it back as it is then.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error; the old content is there again then.
+    pub(super) fn write(mut self, new: &File) -> io::Result<File> {
+        let written = copy(new, &mut self.file).and_then(|()| self.file.sync_data());
+        if let Err(e) = written {
+            // There was room for it before. What else could be done is to say so.
+            copy(&self.old, &mut self.file)
+                .and_then(|()| self.file.sync_data())
+                .map_err(|_| io::Error::other("the old content could not be put back"))?;
+            return Err(e);
+        }
+        Ok(self.file)
+    }
+}
+
+/// Makes the content of a file that of another.
+fn copy(from: &File, to: &mut File) -> io::Result<()> {
+    let mut from = from;
+    from.rewind()?;
+    to.rewind()?;
+    let length = io::copy(&mut from, to)?;
+    to.set_len(length)
+}
