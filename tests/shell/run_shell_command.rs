@@ -524,7 +524,8 @@ fn what_a_terminal_would_show_is_what_the_model_sees() {
             "100%",
         ),
         (r"printf 'a\r\nb\r\n'", "a\nb"),
-        (r"printf 'caf\351\n'", "caf\\x{e9}"),
+        (r"printf 'caf\351\n'", "café\n[Decoded from windows-1252.]"),
+        (r"printf 'caf\303\251 \377\n'", "café \\x{ff}"),
         (r"printf 'a b\0c\0'", "a b\u{2400}c\u{2400}"),
     ] {
         assert_eq!(output(&ws, command), expected, "{command}");
@@ -757,5 +758,34 @@ fn a_command_of_an_ordinary_user_reaches_neither_the_answer_nor_the_memory_of_th
         answer.output().starts_with("Successfully"),
         "{}",
         answer.shown()
+    );
+}
+
+#[test]
+fn output_in_an_older_encoding_is_decoded_and_said_to_be() {
+    let ws = Workspace::new();
+    // By the names of iconv and of the standard.
+    for (name, text) in [
+        ("GBK", "编译错误：找不到头文件。"),
+        ("Shift_JIS", "コンパイルエラー：ファイルが見つかりません。"),
+        ("IBM866", "Ошибка: не удалось найти файл на диске"),
+    ] {
+        let (bytes, _, _) = encoding_rs::Encoding::for_label(name.as_bytes())
+            .expect("a known one")
+            .encode(text);
+        let octal: String = bytes.iter().map(|b| format!("\\{b:03o}")).collect();
+        // Cut within a character, and ASCII before it and between.
+        let command = format!(
+            "echo one; printf '{}'; sleep 0.2; printf '{}\\n'; echo two",
+            &octal[..4],
+            &octal[4..]
+        );
+        let expected = format!("one\n{text}\ntwo\n[Decoded from {name}.]");
+        assert_eq!(output(&ws, &command), expected, "{name}");
+    }
+    let diff = r"printf -- '-gr\366\337er f\374r Fran\347ois\n+gr\303\266\303\237er \346\227\245\346\234\254\n'";
+    assert_eq!(
+        output(&ws, diff),
+        "-größer für François\n+größer 日本\n[Decoded from windows-1252.]"
     );
 }

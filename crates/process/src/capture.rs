@@ -10,7 +10,7 @@
 //! - `WholeOutput` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is made
 //!   only when it is needed, because most commands print little. [`Capture::finish`] keeps it only
 //!   if the text is cut or binary; else it is removed.
-//! - The decoder makes text of the bytes and the terminal emulator makes of that what a terminal
+//! - The decoder makes text of the bytes, whatever their encoding, and the terminal emulator makes of that what a terminal
 //!   would show. The result goes into `plain`, for the model, and into `live`, for a user who
 //!   watches; `coloured` gets the text as it was printed, with its escape sequences.
 //!
@@ -32,8 +32,9 @@ mod ends;
 
 use super::command::OutputSink;
 use super::condense::{Condenser, is_worth_it};
+use super::decode::OutputDecoder;
 use super::log::Log;
-use super::terminal::{TerminalEmulator, Utf8Decoder};
+use super::terminal::TerminalEmulator;
 use ends::Ends;
 use infer::MatcherType;
 use infer::archive::{is_cpio, is_tar};
@@ -58,7 +59,7 @@ type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 
 /// Output as it comes in.
 pub struct Capture<'a> {
-    decoder: Utf8Decoder,
+    decoder: OutputDecoder,
     shown: OutputTexts,
     sniffed: Vec<u8>,
     whole: WholeOutput<'a>,
@@ -95,14 +96,8 @@ impl<'a> Capture<'a> {
         new_file: impl FnMut() -> Option<PathBuf> + Send + 'a,
     ) -> Self {
         Self {
-            decoder: Utf8Decoder::default(),
-            shown: OutputTexts {
-                terminal: TerminalEmulator::default(),
-                plain: Ends::new(limit),
-                coloured: coloured.then(|| Ends::new(limit)),
-                condensed: None,
-                live: live.then(|| Ends::new(LIVE_CHARS)),
-            },
+            decoder: OutputDecoder::default(),
+            shown: OutputTexts::new(limit, coloured, live, false),
             sniffed: Vec::new(),
             whole: WholeOutput {
                 new_file: Box::new(new_file),
@@ -119,8 +114,8 @@ impl<'a> Capture<'a> {
     /// Condenses the text, if `is_wanted` and the whole can be kept.
     #[must_use]
     pub fn condensed(mut self, is_wanted: bool) -> Self {
-        let ends = || (Condenser::new(1), Ends::new(self.limit));
-        self.shown.condensed = is_wanted.then(ends);
+        let (coloured, live) = (self.shown.coloured.is_some(), self.shown.live.is_some());
+        self.shown = OutputTexts::new(self.limit, coloured, live, is_wanted);
         self
     }
 
@@ -144,6 +139,13 @@ impl<'a> Capture<'a> {
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
+        // What is all in memory is decoded once more with what is known by now.
+        if let Some(mut decoder) = self.decoder.better().filter(|_| self.whole.is_in_memory()) {
+            let (coloured, condensed) = (shown.coloured.is_some(), shown.condensed.is_some());
+            shown = OutputTexts::new(self.limit, coloured, false, condensed);
+            decoder.push(&self.whole.memory, |text| shown.push(text));
+            decoder.finish(|text| shown.push(text));
+        }
         shown.finish();
         let bytes = self.whole.bytes;
         let is_binary =
@@ -178,6 +180,8 @@ impl<'a> Capture<'a> {
             }
             None => (shown.plain, String::new()),
         };
+        let decoded = self.decoder.decoded_from();
+        let decoded = decoded.map(|name| format!("\n[Decoded from {name}.]"));
         let text = ends.cut(self.limit, |missing| {
             format!("[Truncated: {missing} are left out here.{place}]\n")
         });
@@ -187,7 +191,9 @@ impl<'a> Capture<'a> {
             })
         });
         CapturedOutput {
-            text: text.trim_matches(['\n', ' ', '\t']).to_owned() + &note,
+            text: text.trim_matches(['\n', ' ', '\t']).to_owned()
+                + &decoded.unwrap_or_default()
+                + &note,
             coloured,
             bytes,
             file,
@@ -265,6 +271,16 @@ struct OutputTexts {
 }
 
 impl OutputTexts {
+    fn new(limit: usize, coloured: bool, live: bool, condensed: bool) -> Self {
+        Self {
+            terminal: TerminalEmulator::default(),
+            plain: Ends::new(limit),
+            coloured: coloured.then(|| Ends::new(limit)),
+            condensed: condensed.then(|| (Condenser::new(1), Ends::new(limit))),
+            live: live.then(|| Ends::new(LIVE_CHARS)),
+        }
+    }
+
     fn push(&mut self, text: &str) {
         if let Some(coloured) = &mut self.coloured {
             coloured.push(text);
@@ -326,6 +342,11 @@ impl WholeOutput<'_> {
         if let Some(log) = &mut self.log {
             self.is_lost |= log.append(bytes).is_err();
         }
+    }
+
+    /// Returns true if all that came is there.
+    fn is_in_memory(&self) -> bool {
+        self.bytes == self.memory.len() as u64
     }
 
     fn spill(&mut self) {

@@ -60,6 +60,7 @@ pub mod capture;
 pub mod changes;
 pub mod command;
 pub mod condense;
+pub mod decode;
 pub mod ending;
 pub mod jobs;
 pub mod kept_answers;

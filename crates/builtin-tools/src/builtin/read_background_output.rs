@@ -9,8 +9,9 @@ use gemini_tools_core::tool::{
     ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::condense::condense;
+use gemini_tools_process::decode::OutputDecoder;
 use gemini_tools_process::jobs::{Job, Jobs};
-use gemini_tools_process::terminal::{TerminalEmulator, Utf8Decoder};
+use gemini_tools_process::terminal::TerminalEmulator;
 use gemini_tools_workspace::lines::read_at;
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
@@ -213,6 +214,9 @@ impl Call {
             );
             text.push_str(&self.lines(window, condenses));
         }
+        if let Some(encoding) = window.decoder.decoded_from() {
+            let _ = writeln!(text, "[Decoded from {encoding}.]");
+        }
         if next < total {
             let _ = writeln!(text, "[Truncated: continue with offset {next}.]");
         } else if job.is_running() {
@@ -235,7 +239,7 @@ struct Window<'a> {
     call: &'a Call,
     file: File,
     position: u64,
-    decoder: Utf8Decoder,
+    decoder: OutputDecoder,
     terminal: TerminalEmulator,
     /// The line that has not ended.
     partial: String,
@@ -252,7 +256,7 @@ impl<'a> Window<'a> {
             call,
             file: open(&job.log)?,
             position: 0,
-            decoder: Utf8Decoder::default(),
+            decoder: OutputDecoder::default(),
             terminal: TerminalEmulator::default(),
             partial: String::new(),
             matched: None,
@@ -321,7 +325,8 @@ impl<'a> Window<'a> {
 
     /// Returns the last line if it has no line feed yet, as a prompt has none.
     fn unfinished(&self) -> String {
-        format!("{}{}", self.partial, self.terminal.unfinished())
+        let held = self.decoder.unfinished();
+        format!("{}{}{held}", self.partial, self.terminal.unfinished())
     }
 
     /// Returns true if a line matches what is waited for.
@@ -336,6 +341,11 @@ impl<'a> Window<'a> {
 
     /// Ends the reading.
     fn finish(&mut self) {
+        let terminal = &mut self.terminal;
+        let partial = &mut self.partial;
+        self.decoder.finish(|piece| {
+            terminal.push(piece, &mut |t| partial.push_str(t));
+        });
         let unfinished = self.unfinished();
         if !unfinished.is_empty() {
             self.line(unfinished);

@@ -1,0 +1,183 @@
+//! Text of what a program prints, in whatever encoding.
+//!
+//! Output is UTF-8 where it is valid. Lines that are not, as a comparison of older files has some
+//! among others, are decoded one by one, from the encoding that all of them so far look like. A line
+//! that is UTF-8 but for some bytes, and one that is in no encoding, shows these bytes as `\x{ff}`.
+
+use gemini_tools_core::text::show_name;
+use gemini_tools_workspace::text::{Encoding, detect};
+use std::borrow::Cow;
+
+/// Maximum bytes of a line that is decoded as a whole.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// Maximum bytes of lines by which their encoding is recognised.
+const SAMPLE_BYTES: usize = 16 * 1024;
+
+/// Turns bytes into text, piece by piece; pieces may be cut anywhere.
+#[derive(Debug, Default)]
+pub struct OutputDecoder {
+    /// The end of what came, if that is not decoded yet.
+    held: Vec<u8>,
+    /// Lines that are not UTF-8.
+    sample: Vec<u8>,
+    /// The size of the sample when its encoding was recognised.
+    judged_bytes: usize,
+    encoding: Option<Encoding>,
+    /// The encoding of the first line that was decoded.
+    first: Option<Encoding>,
+}
+
+impl OutputDecoder {
+    /// Takes a piece and gives its text to `out`.
+    pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
+        let mut all = std::mem::take(&mut self.held);
+        let all = if all.is_empty() {
+            bytes
+        } else {
+            all.extend_from_slice(bytes);
+            &all
+        };
+        let (whole, rest) = match std::str::from_utf8(all) {
+            Ok(text) => return out(text),
+            Err(e) if e.error_len().is_none() => all.split_at(e.valid_up_to()),
+            Err(_) => all.split_at(settled(all)),
+        };
+        self.lines(whole, &mut out);
+        self.held = rest.to_vec();
+    }
+
+    /// Ends the text: gives what is left of it.
+    pub fn finish(&mut self, mut out: impl FnMut(&str)) {
+        let held = std::mem::take(&mut self.held);
+        self.lines(&held, &mut out);
+    }
+
+    /// Returns the text of what is held back until its line ends.
+    pub fn unfinished(&self) -> Cow<'_, str> {
+        self.text(&self.held).0
+    }
+
+    /// Returns the encoding that lines were decoded from, if any were.
+    pub fn decoded_from(&self) -> Option<&'static str> {
+        self.first.and(self.encoding).map(Encoding::name)
+    }
+
+    /// Returns a decoder that knows from the beginning what this one has found out, if this one
+    /// has taken some lines for another encoding at first.
+    pub fn better(&self) -> Option<Self> {
+        (self.first.is_some() && self.first != self.encoding).then(|| Self {
+            encoding: self.encoding,
+            // Nothing more is learned.
+            judged_bytes: SAMPLE_BYTES,
+            ..Self::default()
+        })
+    }
+
+    fn lines(&mut self, bytes: &[u8], out: &mut impl FnMut(&str)) {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return out(text);
+        }
+        let lines = || bytes.split_inclusive(|b| *b == b'\n');
+        for line in lines().filter(|line| std::str::from_utf8(line).is_err()) {
+            if self.sample.len() < SAMPLE_BYTES {
+                self.sample
+                    .extend_from_slice(&line[..line.len().min(SAMPLE_BYTES)]);
+            }
+        }
+        // Again only after it has grown by a quarter, for a flood of short pieces.
+        if self.sample.len() * 4 > self.judged_bytes * 5 && self.judged_bytes < SAMPLE_BYTES {
+            self.judged_bytes = self.sample.len();
+            let encoding = detect(&self.sample, true).filter(|e| e.is_legacy());
+            self.encoding = encoding.or(self.encoding);
+        }
+        for line in lines() {
+            let (text, encoding) = self.text(line);
+            out(&text);
+            self.first = self.first.or(encoding);
+        }
+    }
+
+    /// Returns the text of a line, and its encoding if that is an older one.
+    fn text<'l>(&self, line: &'l [u8]) -> (Cow<'l, str>, Option<Encoding>) {
+        if let Ok(text) = std::str::from_utf8(line) {
+            return (text.into(), None);
+        }
+        let own = detect(line, true).filter(|encoding| encoding.is_legacy());
+        let candidates = [own.and(self.encoding), own];
+        let found = candidates.into_iter().flatten().find(|e| e.is_whole(line));
+        match found {
+            Some(encoding) => (encoding.decode(line).into_owned().into(), found),
+            None => (show_name(line), None),
+        }
+    }
+}
+
+/// Returns the end of what can be decoded: the last line end, or that of what is ASCII after it.
+fn settled(bytes: &[u8]) -> usize {
+    let end = bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let rest = &bytes[end..];
+    if rest.is_ascii() || rest.len() > MAX_LINE_BYTES {
+        bytes.len()
+    } else {
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OutputDecoder;
+    use encoding_rs::{GBK, WINDOWS_1252};
+
+    fn decoded(pieces: &[&[u8]]) -> (String, Option<&'static str>) {
+        let mut text = String::new();
+        let mut decoder = OutputDecoder::default();
+        for piece in pieces {
+            decoder.push(piece, |piece| text.push_str(piece));
+        }
+        decoder.finish(|piece| text.push_str(piece));
+        (text, decoder.decoded_from())
+    }
+
+    #[test]
+    fn lines_in_an_older_encoding_are_decoded_wherever_they_are_cut() {
+        let text = "编译错误：找不到头文件。\n第二行\n";
+        let bytes = GBK.encode(text).0;
+        for at in 0..=bytes.len() {
+            let (before, after) = bytes.split_at(at);
+            assert_eq!(
+                decoded(&[before, after]),
+                (text.to_owned(), Some("GBK")),
+                "{at}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_line_is_what_it_looks_like() {
+        let old = WINDOWS_1252.encode("-größer für François\n").0;
+        let mixed = [&old[..], "+größer 日本 für\n".as_bytes(), b"ascii\n"].concat();
+        let expected = "-größer für François\n+größer 日本 für\nascii\n".to_owned();
+        assert_eq!(decoded(&[&mixed]), (expected, Some("windows-1252")));
+        let damaged = "größer 日本 \u{0}".replace('\0', "").into_bytes();
+        let damaged = [&damaged[..], b"\xff\n"].concat();
+        assert_eq!(
+            decoded(&[&damaged]),
+            ("größer 日本 \\x{ff}\n".to_owned(), None)
+        );
+        assert_eq!(decoded(&[b"\x01\x02\xff\x03\n"]).1, None, "no text at all");
+    }
+
+    #[test]
+    fn utf8_is_passed_on_before_its_line_ends() {
+        let mut decoder = OutputDecoder::default();
+        let mut text = String::new();
+        decoder.push("Größe? ".as_bytes(), |piece| text.push_str(piece));
+        assert_eq!(text, "Größe? ");
+        decoder.push(b"\xe9t\xe9", |piece| text.push_str(piece));
+        assert_eq!((&*text, &*decoder.unfinished()), ("Größe? ", "été"));
+    }
+}
