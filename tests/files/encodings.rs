@@ -146,7 +146,7 @@ fn media_type(answer: &Answer) -> Option<String> {
 #[test]
 fn only_what_has_the_signature_is_sent_as_media() {
     // Bytes without order, among them zeros and control characters.
-    let noise: Vec<u8> = (0..600_u32).map(|i| (i * i * 7919 >> 5) as u8).collect();
+    let noise: Vec<u8> = (0..600_u32).map(|i| ((i * i * 7919) >> 5) as u8).collect();
     let icon = b"\0\0\x01\0\x01\0\x10\x10\0\0\x01\0\x20\0\x68\x04".to_vec();
     let tiff = b"II*\0\x08\0\0\0\x01\0\0\x01\x03\0".to_vec();
     let zip = b"PK\x03\x04\x14\0\0\0\x08\0".to_vec();

@@ -773,7 +773,9 @@ fn output_in_an_older_encoding_is_decoded_and_said_to_be() {
         let (bytes, _, _) = encoding_rs::Encoding::for_label(name.as_bytes())
             .expect("a known one")
             .encode(text);
-        let octal: String = bytes.iter().map(|b| format!("\\{b:03o}")).collect();
+        let octal = bytes
+            .iter()
+            .fold(String::new(), |all, b| all + &format!("\\{b:03o}"));
         // Cut within a character, and ASCII before it and between.
         let command = format!(
             "echo one; printf '{}'; sleep 0.2; printf '{}\\n'; echo two",
