@@ -2,7 +2,9 @@
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::text::excerpt;
-use gemini_tools_core::tool::{DiffStat, Display, ErrorKind, Interruption, Kind, ResultError, TailToolCallRequest};
+use gemini_tools_core::tool::{
+    DiffStat, Display, ErrorKind, Interruption, Kind, ResultError, TailToolCallRequest,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;

@@ -378,8 +378,7 @@ impl Runner<'_> {
             OutputUpdate::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
         };
         let by = self.by_annotations;
-        let (mut outcome, tail_call) =
-            self.pair.run(tool, by, &call.request, self.cancel, &news);
+        let (mut outcome, tail_call) = self.pair.run(tool, by, &call.request, self.cancel, &news);
         call.tail_call = tail_call;
         // The tool can't know that not all of it is the model's.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {

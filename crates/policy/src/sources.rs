@@ -83,7 +83,9 @@ impl Policy {
             &extra.paths
         };
         policy.rule_paths.clone_from(chosen);
-        policy.rule_paths.extend_from_slice(&settings.admin_policy_paths);
+        policy
+            .rule_paths
+            .extend_from_slice(&settings.admin_policy_paths);
         let users = home.map(|home| home.join(".gemini"));
         if chosen.is_empty() {
             if let Some(users) = &users {

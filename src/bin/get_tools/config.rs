@@ -105,9 +105,7 @@ impl Report {
             Trust::Trusted(_) => None,
             Trust::Untrusted(
                 Distrust::Unknown | Distrust::Changed(_) | Distrust::ChangedByTool(_),
-            ) => {
-                Some("get_tools trust shows what it brings, and trusts it")
-            }
+            ) => Some("get_tools trust shows what it brings, and trusts it"),
             Trust::Untrusted(_) => Some("that has to change first; get_tools trust can't"),
         }
     }

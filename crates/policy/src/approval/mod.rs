@@ -230,7 +230,10 @@ impl Gate {
         if with_user.decision == Decision::Deny {
             return refusal;
         }
-        candidate.validate().err().map_or(refusal, GateError::Failed)
+        candidate
+            .validate()
+            .err()
+            .map_or(refusal, GateError::Failed)
     }
 
     /// Judges a call that the built-in rules ask about by what it says of itself.

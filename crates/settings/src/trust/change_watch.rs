@@ -27,7 +27,10 @@ impl ChangeWatch {
 
     /// Looks at the project; `None` where it is not trusted as a whole, so that changes need not be noticed.
     pub fn begin(trust: &ProjectTrust) -> Option<Self> {
-        let home = trust.home.clone().filter(|_| Trust::covers_changes(trust))?;
+        let home = trust
+            .home
+            .clone()
+            .filter(|_| Trust::covers_changes(trust))?;
         let root = fs::canonicalize(&trust.root).ok()?;
         let before = Fingerprint::look(&root).ok()?;
         Some(Self { home, root, before })
@@ -62,4 +65,3 @@ pub(super) fn forget(home: &Path, root: &Path) -> Result<(), TrustRecordError> {
         _ => Ok(()),
     }
 }
-
