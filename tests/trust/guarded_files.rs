@@ -130,8 +130,10 @@ fn trust_in_a_folder_does_not_cover_what_a_tool_has_changed_until_someone_has_lo
     let runs = |ws: &Workspace| {
         let call = ws.tool("run_shell_command").unwatched();
         let call = call.arguments(&json!({"command": "touch made"}));
-        let _ = call.flags(&["--approval-mode", "auto_edit"]).run();
-        fs::remove_file(ws.path("made")).is_ok()
+        let answer = call.flags(&["--approval-mode", "auto_edit"]).run();
+        let is_made = fs::remove_file(ws.path("made")).is_ok();
+        assert_eq!(answer.status(), if is_made { 0 } else { 3 });
+        is_made
     };
     let ws = trusted();
     assert_eq!(status(&ws).0, 0);

@@ -60,8 +60,8 @@ fn played(ws: &Workspace, more: &[&str]) -> Vec<Value> {
 /// The results of calls, each by the tool that was called.
 fn results(lines: &[Value]) -> Vec<(String, Value)> {
     let name = |id: &Value| {
-        let mut uses = lines.iter().filter(|line| line["type"] == "tool_use");
-        let used = uses.find(|line| line["tool_id"] == *id).expect("its call");
+        let mut begun = lines.iter().filter(|line| line["type"] == "tool_use");
+        let used = begun.find(|line| line["tool_id"] == *id).expect("its call");
         used["tool_name"].as_str().expect("a name").to_owned()
     };
     let done = lines.iter().filter(|line| line["type"] == "tool_result");

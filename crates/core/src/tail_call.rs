@@ -4,7 +4,9 @@
 //! loop that makes them, [`execute`], and it makes no call that was not judged. A host that judges calls itself, in
 //! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
 
-use crate::tool::{Context, Tool, ToolError, ToolResult, convert, validate_build_execute};
+use crate::tool::{
+    Context, TailCalls, Tool, ToolError, ToolResult, convert, validate_build_execute,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ pub fn execute(
             Some(next) if result.error.is_none() => next,
             _ => return Ok(result),
         };
-        if cx.returns_tail_call {
+        if cx.tail_calls == TailCalls::Return {
             result.tail_tool_call_request = Some(next);
             return Ok(result);
         }

@@ -11,7 +11,7 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
     self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
-    ServerTool, Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
+    ServerTool, TailCalls, Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -24,7 +24,7 @@ use gemini_tools_policy::approval::{
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
 use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
-use gemini_tools_settings::trust::ChangeWatch;
+use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
 use serde_json::{Map, Value, json};
@@ -64,9 +64,6 @@ pub struct CallOptions<'a> {
     pub is_foreign: bool,
     /// The prompt for a person where rules want one.
     pub person: Option<&'a SharedPrompt>,
-    /// True if the call is made again from its beginning once `person` has a reply. Then nobody is asked about tail
-    /// calls: what came before them would happen twice.
-    pub begins_again: bool,
     /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
     /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
@@ -355,17 +352,17 @@ impl Session {
         }
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
-        let watch = (!only_reads).then(|| ChangeWatch::begin(trust)).flatten();
+        let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
         let find = |name: &str| self.find(name, cx);
         let outcome = tail_call::execute(tool, args, cx, find, |tool, args| {
             let passed = self.pass_gate(tool, args, cx, person);
-            if options.begins_again {
+            if cx.tail_calls == TailCalls::MakeUnasked {
                 person = None;
             }
             passed
         });
-        watch.map_or(Ok(()), ChangeWatch::end).map_err(|e| {
+        watch.map_or(Ok(()), TrustWatch::end).map_err(|e| {
             let what = "The call has changed files that need trust, and that can't be written down";
             ToolError::failed(format!("{what}: {e}."))
         })?;

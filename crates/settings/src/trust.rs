@@ -5,15 +5,15 @@
 //! our own record, which counts for what was looked at and no longer once that has changed.
 //! What is left out of an untrusted project is decided by those who would use it.
 
-mod change_watch;
 mod fingerprint;
 mod folders;
 mod obstacle;
 mod record;
+mod watch;
 
-pub use change_watch::ChangeWatch;
 pub use fingerprint::{Fingerprint, WATCHED};
 pub use record::{TrustRecord, TrustRecordError, list, remove, save};
+pub use watch::TrustWatch;
 
 pub use folders::path as folders_path;
 
@@ -115,7 +115,7 @@ impl Trust {
         let Some(home) = home.filter(|_| self.covers_changes()) else {
             return self;
         };
-        match change_watch::changes_by_tools(home, root) {
+        match watch::changes_by_tools(home, root) {
             Ok(changes) if changes.is_empty() => self,
             Ok(changes) => Self::Untrusted(Distrust::ChangedByTool(changes)),
             Err(e) => Self::Untrusted(Distrust::Unreadable(e.to_string())),
@@ -256,7 +256,7 @@ impl ProjectTrust {
         match &**self {
             Trust::Trusted(TrustedBy::Caller) => self.of_caller(),
             Trust::Trusted(_) => Trust::judge(self.home.as_deref(), &self.root),
-            known => known.clone(),
+            known @ Trust::Untrusted(_) => known.clone(),
         }
     }
 

@@ -16,7 +16,7 @@ use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::{CallOptions, with_time_limit};
 use gemini_tools::start::signal_status;
-use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError, ToolResult};
+use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError, ToolResult};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -359,7 +359,9 @@ impl Batch {
             cx.places = ResultPlaces::Matches;
         }
         cx.call_id.clone_from(&request.id);
-        cx.returns_tail_call = request.returns_tail_call;
+        if request.returns_tail_call {
+            cx.tail_calls = TailCalls::Return;
+        }
         if self.opened.options.stream {
             let (id, watchdog) = (request.id.clone(), Arc::clone(&self.watchdog));
             cx = cx.with_live_output(move |live| {

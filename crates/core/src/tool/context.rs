@@ -27,6 +27,19 @@ pub enum ResultPlaces {
     Items,
 }
 
+/// The treatment of the calls that results ask for ([`crate::tail_call`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TailCalls {
+    /// They are made.
+    #[default]
+    Make,
+    /// They are made if nobody need be asked. The caller makes the call again from its beginning once a person has
+    /// replied, and what came before a tail call would happen twice.
+    MakeUnasked,
+    /// They are returned as [`super::ToolResult::tail_tool_call_request`]: the caller judges and makes them.
+    Return,
+}
+
 /// The way of a call to its caller: cancellation, live output, and what the answer should have.
 #[derive(Clone)]
 pub struct Context {
@@ -49,9 +62,8 @@ pub struct Context {
     pub call_id: Option<String>,
     /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
     pub least_sandbox: Option<SandboxMode>,
-    /// Set if a tail call is returned as [`super::ToolResult::tail_tool_call_request`] instead of made: the caller judges
-    /// and makes it.
-    pub returns_tail_call: bool,
+    /// The treatment of tail calls.
+    pub tail_calls: TailCalls,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
@@ -67,7 +79,7 @@ impl Default for Context {
             line: None,
             call_id: None,
             least_sandbox: None,
-            returns_tail_call: false,
+            tail_calls: TailCalls::Make,
             output: None,
         }
     }

@@ -10,7 +10,9 @@ use gemini_tools_core::answer::Answer;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
+use gemini_tools_core::tool::{
+    Cancellation, Context, ErrorKind, OutputUpdate, TailCalls, ToolError,
+};
 use gemini_tools_session::{CallOptions, SharedPrompt};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ProgressNotificationParam, ProgressToken};
@@ -172,9 +174,11 @@ fn make(
         cx.limit_chars = of_client.map(|size| size.saturating_sub(LABELS_CHARS));
     }
     cx.least_sandbox = call.least_sandbox;
+    if matches!(call.asking, AskMode::ByResults(_)) {
+        cx.tail_calls = TailCalls::MakeUnasked;
+    }
     let options = CallOptions {
         person: person.as_ref(),
-        begins_again: matches!(call.asking, AskMode::ByResults(_)),
         ..CallOptions::default()
     };
     let mut answer = Answer {

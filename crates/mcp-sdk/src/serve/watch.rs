@@ -3,7 +3,7 @@
 use gemini_tools_policy::Extra;
 use gemini_tools_session::PolicyOptions;
 use gemini_tools_settings::settings::{Scope, Settings, system_directory};
-use gemini_tools_settings::trust::{ChangeWatch, Fingerprint, TrustRecord};
+use gemini_tools_settings::trust::{Fingerprint, TrustRecord, TrustWatch};
 use gemini_tools_workspace::stamp::Stamp;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -34,7 +34,7 @@ impl WatchedFiles {
         paths.push(system_directory().join("policies"));
         if let Some(home) = home {
             paths.push(TrustRecord::path(home, root));
-            paths.push(ChangeWatch::path(home, root));
+            paths.push(TrustWatch::path(home, root));
             let own = ["trustedFolders.json", "policies", "tools"];
             paths.extend(own.map(|name| home.join(".gemini").join(name)));
         }

@@ -2,8 +2,8 @@
 //!
 //! One file each, so that two who record at once never write over each other's.
 
-use super::change_watch;
 use super::fingerprint::Fingerprint;
+use super::watch;
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::atomic_file::write_record;
 use gemini_tools_workspace::file_owner::{FileOwner, RegularFile};
@@ -105,7 +105,7 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     let path = TrustRecord::path(home, &root);
     save_to(&path, &root, seen)?;
     // What tools have changed was looked at.
-    change_watch::forget(home, &root)?;
+    watch::forget(home, &root)?;
     Ok(path)
 }
 

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 /// A look at what trust covers, before a call that may change it.
 #[derive(Debug)]
-pub struct ChangeWatch {
+pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
     before: Fingerprint,
 }
 
-impl ChangeWatch {
+impl TrustWatch {
     /// Returns the path of the file that says how the project in `root` was before tools have changed it.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
         TrustRecord::path(home, root).with_extension("before")
@@ -53,13 +53,13 @@ impl ChangeWatch {
 
 /// Returns the paths of what is no longer as it was before tools have changed it. `root` is without links.
 pub(super) fn changes_by_tools(home: &Path, root: &Path) -> Result<Vec<String>, TrustRecordError> {
-    let before = TrustRecord::load_from(&ChangeWatch::path(home, root), root)?;
+    let before = TrustRecord::load_from(&TrustWatch::path(home, root), root)?;
     Ok(before.map_or_else(Vec::new, |before| before.seen.changes(root)))
 }
 
 /// Forgets changes by tools: a person has looked at them.
 pub(super) fn forget(home: &Path, root: &Path) -> Result<(), TrustRecordError> {
-    let path = ChangeWatch::path(home, root);
+    let path = TrustWatch::path(home, root);
     match fs::remove_file(&path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(TrustRecordError::new(&path, &e)),
         _ => Ok(()),
