@@ -489,7 +489,10 @@ const CARRIERS: &[(&str, &[&str])] = &[
     ("printf '%b' ':~evil~' > s.sh; bash s.sh", C_ESCAPES),
     ("echo -e ':~evil' > s.sh; sh s.sh", C_ESCAPES),
     ("echo $':~evil' > s.sh; sh s.sh", C_ESCAPES),
-    ("printf 'a:~\\tevil~' | make -f -", C_ESCAPES),
+    (
+        "printf 'a:~\\tevil~' | make -f -",
+        &["\\n", "\\012", "\\x0a"],
+    ),
     ("printf 'a: ;evil~' | make -f -", C_ESCAPES),
     ("awk 'BEGIN { system(\":~evil\") }'", &["\\n", "\\012", ";"]),
     (
