@@ -12,3 +12,4 @@ mod run_shell_command;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod undo;
+mod undo_random;

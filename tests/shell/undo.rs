@@ -208,6 +208,8 @@ fn what_was_changed_since_is_left_and_named() {
     for name in ["a.txt", "new/mine", "old"] {
         assert_eq!(fs::read_to_string(ws.path(name)).expect("text"), "mine");
     }
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "x\n");
+    assert_eq!(undo(&ws, &["b.txt"]).status(), 0);
     assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
 }
 
@@ -300,6 +302,8 @@ fn what_is_over_the_limits_is_named_in_the_answer_and_by_the_undo() {
     assert_eq!(undone.status(), 1, "{}", undone.shown());
     let errors = undone.errors();
     undone.must_say(&errors, &["large was not kept"]);
+    assert_eq!(fs::read_to_string(ws.path("small")).expect("text"), "x\n");
+    assert_eq!(undo(&ws, &["small"]).status(), 0);
     assert_eq!(fs::read_to_string(ws.path("small")).expect("text"), "small");
 }
 

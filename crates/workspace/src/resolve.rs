@@ -137,6 +137,17 @@ impl Workspace {
         }
     }
 
+    /// Opens the directory above a place, on the way to which there may be no link.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error, `LOOP` or `NOTDIR` for a link, `ISDIR` for a root.
+    pub(super) fn open_parent(&self, place: &WorkspacePath) -> Result<OwnedFd, Errno> {
+        let root = self.roots[place.root].dir.as_fd();
+        let above = place.rel().parent().ok_or(Errno::ISDIR)?;
+        open_plain(root, above, PATH_ONLY | OFlags::DIRECTORY)
+    }
+
     /// Finds the directory entry that a place stands for, links followed to their end, which
     /// need not exist.
     pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
@@ -194,6 +205,37 @@ pub(super) fn open_by_kernel(
     _flags: OFlags,
 ) -> Option<Result<OwnedFd, Errno>> {
     None
+}
+
+/// Opens a path below a directory, or the directory itself; no component may be a link.
+#[cfg(target_os = "linux")]
+fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let name = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    for _ in 0..8 {
+        match openat2(dir, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            // Something was renamed meanwhile, and the kernel can't rule out an escape.
+            Err(Errno::AGAIN) => {}
+            Err(Errno::NOSYS | Errno::PERM) => break,
+            answer => return answer,
+        }
+    }
+    open_by_steps(dir, name, flags)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let name = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    open_by_steps(dir, name, flags)
 }
 
 /// Opens a path below a directory, one component at a time; none may be a link.

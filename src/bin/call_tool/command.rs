@@ -70,13 +70,11 @@ fn span(text: &str) -> Result<u64, String> {
 }
 
 /// Options of a call, which the options for the journal exclude.
-const CALLS: [&str; 13] = [
+const CALLS: [&str; 11] = [
     "NAME",
     "ARGUMENT",
     "batch",
     "from",
-    "form",
-    "text",
     "null",
     "id",
     "strict",
@@ -145,7 +143,7 @@ pub(crate) struct CallToolOptions {
     #[arg(long = "output", short = 'o', value_name = "FORM", value_parser = form())]
     pub(crate) form: Option<Form>,
     /// Print text, as --output text
-    #[arg(short = 't', conflicts_with = "form")]
+    #[arg(short = 't', conflicts_with_all = ["form", "json"])]
     pub(crate) text: bool,
     /// Print the paths of what is found, each once and ended by NUL, for xargs -0
     #[arg(long, short = '0', conflicts_with_all = ["form", "text", "explain", "stream", "batch", "from", "report"])]

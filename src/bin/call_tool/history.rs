@@ -47,12 +47,8 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
         return Ok(0);
     }
     let unreadable = |e: io::Error| {
-        let why = format!(
-            "The journal in {} can't be read: {e}.",
-            show_path(&home.join(".gemini/tools_journal"))
-        );
+        let why = format!("The journal can't be read: {e}.");
         ToolError::new(ErrorKind::ReadContentFailure, why)
-            .with_hint("It must be a directory of yours that no other user may read (mode 700).")
     };
     let history = History::load(&home).map_err(unreadable)?;
     let view = View {
@@ -293,6 +289,15 @@ impl View<'_> {
         }
         for outcome in &outcomes {
             self.complain(outcome);
+        }
+        let is_of_command = chosen
+            .iter()
+            .any(|i| self.history.entries[*i].command.is_some());
+        let is_unchanged = outcomes.iter().all(|outcome| outcome.id.is_none());
+        if is_refused && is_of_command && is_unchanged {
+            warn(
+                "call_tool: Nothing was changed: what commands did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
+            );
         }
         if let Some(older) = older.filter(|_| is_refused) {
             let entry = &self.history.entries[older];

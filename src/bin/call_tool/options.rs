@@ -39,6 +39,7 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
         } else if options.null {
             options.form = Some(Form::Lines);
         }
+        options.json |= options.is_about_journal() && options.form == Some(Form::Part);
         if let Some(conflict) = options.conflict() {
             return Err(usage_error(&options.name, &conflict));
         }
@@ -102,6 +103,14 @@ impl CallToolOptions {
 
     /// Returns what is wrong with options that parse one by one.
     fn conflict(&self) -> Option<String> {
+        if self.is_about_journal() {
+            let is_known = matches!(self.form, None | Some(Form::Text | Form::Part));
+            let is_clear = is_known && !(self.json && self.form == Some(Form::Text));
+            return (!is_clear).then(|| {
+                "The journal is printed as text (-t, --output text) or as JSON lines (--json, --output json)."
+                    .to_owned()
+            });
+        }
         let option = match (self.batch, self.stream) {
             (true, _) => "--batch",
             (_, true) => "--stream",

@@ -7,15 +7,15 @@
 
 mod record;
 
-use super::entry::{FileState, NodeKind, OldContent};
+use super::entry::{ContentStamp, FileState, NodeKind, OldContent};
 use super::keeper::{self, Hour, new_id, now};
 use super::scope::{ChangeScope, CoveredPath};
-use super::{Journal, node, place};
+use super::{Journal, place};
 use crate::{OpenFile, Workspace};
 use rustix::fs::{AtFlags, CWD, Stat, linkat, unlinkat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The most paths of a command that are kept.
@@ -60,6 +60,25 @@ impl OriginalState {
     }
 }
 
+/// A file with several names, as the command found it by the first of them that it touched.
+#[derive(Debug)]
+struct LinkedFile {
+    state: FileState,
+    /// The id of the path that has the copy of the content.
+    kept: Option<String>,
+    /// The file when it last lost a name, if it was changed by then.
+    left: Option<FileState>,
+}
+
+/// What the entries say if an undo makes the changes.
+#[derive(Debug, Default)]
+pub(super) struct UndoOrigin {
+    /// The id of the undo.
+    pub(super) call: String,
+    /// The ids of the changes that are taken back at each path, newest first.
+    pub(super) undoes: HashMap<PathBuf, Vec<String>>,
+}
+
 /// The changes of a command that runs.
 #[derive(Debug)]
 pub struct CommandChanges {
@@ -69,6 +88,9 @@ pub struct CommandChanges {
     line: String,
     /// The paths that were touched, as text, which is compared in less time than its components.
     before: BTreeMap<OsString, OriginalState>,
+    /// The files with several names, by device and inode.
+    linked: HashMap<(u64, u64), LinkedFile>,
+    undo: Option<UndoOrigin>,
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
@@ -89,11 +111,51 @@ impl CommandChanges {
             tool: tool.to_owned(),
             line: line.to_owned(),
             before: BTreeMap::new(),
+            linked: HashMap::new(),
+            undo: None,
             hour: None,
             kept_bytes: 0,
             missed: 0,
             command: None,
         })
+    }
+
+    /// Makes an empty collection for an undo; `None` if the workspace has no journal.
+    pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
+        let changes = Self::new(workspace, super::UNDO, "", true)?;
+        Some(Self {
+            command: Some(undo.call.clone()),
+            undo: Some(undo),
+            ..changes
+        })
+    }
+
+    /// Returns why the content of a file that was touched is not kept, if it isn't.
+    pub(super) fn loss(&self, path: &Path) -> Option<&str> {
+        let Some(before) = self.before.get(path.as_os_str()) else {
+            return Some("it could not be kept");
+        };
+        let is_linked = |state: &FileState| {
+            let linked = self.linked.get(&state.stamp.file());
+            linked.is_some_and(|linked| linked.kept.is_some())
+        };
+        match &before.kept {
+            OldContent::Lost(reason) if !before.state.as_ref().is_some_and(is_linked) => {
+                Some(if reason.is_empty() {
+                    "it could not be kept"
+                } else {
+                    reason
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Removes all that is kept.
+    pub(super) fn abandon(self) {
+        for before in self.before.values() {
+            self.discard(before);
+        }
     }
 
     /// Counts a change of which nothing more is known.
@@ -104,12 +166,20 @@ impl CommandChanges {
     /// Keeps what an absolute path without links names, before a command touches it.
     pub fn touch(&mut self, path: &Path, access: Access) {
         if self.before.contains_key(path.as_os_str()) {
+            if access == Access::Name
+                && !self.linked.is_empty()
+                && let Ok(Some((state, _))) = self.scope.look(path)
+            {
+                self.note_loss_of_name(&state);
+            }
             return self.touch_again(path, access);
         }
-        let Ok(found) = node::look(CWD, path) else {
+        let Ok(found) = self.scope.look(path) else {
             return;
         };
-        let is_dir = found.as_ref().is_some_and(|(state, _)| is_directory(state));
+        let is_dir = found
+            .as_ref()
+            .is_some_and(|(state, _)| state.is_directory());
         let Some(CoveredPath {
             rel,
             is_gemini_ignored,
@@ -127,18 +197,74 @@ impl CommandChanges {
             is_excluded: false,
         };
         if let Some((state, stat)) = found {
-            let is_file = state.kind.is_none();
-            if let Some(reason) = self.journal.exclusion(is_gemini_ignored, &rel) {
-                before.kept = OldContent::Lost(reason.to_owned());
-                before.is_excluded = true;
-            } else if is_file && access != Access::Mode {
-                before.kept = self.keep(path, stat, access, &before.id);
-            } else if state.kind == Some(NodeKind::Special) {
+            let exclusion = self.journal.exclusion(is_gemini_ignored, &rel);
+            let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
+            if state.kind == Some(NodeKind::Special) {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
             }
-            before.state = Some(state);
+            if access == Access::Name {
+                self.note_loss_of_name(&state);
+            }
+            before.state = Some(self.first_state(state));
+            if let Some(reason) = exclusion {
+                before.kept = OldContent::Lost(reason.to_owned());
+                before.is_excluded = true;
+            } else if is_kept {
+                self.keep_once(path, stat, access, &mut before);
+            }
         }
         self.before.insert(path.into(), before);
+    }
+
+    /// Notes how a file is left to its other names, which the command need not touch.
+    fn note_loss_of_name(&mut self, now: &FileState) {
+        if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
+            let first = &linked.state;
+            let is_changed = (first.stamp, first.mode) != (now.stamp, now.mode);
+            linked.left = (now.is_file() && is_changed).then(|| now.clone());
+        }
+    }
+
+    /// Returns the state in which the command found a file: by another name it may have been written already.
+    fn first_state(&mut self, state: FileState) -> FileState {
+        let file = state.stamp.file();
+        if state.is_file() && state.links.is_some() {
+            let linked = || LinkedFile {
+                state: state.clone(),
+                kept: None,
+                left: None,
+            };
+            return self.linked.entry(file).or_insert_with(linked).state.clone();
+        }
+        let linked = self.linked.get(&file).filter(|_| state.is_file());
+        linked.map_or(state, |linked| linked.state.clone())
+    }
+
+    /// Keeps the content of a file, unless it was written already, or is kept by another name.
+    fn keep_once(&mut self, path: &Path, stat: Stat, access: Access, before: &mut OriginalState) {
+        let stamp = ContentStamp::from(&stat);
+        let linked = self.linked.get(&stamp.file());
+        let is_kept = linked.is_some_and(|linked| linked.kept.is_some());
+        if is_kept
+            || before
+                .state
+                .as_ref()
+                .is_none_or(|state| state.stamp != stamp)
+        {
+            return;
+        }
+        // The copy has to be that of all names.
+        let access = if linked.is_some() {
+            Access::Content
+        } else {
+            access
+        };
+        before.kept = self.keep(path, stat, access, &before.id);
+        if before.kept == OldContent::Copied
+            && let Some(linked) = self.linked.get_mut(&stamp.file())
+        {
+            linked.kept = Some(before.id.clone());
+        }
     }
 
     /// Keeps the content of a file of which only the mode or another name was kept.
@@ -152,12 +278,13 @@ impl CommandChanges {
             Access::Mode => false,
         };
         if is_needed
-            && let Some(state) = before.state.as_ref().filter(|state| state.kind.is_none())
-            && let Ok(Some((now, stat))) = node::look(CWD, path)
+            && let Some(state) = before.state.as_ref().filter(|state| state.is_file())
+            && let Ok(Some((now, stat))) = self.scope.look(path)
             && now.stamp == state.stamp
         {
             self.discard(&before);
-            before.kept = self.keep(path, stat, access, &before.id);
+            before.kept = OldContent::default();
+            self.keep_once(path, stat, access, &mut before);
         }
         self.before.insert(path.into(), before);
     }
@@ -176,8 +303,8 @@ impl CommandChanges {
         // The content lives on elsewhere, where it may be written.
         self.touch(from, Access::Content);
         self.touch(to, Access::Name);
-        let is_dir = node::look(CWD, from)
-            .is_ok_and(|found| found.is_some_and(|(state, _)| is_directory(&state)));
+        let found = self.scope.look(from);
+        let is_dir = found.is_ok_and(|found| found.is_some_and(|(state, _)| state.is_directory()));
         let is_kept = is_dir && self.scope.find(from, true).is_some();
         if !is_kept || self.before.len() >= MAX_PATHS {
             return;
@@ -225,8 +352,4 @@ impl CommandChanges {
             let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());
         }
     }
-}
-
-fn is_directory(state: &FileState) -> bool {
-    state.kind == Some(NodeKind::Directory)
 }

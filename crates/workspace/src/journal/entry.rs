@@ -19,6 +19,11 @@ impl ContentStamp {
     pub fn size(self) -> u64 {
         self.2
     }
+
+    /// Returns the device and the inode.
+    pub(super) fn file(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
 }
 
 impl From<&Stat> for ContentStamp {
@@ -47,6 +52,19 @@ pub struct FileState {
     /// The kind, unless it is a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<NodeKind>,
+    /// The number of its names, if it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) links: Option<u64>,
+}
+
+impl FileState {
+    pub(super) fn is_directory(&self) -> bool {
+        self.kind == Some(NodeKind::Directory)
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        self.kind.is_none()
+    }
 }
 
 /// A kind of what a path names, other than a regular file.
@@ -114,6 +132,9 @@ pub struct JournalEntry {
     pub before: Option<FileState>,
     /// The file after; `None` where it was removed.
     pub after: Option<FileState>,
+    /// The file as it was left to its other names, if it was changed before it lost this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left: Option<FileState>,
     /// The place of the old content.
     #[serde(rename = "kept")]
     pub old_content: OldContent,

@@ -2,6 +2,7 @@
 
 use super::entry::JournalEntry;
 use super::place;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -39,16 +40,22 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if a directory can't be read, `PermissionDenied` if it is not the user's
-    /// alone.
+    /// Returns an error of the operating system's kind that names the directory that can't be read, or is not the
+    /// user's alone, and says what to do.
     pub fn load(home: &Path) -> io::Result<Self> {
-        let Some(dir) = place::open(&place::journal(home))? else {
+        let journal = place::journal(home);
+        let fail = |path: &Path, e: Errno| {
+            io::Error::new(io::Error::from(e).kind(), place::complaint(path, e))
+        };
+        let Some(dir) = place::open(&journal).map_err(|e| fail(&journal, e))? else {
             return Ok(Self::default());
         };
         let mut entries = Vec::new();
         for hour in place::hours(&dir)? {
             // It may be removed at this moment.
-            let Some(hour_dir) = place::open_hour(&dir, hour)? else {
+            let path = journal.join(hour.to_string());
+            let opened = place::open_hour(&dir, hour).map_err(|e| fail(&path, e))?;
+            let Some(hour_dir) = opened else {
                 continue;
             };
             let Ok(mut file) = place::open_file(&hour_dir, place::LOG) else {

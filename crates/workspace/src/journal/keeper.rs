@@ -4,10 +4,10 @@ use super::Journal;
 use super::backup::{Backup, PendingChange};
 use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::place;
-use crate::{OpenFile, resolve::Entry, show_path};
+use crate::{OpenFile, resolve::Entry};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, Mode, OFlags, Stat};
-use rustix::io::{Errno, retry_on_intr, write};
+use rustix::io::{retry_on_intr, write};
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::fs::File;
@@ -144,6 +144,9 @@ pub(super) fn stamped(stat: &Stat) -> FileState {
         mode: crate::files::mode(stat),
         sha256: None,
         kind: None,
+        links: u64::try_from(i128::from(stat.st_nlink))
+            .ok()
+            .filter(|links| *links > 1),
     }
 }
 
@@ -187,15 +190,15 @@ impl Journal {
     /// Returns why nothing can be kept, as the end of a sentence.
     pub(super) fn open_hour(&self, at: u64) -> Result<Hour, String> {
         let path = place::journal(&self.home);
-        let fail = |e: Errno| match e {
-            Errno::PERM => format!("{} is not yours alone (mode 700)", show_path(&path)),
-            e => format!("{} can't be written: {e}", show_path(&path)),
-        };
+        let number = at / place::HOUR_MILLIS;
+        let fail = |e| place::complaint(&path, e);
         let dir = match place::open(&path).map_err(fail)? {
             Some(dir) => dir,
             None => place::make(&path).map_err(fail)?,
         };
-        let (dir, is_new) = place::make_hour(&dir, at / place::HOUR_MILLIS).map_err(fail)?;
+        let path = path.join(number.to_string());
+        let fail = |e| place::complaint(&path, e);
+        let (dir, is_new) = place::make_hour(&dir, number).map_err(fail)?;
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let log = fs::openat(&dir, place::LOG, flags, Mode::from_raw_mode(0o600)).map_err(fail)?;

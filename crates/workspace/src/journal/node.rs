@@ -2,6 +2,7 @@
 
 use super::entry::{FileState, NodeKind};
 use super::keeper::stamped;
+use crate::{Workspace, WorkspacePath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
@@ -27,11 +28,33 @@ pub(super) fn look(dir: impl AsFd, path: &Path) -> Result<Option<(FileState, Sta
         }
         _ => Some(NodeKind::Special),
     };
-    let state = FileState {
-        kind,
-        ..stamped(&stat)
-    };
-    Ok(Some((state, stat)))
+    let state = stamped(&stat);
+    let links = state.links.filter(|_| kind.is_none());
+    Ok(Some((
+        FileState {
+            kind,
+            links,
+            ..state
+        },
+        stat,
+    )))
+}
+
+/// Returns the state of what a path of a workspace names, where no directory above it is a link; `None` where there is
+/// nothing.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub(super) fn look_plain(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+) -> Result<Option<(FileState, Stat)>, Errno> {
+    match workspace.open_parent(place) {
+        Ok(dir) => look(dir, Path::new(place.name())),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Sets the mode of what a name in a directory names, which is not a link.

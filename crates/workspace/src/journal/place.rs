@@ -36,6 +36,26 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
     open_private(CWD, path)
 }
 
+/// Returns why a directory of the journal is not used, and what to do, as the end of a sentence.
+pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
+    let name = crate::show_path(path);
+    let stat = fs::lstat(path).ok();
+    let is_own = |stat: &fs::Stat| stat.st_uid == rustix::process::geteuid().as_raw();
+    match (errno, stat) {
+        (Errno::PERM, Some(stat)) if !is_own(&stat) => {
+            format!("{name} belongs to another user; remove it, or set HOME")
+        }
+        (Errno::PERM, Some(stat)) => {
+            let mode = crate::files::mode(&stat);
+            format!("{name} has mode {mode:o} and must have mode 700; run: chmod 700 {name}")
+        }
+        (Errno::LOOP | Errno::NOTDIR, _) => {
+            format!("{name} is no directory, or is a link to one; remove it")
+        }
+        (errno, _) => format!("{name} can't be used: {errno}"),
+    }
+}
+
 /// Opens the directory of an hour; `None` where there is none.
 ///
 /// # Errors

@@ -1,8 +1,12 @@
 //! The files of which a command's changes are kept.
 
+use super::entry::FileState;
+use super::node;
 use crate::git_config::UsersRules;
 use crate::ignore::{IgnoreRules, IgnoreSource};
 use crate::{Respect, Workspace, WorkspacePath};
+use rustix::fs::Stat;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -64,6 +68,17 @@ impl ChangeScope {
                 is_gemini_ignored: source == Some(IgnoreSource::Gemini),
             }),
         }
+    }
+
+    /// Returns the state of what a path names, where no directory above it is a link; `None` where there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error, `XDEV` for a path outside of the roots.
+    pub(super) fn look(&mut self, path: &Path) -> Result<Option<(FileState, Stat)>, Errno> {
+        let workspace = self.workspace().ok_or(Errno::XDEV)?;
+        let place = workspace.beneath(path).ok_or(Errno::XDEV)?;
+        node::look_plain(workspace, &place)
     }
 
     /// Returns the workspace, which is opened the first time.

@@ -4,14 +4,15 @@
 //! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
 //! size and time. So only the last content is written, once. A file that was changed since is left alone.
 
-mod special;
-mod step;
+mod model;
+mod plan;
+mod whole;
 
 use super::backup::ChangeOrigin;
-use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
+use super::entry::{ContentStamp, FileState, JournalEntry, NodeKind, OldContent};
 use super::history::History;
 use super::keeper::{clone_or_copy, new_id, read, state};
-use super::place;
+use super::{node, place};
 use crate::edit::{SHOWN_BYTES, diff_texts};
 use crate::write::{Target, is_lost_race};
 use crate::{OpenFile, Workspace, WorkspacePath, show_path};
@@ -84,6 +85,7 @@ impl Undo<'_> {
             history,
             call: new_id(),
             restored: restored(history),
+            kept: kept(history),
         };
         let mut order: Vec<PathBuf> = Vec::new();
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
@@ -99,7 +101,19 @@ impl Undo<'_> {
             .iter()
             .any(|index| run.entry(*index).command.is_some())
         {
-            run.sort(&mut order, &by_path);
+            let (alone, order): (Vec<_>, Vec<_>) = order
+                .into_iter()
+                .partition(|path| by_path[path].iter().any(|index| run.entry(*index).memory));
+            let mut outcomes = run.whole(&order, &by_path);
+            let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
+            if !is_refused {
+                outcomes.extend(
+                    alone
+                        .iter()
+                        .map(|path| run.file(path, &by_path[path], &new_id())),
+                );
+            }
+            return outcomes;
         }
         let mut is_first = true;
         let mut outcomes = Vec::new();
@@ -113,12 +127,29 @@ impl Undo<'_> {
     }
 }
 
+/// Lists the entries whose old content the journal has, by the file that held it.
+fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
+    let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
+    for (index, entry) in history.entries.iter().enumerate() {
+        let is_kept = !matches!(entry.old_content, OldContent::Lost(_));
+        if let Some(before) = entry
+            .before
+            .as_ref()
+            .filter(|before| is_kept && before.is_file())
+        {
+            kept.entry(before.stamp).or_default().push(index);
+        }
+    }
+    kept
+}
+
 /// Maps each file that an undo has written to the file whose content it has.
 fn restored(history: &History) -> HashMap<ContentStamp, ContentStamp> {
     let pair = |undo: &JournalEntry| {
         let oldest = history.entry(undo.undoes.last()?)?;
-        let after = undo.after.as_ref()?;
-        Some((after.stamp, oldest.before.as_ref()?.stamp))
+        let after = undo.after.as_ref()?.stamp;
+        let before = oldest.before.as_ref()?.stamp;
+        (oldest.path() == undo.path() && after != before).then_some((after, before))
     };
     history.entries.iter().filter_map(pair).collect()
 }
@@ -131,6 +162,7 @@ struct Run<'a> {
     /// The id of the whole undo.
     call: String,
     restored: HashMap<ContentStamp, ContentStamp>,
+    kept: HashMap<ContentStamp, Vec<usize>>,
 }
 
 /// A file and the workspace that it is in.
@@ -150,20 +182,6 @@ impl LocatedFile<'_> {
 impl Run<'_> {
     fn entry(&self, index: usize) -> &JournalEntry {
         &self.history.entries[index]
-    }
-
-    /// Sorts paths so that what a command has made is removed before its directory, and what it has
-    /// removed is made after its directory.
-    fn sort(&self, paths: &mut [PathBuf], by_path: &HashMap<PathBuf, Vec<usize>>) {
-        let was_there = |path: &PathBuf| {
-            let oldest = by_path[path].last();
-            oldest.is_some_and(|index| self.entry(*index).before.is_some())
-        };
-        paths.sort_by(|one, other| match (was_there(one), was_there(other)) {
-            (false, false) => other.cmp(one),
-            (true, true) => one.cmp(other),
-            (one, other) => one.cmp(&other),
-        });
     }
 
     fn file(&self, path: &Path, chosen: &[usize], id: &str) -> FileOutcome {
@@ -214,30 +232,11 @@ impl Run<'_> {
         chosen: &[usize],
         id: &str,
     ) -> Result<FileOutcome, ToolError> {
-        let has_kind = |state: &Option<FileState>| state.as_ref().is_some_and(|s| s.kind.is_some());
-        let is_special = |index: &usize| {
-            has_kind(&self.entry(*index).before) || has_kind(&self.entry(*index).after)
-        };
-        if chosen.iter().any(is_special) {
-            return self.special(located, path, chosen, id);
-        }
-        let has_mode = self.give_mode_back(located, chosen, id)?;
-        let mut outcome = self.attempt_content(located, path, chosen, id)?;
-        if has_mode && outcome.id.is_none() && outcome.refused.is_empty() {
-            outcome.id = Some(id.to_owned());
-            outcome.is_done = false;
-        }
-        Ok(outcome)
-    }
-
-    fn attempt_content(
-        &self,
-        located: &LocatedFile<'_>,
-        path: &Path,
-        chosen: &[usize],
-        id: &str,
-    ) -> Result<FileOutcome, ToolError> {
         let workspace = located.workspace();
+        if located.own.is_none() && is_behind_link(workspace, &located.place) {
+            let reason = "lies behind a symbolic link now";
+            return Err(ToolError::failed(format!("it {reason}")));
+        }
         let target = workspace.target(&located.place, &self.undo.cancel)?;
         let current = target.current.as_ref();
         let current_state = current.map(|file| state(&file.file, &file.stat));
@@ -251,15 +250,6 @@ impl Run<'_> {
             return Ok(outcome);
         }
         let mut steps = self.steps(chosen, current_state.as_ref(), &mut outcome.refused);
-        if let Some(oldest) = steps.last().map(|index| self.entry(*index))
-            && oldest.command.is_some()
-            && self.is_same(oldest.before.as_ref(), current_state.as_ref())
-        {
-            // Of a change of the mode alone no content is kept.
-            outcome.undone = steps;
-            outcome.is_done = true;
-            return Ok(outcome);
-        }
         // Old contents between the first and the last are not needed; the last one is.
         while let Some(&index) = steps.last() {
             match self.old_content(index) {
@@ -447,9 +437,7 @@ impl Run<'_> {
         let undone = outcome.undone.iter().map(|index| self.entry(*index));
         // A new file gives others than the user no more than usual: that is the user's to give.
         let mode = before.filter(|_| current.is_none());
-        let is_commands = self.entry(oldest).command.is_some();
-        let bits = if is_commands { 0o7777 } else { 0o777 };
-        let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & bits));
+        let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
         let target = target.recorded(located.shared, &located.place, origin);
         outcome.not_kept = if let Some(source) = source {
             target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?
@@ -463,6 +451,24 @@ impl Run<'_> {
         outcome.id = Some(id.to_owned());
         Ok(())
     }
+}
+
+/// Returns true if a component of a path is a link.
+fn is_behind_link(workspace: &Workspace, place: &WorkspacePath) -> bool {
+    let mut places = std::iter::successors(Some(place.clone()), WorkspacePath::parent);
+    places.any(|place| {
+        let found = (!place.is_root()).then(|| node::look_plain(workspace, &place));
+        matches!(
+            found,
+            Some(Ok(Some((
+                FileState {
+                    kind: Some(NodeKind::Link(_)),
+                    ..
+                },
+                _
+            ))))
+        )
+    })
 }
 
 /// Writes an old content, with the mode that its file had where none is there to take it from.

@@ -1,11 +1,11 @@
 //! The record of what a command has changed.
 
-use super::{ChangeCounts, CommandChanges, OriginalState, is_directory};
+use super::{ChangeCounts, CommandChanges, OriginalState};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, now};
-use crate::journal::{node, place};
+use crate::journal::place;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Mode, chmodat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, chmodat, linkat, statat};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +21,13 @@ impl CommandChanges {
             lost: std::mem::take(&mut self.missed),
         };
         let mut entries = Vec::new();
-        for (path, before) in std::mem::take(&mut self.before) {
+        let mut touched = std::mem::take(&mut self.before);
+        for before in touched.values_mut() {
+            self.share_copy(before);
+        }
+        for (path, before) in touched {
             let path = PathBuf::from(path);
-            let after = node::look(CWD, &path);
+            let after = self.scope.look(&path);
             let after = after.map(|found| found.map(|(state, _)| state));
             match after {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
@@ -34,14 +38,33 @@ impl CommandChanges {
                     counts.lost += u32::from(is_lost);
                     entries.push((path, before, after));
                 }
-                _ => self.discard(&before),
+                Ok(_) => self.discard(&before),
+                // A directory that may not be searched any more.
+                Err(_) => {
+                    self.discard(&before);
+                    counts.changed += 1;
+                    counts.lost += 1;
+                }
             }
         }
         if !entries.is_empty() && !self.append(entries) {
             counts.lost = counts.changed;
         }
         self.hour = None;
+        self.linked.clear();
         counts
+    }
+
+    /// Gives a path its part of the copy that another name of its file has.
+    fn share_copy(&self, before: &mut OriginalState) {
+        let state = before.state.as_ref().filter(|_| before.is_untouched());
+        if let Some(state) = state
+            && let Some(linked) = self.linked.get(&state.stamp.file())
+            && let (Some(id), Some(hour)) = (&linked.kept, &self.hour)
+            && linkat(&hour.dir, &**id, &hour.dir, &*before.id, AtFlags::empty()).is_ok()
+        {
+            before.kept = OldContent::Copied;
+        }
     }
 
     /// Returns true if the command has changed what a path names.
@@ -54,7 +77,7 @@ impl CommandChanges {
         let is_same = match (&before.state, after) {
             (None, None) => true,
             (Some(before), Some(after)) if before.kind.is_some() => {
-                before.kind == after.kind && (before.mode == after.mode || !is_directory(before))
+                before.kind == after.kind && (before.mode == after.mode || !before.is_directory())
             }
             (Some(state), Some(after)) => {
                 after.kind.is_none()
@@ -65,7 +88,7 @@ impl CommandChanges {
         };
         // Only now it is known that it is a directory.
         let is_ignored = before.state.is_none()
-            && after.is_some_and(is_directory)
+            && after.is_some_and(FileState::is_directory)
             && self.scope.find(path, true).is_none();
         // Without an object that it has made, git's data may be of no use.
         let is_object = before.state.is_none() && is_git_object(path);
@@ -100,20 +123,33 @@ impl CommandChanges {
         };
         let first = changes.first().map(|(_, before, _)| before.id.clone());
         let command = self.command.get_or_insert(first.unwrap_or_default());
+        let mut undo = self.undo.take().unwrap_or_default();
         let mut entries = Vec::new();
         for (path, before, after) in changes {
             if before.kept == OldContent::Moved {
                 make_private(&hour.dir, &before.id);
             }
+            let linked = before
+                .state
+                .as_ref()
+                .and_then(|state| self.linked.get(&state.stamp.file()));
             entries.push(JournalEntry {
+                left: linked.and_then(|linked| linked.left.clone()),
                 tool: self.tool.clone(),
                 command: Some(command.clone()),
                 line: (before.id == *command).then(|| self.line.clone()),
                 before: before.state,
                 after,
                 old_content: before.kept,
+                call: (!undo.call.is_empty()).then(|| undo.call.clone()),
+                undoes: undo.undoes.remove(&path).unwrap_or_default(),
                 ..self.journal.entry(before.id, at, &path)
             });
+        }
+        if let Some(first) = entries.first_mut() {
+            // What was as before already is taken back with it.
+            let others = undo.undoes.into_values().flatten();
+            first.undoes.splice(0..0, others);
         }
         let is_written = hour.append(&entries);
         if hour.is_new || self.journal.is_large(self.kept_bytes) {

@@ -1,0 +1,228 @@
+//! A model of the tree that an undo changes, on which its steps are tried before the first is taken.
+
+use super::plan::{Goal, Goals, Step};
+use crate::journal::entry::{FileState, NodeKind};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// The identity of a file: device and inode, or those of no device for one that the undo makes.
+type FileKey = (u64, u64);
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    Directory(u32),
+    Link(Vec<u8>),
+    Special,
+    File(FileKey),
+}
+
+/// A file, whatever its names.
+#[derive(Debug, Clone)]
+struct File {
+    mode: u32,
+    /// The number of its names, those that the undo does not know included.
+    names: u64,
+    /// True if it has got an old content.
+    is_written: bool,
+}
+
+/// The tree as far as an undo knows it.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    nodes: BTreeMap<PathBuf, Node>,
+    files: HashMap<FileKey, File>,
+    /// The files that have a second name aside.
+    aside: Vec<FileKey>,
+    made: u64,
+    /// Directories in which there is more than the undo knows.
+    shared: HashSet<PathBuf>,
+}
+
+impl Model {
+    /// Makes the model of what is there now.
+    pub(super) fn new(goals: &Goals) -> Self {
+        let mut model = Self::default();
+        for (path, goal) in &goals.by_path {
+            if let Some(now) = &goal.now {
+                model.insert(path, now);
+            }
+        }
+        for (path, state) in &goals.others {
+            model.insert(path, state);
+        }
+        model.shared.clone_from(&goals.shared);
+        model
+    }
+
+    fn insert(&mut self, path: &Path, state: &FileState) {
+        let node = match &state.kind {
+            Some(NodeKind::Directory) => Node::Directory(state.mode),
+            Some(NodeKind::Link(target)) => Node::Link(target.clone()),
+            Some(NodeKind::Special) => Node::Special,
+            None => {
+                let file = File {
+                    mode: state.mode,
+                    names: state.links.unwrap_or(1),
+                    is_written: false,
+                };
+                self.files.insert(state.stamp.file(), file);
+                Node::File(state.stamp.file())
+            }
+        };
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    /// Takes the steps, and compares what comes out with the goals. Returns the paths whose present content is then only
+    /// in the journal, with true where the file itself is written to.
+    ///
+    /// # Errors
+    ///
+    /// Returns the path at which the steps fail or do not reach the goal.
+    pub(super) fn simulate(
+        mut self,
+        goals: &Goals,
+        steps: &[Step],
+    ) -> Result<Vec<(PathBuf, bool)>, PathBuf> {
+        for step in steps {
+            let path = step.path();
+            self.take(step, path).ok_or_else(|| path.to_owned())?;
+        }
+        for file in std::mem::take(&mut self.aside) {
+            self.drop_name(file);
+        }
+        let mut owners: HashMap<FileKey, usize> = HashMap::new();
+        for (path, goal) in &goals.by_path {
+            if !self.reaches(path, goal, &mut owners) {
+                return Err(path.clone());
+            }
+        }
+        let present = goals
+            .by_path
+            .iter()
+            .filter_map(|(path, goal)| Some((path, goal.now.as_ref()?)));
+        let loses = |(path, now): (&PathBuf, &FileState)| {
+            let file = self.files.get(&now.stamp.file())?;
+            (file.names == 0 || file.is_written).then(|| (path.clone(), file.is_written))
+        };
+        let files = present
+            .chain(&goals.others)
+            .filter(|(_, now)| now.is_file());
+        Ok(files.filter_map(loses).collect())
+    }
+
+    /// Returns true if a path is as it is to be. Names are of one file if they were, and only then.
+    fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileKey, usize>) -> bool {
+        let (Some(node), Some(then)) = (self.nodes.get(path), &goal.then) else {
+            return goal.then.is_none() && !self.nodes.contains_key(path);
+        };
+        match (node, &then.kind) {
+            (Node::Directory(mode), Some(NodeKind::Directory)) => *mode == goal.mode,
+            (Node::Link(target), Some(NodeKind::Link(wanted))) => target == wanted,
+            (Node::File(key), None) => {
+                let is_whole = *owners.entry(*key).or_insert(goal.class) == goal.class;
+                self.files
+                    .get(key)
+                    .is_some_and(|file| file.mode == goal.mode)
+                    && is_whole
+            }
+            _ => false,
+        }
+    }
+
+    fn drop_name(&mut self, key: FileKey) {
+        if let Some(file) = self.files.get_mut(&key) {
+            file.names -= 1;
+        }
+    }
+
+    fn file_at(&self, path: &Path) -> Option<FileKey> {
+        match self.nodes.get(path) {
+            Some(Node::File(key)) => Some(*key),
+            _ => None,
+        }
+    }
+
+    fn new_file(&mut self, mode: u32) -> Node {
+        let key = (u64::MAX, self.made);
+        self.made += 1;
+        let (names, is_written) = (1, true);
+        self.files.insert(
+            key,
+            File {
+                mode,
+                names,
+                is_written,
+            },
+        );
+        Node::File(key)
+    }
+
+    fn has_children(&self, path: &Path) -> bool {
+        let mut below = self.nodes.range(path.to_owned()..).skip(1);
+        // Names such as `a-b` come between `a` and `a/b`, unless paths are compared by components as here.
+        self.shared.contains(path) || below.next().is_some_and(|(next, _)| next.starts_with(path))
+    }
+
+    /// Takes a step; `None` if it would fail, or do harm.
+    fn take(&mut self, step: &Step, path: &Path) -> Option<()> {
+        let is_free = !self.nodes.contains_key(path);
+        let is_in_directory = matches!(
+            path.parent().and_then(|above| self.nodes.get(above)),
+            Some(Node::Directory(_))
+        );
+        let can_make = is_free && is_in_directory;
+        let node = match step {
+            Step::Aside(_) => {
+                let key = self.file_at(path)?;
+                self.files.get_mut(&key)?.names += 1;
+                self.aside.push(key);
+                return Some(());
+            }
+            Step::Remove(_) => {
+                if matches!(self.nodes.get(path)?, Node::Directory(_)) && self.has_children(path) {
+                    return None;
+                }
+                if let Some(Node::File(key)) = self.nodes.remove(path) {
+                    self.drop_name(key);
+                }
+                return Some(());
+            }
+            Step::Rewrite { .. } => {
+                let key = self.file_at(path)?;
+                self.files.get_mut(&key)?.is_written = true;
+                return Some(());
+            }
+            Step::Mode(_, mode) => {
+                match self.nodes.get_mut(path)? {
+                    Node::Directory(now) => *now = *mode,
+                    Node::File(key) => self.files.get_mut(key)?.mode = *mode,
+                    _ => return None,
+                }
+                return Some(());
+            }
+            Step::Replace { .. } => {
+                let key = self.file_at(path)?;
+                let mode = self.files.get(&key)?.mode;
+                self.drop_name(key);
+                self.new_file(mode)
+            }
+            _ if !can_make => return None,
+            Step::Directory(_) => Node::Directory(0o700),
+            Step::Symlink(_, target) => Node::Link(target.clone()),
+            Step::Create { .. } => self.new_file(0o600),
+            Step::Link { from, .. } => {
+                let key = self.file_at(from)?;
+                self.files.get_mut(&key)?.names += 1;
+                Node::File(key)
+            }
+            Step::LinkAside { index, .. } => {
+                let key = *self.aside.get(*index)?;
+                self.files.get_mut(&key)?.names += 1;
+                Node::File(key)
+            }
+        };
+        self.nodes.insert(path.to_owned(), node);
+        Some(())
+    }
+}

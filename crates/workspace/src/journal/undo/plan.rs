@@ -1,0 +1,535 @@
+//! The plan of an undo: the steps from the tree that is there to the one that was.
+//!
+//! Files are planned by what they are, not by their names: all names that a file had make a class. A class whose file is
+//! still somewhere gets that file back by links, so that it keeps its time and its names; another one gets a new file from
+//! the journal. Directories are opened first; then what has to go goes, from the deepest on; then what was there is made,
+//! from the top on; modes come last.
+
+use crate::journal::entry::{ContentStamp, FileState, NodeKind};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// Why a directory can't go.
+pub(super) const SHARED: &str = "has files that came later, or that git ignores";
+
+/// What is to become of a path.
+#[derive(Debug)]
+pub(super) struct Goal {
+    pub(super) now: Option<FileState>,
+    pub(super) then: Option<FileState>,
+    /// The mode that it is to have.
+    pub(super) mode: u32,
+    /// True if commands have changed the mode.
+    pub(super) is_mode_changed: bool,
+    /// True if the content that is there is that of `then`.
+    pub(super) has_content: bool,
+    /// The entry whose old content in the journal is that of `then`.
+    pub(super) source: Option<usize>,
+    /// The states in which the changes have found and left the file of `then`.
+    pub(super) passed: Vec<FileState>,
+    /// The index of the oldest entry, by which goals of different age are told apart.
+    pub(super) oldest: usize,
+    /// The names that are to be of one file have the same number.
+    pub(super) class: usize,
+    /// True for a directory that goes only if it is empty then.
+    pub(super) is_optional: bool,
+}
+
+impl Goal {
+    /// Makes the goal of a node that goes for an entry.
+    pub(super) fn removal(now: FileState, oldest: usize) -> Self {
+        Self {
+            now: Some(now),
+            then: None,
+            mode: 0,
+            is_mode_changed: false,
+            has_content: false,
+            source: None,
+            passed: Vec::new(),
+            oldest,
+            class: usize::MAX,
+            is_optional: false,
+        }
+    }
+}
+
+/// What is to become of all paths, and what else is known of the tree.
+#[derive(Debug, Default)]
+pub(super) struct Goals {
+    pub(super) by_path: BTreeMap<PathBuf, Goal>,
+    /// What stays: directories above, and other names of files.
+    pub(super) others: BTreeMap<PathBuf, FileState>,
+    /// Directories in which there is more than the goals say.
+    pub(super) shared: HashSet<PathBuf>,
+}
+
+/// A step of an undo.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Gives a file a second name, aside.
+    Aside(PathBuf),
+    /// Removes a file, a link, or an empty directory.
+    Remove(PathBuf),
+    /// Makes a directory that only the user may use.
+    Directory(PathBuf),
+    /// Makes a symbolic link.
+    Symlink(PathBuf, Vec<u8>),
+    /// Makes a file with a content of the journal.
+    Create { path: PathBuf, source: usize },
+    /// Puts a new file in the place of another one.
+    Replace { path: PathBuf, source: usize },
+    /// Writes the content of a file that has other names.
+    Rewrite { path: PathBuf, source: usize },
+    /// Makes another name of the file at `from`.
+    Link { path: PathBuf, from: PathBuf },
+    /// Makes a name of a file that was put aside.
+    LinkAside { path: PathBuf, index: usize },
+    /// Sets the mode.
+    Mode(PathBuf, u32),
+}
+
+impl Step {
+    /// Returns the path that the step changes.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Aside(path)
+            | Self::Remove(path)
+            | Self::Directory(path)
+            | Self::Symlink(path, _)
+            | Self::Create { path, .. }
+            | Self::Replace { path, .. }
+            | Self::Rewrite { path, .. }
+            | Self::Link { path, .. }
+            | Self::LinkAside { path, .. }
+            | Self::Mode(path, _) => path,
+        }
+    }
+}
+
+/// A path at which the tree that was can't be had, and why, as the end of a sentence about it.
+pub(super) type Obstacle = (PathBuf, String);
+
+/// The names of one file before the changes.
+struct Class {
+    paths: Vec<PathBuf>,
+    /// True if the file had several names.
+    is_linked: bool,
+}
+
+/// The paths that stay, and the steps in the order of their kinds.
+#[derive(Default)]
+struct Planner {
+    obstacles: Vec<Obstacle>,
+    aside: Vec<Step>,
+    rewrites: Vec<Step>,
+    replacements: Vec<Step>,
+    makes: BTreeMap<PathBuf, Step>,
+    modes: BTreeMap<PathBuf, u32>,
+    staying: HashSet<PathBuf>,
+}
+
+/// What a plan asks about files.
+pub(super) trait Files {
+    /// Returns the stamp that stands for a content: that of the file that had it first.
+    fn original(&self, stamp: ContentStamp) -> ContentStamp;
+    /// Finds a name of a file that no goal is about.
+    fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
+}
+
+/// Plans the steps.
+///
+/// # Errors
+///
+/// Returns what stands in the way.
+pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Vec<Obstacle>> {
+    let mut planner = Planner::default();
+    let present = Present::new(goals, files);
+    let mut claimed = HashSet::new();
+    for class in classes(goals) {
+        let holder = present.holder(goals, &class, &claimed, files);
+        let now = holder.as_ref().and_then(|path| goals.now(path)).cloned();
+        let mode = if let (Some(at), Some(now)) = (holder, now) {
+            claimed.insert(now.stamp.file());
+            planner.plan_held(goals, &class, &at, &now, &present, files)
+        } else {
+            planner.plan_new(goals, &class)
+        };
+        for path in &class.paths {
+            if let Some(goal) = goals.by_path.get_mut(path) {
+                goal.mode = mode;
+            }
+        }
+    }
+    planner.plan_nodes(goals);
+    planner.finish(goals)
+}
+
+/// The files that are there now.
+struct Present {
+    /// The paths at which there is a content that does not stay there, by its stamp.
+    leaving: HashMap<ContentStamp, Vec<PathBuf>>,
+    names: HashMap<(u64, u64), Vec<PathBuf>>,
+}
+
+impl Present {
+    fn new(goals: &Goals, files: &dyn Files) -> Self {
+        let (mut leaving, mut names) = (HashMap::new(), HashMap::new());
+        for (path, goal) in &goals.by_path {
+            let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
+                continue;
+            };
+            let of_file: &mut Vec<_> = names.entry(now.stamp.file()).or_default();
+            of_file.push(path.clone());
+            if !goal.has_content {
+                let of_content: &mut Vec<_> = leaving.entry(files.original(now.stamp)).or_default();
+                of_content.push(path.clone());
+            }
+        }
+        Self { leaving, names }
+    }
+
+    /// Returns a path at which the file of a class is now.
+    fn holder(
+        &self,
+        goals: &mut Goals,
+        class: &Class,
+        claimed: &HashSet<(u64, u64)>,
+        files: &dyn Files,
+    ) -> Option<PathBuf> {
+        let first = goals.by_path[&class.paths[0]].then.clone()?;
+        let file = first.stamp.file();
+        let is_free = |path: &&PathBuf| {
+            let now = goals.now(path).filter(|now| now.is_file());
+            now.is_some_and(|now| !claimed.contains(&now.stamp.file()))
+        };
+        let has_content = |path: &&PathBuf| goals.by_path[*path].has_content;
+        let same = self
+            .names
+            .get(&file)
+            .into_iter()
+            .flatten()
+            .filter(|_| class.is_linked);
+        let leaving = self
+            .leaving
+            .get(&files.original(first.stamp))
+            .into_iter()
+            .flatten();
+        let in_place = class.paths.iter().filter(has_content);
+        if let Some(path) = same.chain(in_place).chain(leaving).find(is_free) {
+            return Some(path.clone());
+        }
+        if first.links.unwrap_or(1) <= class.paths.len() as u64 {
+            return None;
+        }
+        let (path, state) = files.find_name(file)?;
+        let is_same =
+            |known: &FileState| files.original(known.stamp) == files.original(state.stamp);
+        if !is_same(&first) && !class.passed(goals).any(is_same) {
+            return None;
+        }
+        goals.others.insert(path.clone(), state);
+        Some(path)
+    }
+}
+
+impl Goals {
+    fn now(&self, path: &Path) -> Option<&FileState> {
+        let goal = self.by_path.get(path);
+        goal.map_or_else(|| self.others.get(path), |goal| goal.now.as_ref())
+    }
+}
+
+/// Sorts the files that are to be there into classes, and numbers them.
+fn classes(goals: &mut Goals) -> Vec<Class> {
+    let file = |goal: &Goal| {
+        Some(
+            goal.then
+                .as_ref()
+                .filter(|then| then.is_file())?
+                .stamp
+                .file(),
+        )
+    };
+    let is_linked = |goal: &&Goal| goal.then.as_ref().is_some_and(|then| then.links.is_some());
+    let linked: HashSet<_> = goals
+        .by_path
+        .values()
+        .filter(is_linked)
+        .filter_map(file)
+        .collect();
+    let mut numbers = HashMap::new();
+    let mut classes: Vec<Class> = Vec::new();
+    for (path, goal) in &mut goals.by_path {
+        let Some(file) = file(goal) else { continue };
+        let is_linked = linked.contains(&file);
+        let number = match numbers.get(&file) {
+            Some(number) if is_linked => *number,
+            _ => classes.len(),
+        };
+        if number == classes.len() {
+            numbers.insert(file, number);
+            let paths = Vec::new();
+            classes.push(Class { paths, is_linked });
+        }
+        goal.class = number;
+        classes[number].paths.push(path.clone());
+    }
+    for class in &mut classes {
+        // The oldest has the content that all of them had.
+        class.paths.sort_by_key(|path| goals.by_path[path].oldest);
+    }
+    // Those that have their file still come first, so that no other class takes it.
+    classes.sort_by_key(|class| {
+        !class
+            .paths
+            .iter()
+            .any(|path| goals.by_path[path].has_content)
+    });
+    classes
+}
+
+impl Class {
+    /// Returns the entry that has kept the content.
+    fn source(&self, goals: &Goals) -> Option<usize> {
+        self.paths
+            .iter()
+            .find_map(|path| goals.by_path[path].source)
+    }
+
+    fn passed<'g>(&self, goals: &'g Goals) -> impl Iterator<Item = &'g FileState> {
+        self.paths
+            .iter()
+            .flat_map(|path| &goals.by_path[path].passed)
+    }
+}
+
+impl Planner {
+    /// Plans a class whose file is at a path, and returns the mode that the file will have.
+    fn plan_held(
+        &mut self,
+        goals: &Goals,
+        class: &Class,
+        at: &PathBuf,
+        now: &FileState,
+        present: &Present,
+        files: &dyn Files,
+    ) -> u32 {
+        let first = &goals.by_path[&class.paths[0]];
+        let then = first.then.as_ref();
+        let file = now.stamp.file();
+        let is_others = goals.others.contains_key(at);
+        let mut anchor = is_others.then(|| at.clone());
+        for path in &class.paths {
+            let now = goals.by_path[path].now.as_ref().filter(|now| now.is_file());
+            if now.is_some_and(|now| now.stamp.file() == file) {
+                self.staying.insert(path.clone());
+                anchor.get_or_insert_with(|| path.clone());
+            }
+        }
+        let is_same = |then: &FileState| files.original(then.stamp) == files.original(now.stamp);
+        let has_content = goals.by_path.get(at).is_some_and(|goal| goal.has_content);
+        if !has_content && !then.is_some_and(is_same) {
+            let links =
+                |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
+            let names = present.names.get(&file).map_or(0, Vec::len) as u64;
+            let others_then = links(then).saturating_sub(class.paths.len() as u64);
+            match class.source(goals) {
+                _ if links(Some(now)) > names + others_then => {
+                    let reason = "has another name that came later, whose content would change";
+                    self.obstacles.push((at.clone(), reason.to_owned()));
+                }
+                Some(source) => self.rewrites.push(Step::Rewrite {
+                    path: at.clone(),
+                    source,
+                }),
+                None => self.lack(goals, class),
+            }
+        }
+        let is_changed = |path| {
+            let goal: &Goal = &goals.by_path[path];
+            goal.is_mode_changed
+                || goal.now.is_none() && goal.passed.iter().any(|state| state.mode == now.mode)
+        };
+        let mode = then.map_or(0, |then| then.mode);
+        let sets_mode =
+            now.mode != mode && (anchor.is_none() || class.paths.iter().any(is_changed));
+        if sets_mode {
+            let path = anchor.as_ref().unwrap_or(&class.paths[0]);
+            self.modes.insert(path.clone(), mode);
+        }
+        let mut index = None;
+        for path in class
+            .paths
+            .iter()
+            .filter(|path| !self.staying.contains(*path))
+        {
+            let step = if let Some(from) = &anchor {
+                let from = from.clone();
+                Step::Link {
+                    path: path.clone(),
+                    from,
+                }
+            } else {
+                let index = *index.get_or_insert_with(|| {
+                    self.aside.push(Step::Aside(at.clone()));
+                    self.aside.len() - 1
+                });
+                Step::LinkAside {
+                    path: path.clone(),
+                    index,
+                }
+            };
+            self.makes.insert(path.clone(), step);
+        }
+        if sets_mode { mode } else { now.mode }
+    }
+
+    /// Plans a class whose file is nowhere any more, and returns the mode that it will have.
+    fn plan_new(&mut self, goals: &Goals, class: &Class) -> u32 {
+        let mode = goals.by_path[&class.paths[0]].mode;
+        let Some(source) = class.source(goals) else {
+            self.lack(goals, class);
+            return mode;
+        };
+        // The other names of a file that is replaced are another file from then on.
+        let is_file = |path: &&PathBuf| {
+            let now = goals.by_path[*path].now.as_ref();
+            now.is_some_and(FileState::is_file)
+        };
+        let first = class.paths.iter().find(is_file).unwrap_or(&class.paths[0]);
+        let goal = &goals.by_path[first];
+        let path = first.clone();
+        if goal.now.as_ref().is_some_and(FileState::is_file) {
+            self.staying.insert(path.clone());
+            self.replacements.push(Step::Replace { path, source });
+        } else {
+            self.makes
+                .insert(path.clone(), Step::Create { path, source });
+        }
+        self.modes.insert(first.clone(), mode);
+        for path in class.paths.iter().filter(|path| *path != first) {
+            let (path, from) = (path.clone(), first.clone());
+            self.makes.insert(path.clone(), Step::Link { path, from });
+        }
+        mode
+    }
+
+    fn lack(&mut self, goals: &Goals, class: &Class) {
+        for path in &class.paths {
+            if !goals.by_path[path].has_content {
+                self.obstacles.push((path.clone(), String::new()));
+            }
+        }
+    }
+
+    /// Plans directories and links.
+    fn plan_nodes(&mut self, goals: &mut Goals) {
+        for (path, goal) in &goals.by_path {
+            let Some(then) = &goal.then else { continue };
+            let is_there = goal.now.as_ref().is_some_and(|now| now.kind == then.kind);
+            let step = match &then.kind {
+                None => continue,
+                Some(NodeKind::Special) if is_there => {
+                    self.staying.insert(path.clone());
+                    continue;
+                }
+                Some(NodeKind::Special) => {
+                    self.obstacles.push((path.clone(), String::new()));
+                    continue;
+                }
+                Some(NodeKind::Directory) => {
+                    let is_open = |now: &FileState| now.mode & 0o700 == 0o700;
+                    let is_as_before = |now: &FileState| now.mode == goal.mode && is_open(now);
+                    if !is_there || !goal.now.as_ref().is_some_and(is_as_before) {
+                        self.modes.insert(path.clone(), goal.mode);
+                    }
+                    Step::Directory(path.clone())
+                }
+                Some(NodeKind::Link(target)) => Step::Symlink(path.clone(), target.clone()),
+            };
+            if is_there {
+                self.staying.insert(path.clone());
+            } else {
+                self.makes.insert(path.clone(), step);
+            }
+        }
+    }
+
+    /// Puts the steps into their order, and looks whether directories are empty when they go and there when they are
+    /// needed.
+    fn finish(mut self, goals: &mut Goals) -> Result<Vec<Step>, Vec<Obstacle>> {
+        let remaining = self.staying.iter().chain(self.makes.keys());
+        let mut needed: HashSet<PathBuf> = remaining
+            .filter_map(|path| path.parent().map(Path::to_owned))
+            .collect();
+        let (mut removals, mut kept) = (Vec::new(), Vec::new());
+        for (path, goal) in goals.by_path.iter().rev() {
+            if goal.now.is_none() || self.staying.contains(path) {
+                continue;
+            }
+            if goal.is_optional && (needed.contains(path) || goals.shared.contains(path)) {
+                needed.extend(path.parent().map(Path::to_owned));
+                kept.push(path.clone());
+                continue;
+            }
+            if goals.shared.contains(path) {
+                self.obstacles.push((path.clone(), SHARED.to_owned()));
+            }
+            removals.push(Step::Remove(path.clone()));
+        }
+        for path in kept {
+            if let Some(goal) = goals.by_path.get_mut(&path) {
+                goal.then.clone_from(&goal.now);
+                goal.mode = goal.now.as_ref().map_or(0, |now| now.mode);
+            }
+        }
+        for path in self.makes.keys() {
+            let above = path.parent().unwrap_or(path);
+            let is_directory =
+                |state: Option<&FileState>| state.is_some_and(FileState::is_directory);
+            let is_there = match goals.by_path.get(above) {
+                Some(goal) => is_directory(goal.then.as_ref()),
+                None => is_directory(goals.others.get(above)),
+            };
+            if !is_there {
+                let reason = "can't be made again, because its directory is gone";
+                self.obstacles.push((path.clone(), reason.to_owned()));
+            }
+        }
+        if !self.obstacles.is_empty() {
+            return Err(self.obstacles);
+        }
+        let mut steps = self.openings(goals);
+        steps.append(&mut self.aside);
+        steps.append(&mut self.rewrites);
+        steps.append(&mut self.replacements);
+        steps.append(&mut removals);
+        steps.extend(self.makes.into_values());
+        order_links(&mut steps);
+        let modes = self.modes.into_iter().rev();
+        steps.extend(modes.map(|(path, mode)| Step::Mode(path, mode)));
+        Ok(steps)
+    }
+
+    /// Opens directories that the user may not change, as long as it takes.
+    fn openings(&self, goals: &Goals) -> Vec<Step> {
+        let is_closed = |(path, goal): (&PathBuf, &Goal)| {
+            let now = goal.now.as_ref().filter(|now| now.is_directory())?;
+            (now.mode & 0o700 != 0o700).then(|| Step::Mode(path.clone(), now.mode | 0o700))
+        };
+        goals.by_path.iter().filter_map(is_closed).collect()
+    }
+}
+
+/// Puts links behind the files that they are made from.
+fn order_links(steps: &mut Vec<Step>) {
+    let made: HashSet<PathBuf> = steps
+        .iter()
+        .filter(|step| matches!(step, Step::Create { .. }))
+        .map(|step| step.path().to_owned())
+        .collect();
+    let is_late = |step: &Step| matches!(step, Step::Link { from, .. } if made.contains(from));
+    let (late, now): (Vec<_>, Vec<_>) = std::mem::take(steps).into_iter().partition(is_late);
+    steps.extend(now);
+    steps.extend(late);
+}

@@ -1,0 +1,357 @@
+//! Random sequences of commands on files, links and directories are undone to the byte, or refused with nothing changed.
+
+use crate::harness::{Workspace, trials};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+
+/// A sequence of numbers that a seed decides (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        let count = u64::try_from(words.len()).expect("few");
+        words[usize::try_from(self.below(count)).expect("small")]
+    }
+
+    fn name(&mut self) -> String {
+        let file = self.of(&["a", "b", "c", "x", "y"]);
+        match self.below(4) {
+            0 => file.to_owned(),
+            1 => self.dir(),
+            2 => format!("{}/{file}", self.dir()),
+            _ => format!("{}/{}/{file}", self.dir(), self.of(&["s", "d1", "x"])),
+        }
+    }
+
+    fn dir(&mut self) -> String {
+        self.of(&["d1", "d2", "d3", "l", "d1/s"]).to_owned()
+    }
+
+    fn command(&mut self) -> String {
+        let (a, b) = (self.name(), self.name());
+        let (d, e) = (self.dir(), self.dir());
+        let targets = [
+            "a", "d1", "../d2", "nowhere", "/nowhere", "$PWD/d2", ".", "x", "d2/x",
+        ];
+        // No link leads upward from the root, where the home directory is.
+        let is_deep = b.contains('/') && self.below(4) == 0;
+        let target = if is_deep { ".." } else { self.of(&targets) };
+        let mode = self.of(&["600", "644", "755", "700", "444", "4755"]);
+        match self.below(24) {
+            0 => format!("mv {a} {b}"),
+            1 => format!("mv {d} {e}"),
+            2 => format!("mv {d} {e}; ln -s {e} {d}"),
+            3 => format!("mv -T {a} {b}"),
+            4 => format!("mv --exchange {a} {b}"),
+            5 => format!("cp {a} {b}"),
+            6 => format!("cp -a {d} {e}"),
+            7 => format!("cp -r {a} {b}"),
+            8 => format!("cp -al {d} {e}"),
+            9 => format!("ln {a} {b}"),
+            10 => format!("ln -f {a} {b}"),
+            11 => format!("ln -s {target} {b}"),
+            12 => format!("ln -sfn {target} {b}"),
+            13 => format!("rm -f {a}"),
+            14 => format!("rm -rf {d}"),
+            15 => format!("rm -rf {d}; ln -s {e} {d}"),
+            16 => format!("mkdir -p {b}"),
+            17 => format!("rmdir {d}"),
+            18 => format!("chmod {mode} {a}"),
+            19 => format!("truncate -s {} {a}", self.below(9)),
+            20 => format!("echo more >> {a}"),
+            21 => format!("echo new > {a}"),
+            22 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
+            _ => format!("sed -i s/o/0/ {a}"),
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let count = 1 + self.below(6);
+        let commands: Vec<String> = (0..count).map(|_| self.command()).collect();
+        format!("exec 2>/dev/null; {}; true", commands.join("; "))
+    }
+}
+
+/// What a path is: its mode, its content or target, and the first name of its file.
+type Snapshot = BTreeMap<String, (u32, Vec<u8>, String)>;
+
+fn snapshot(ws: &Workspace) -> Snapshot {
+    let root = ws.dir();
+    let (mut found, mut first) = (Snapshot::new(), BTreeMap::new());
+    let mut waiting = vec![root.clone()];
+    let mut paths = Vec::new();
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.symlink_metadata().expect("metadata").is_dir() {
+                waiting.push(path.clone());
+            }
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    for path in paths {
+        let metadata = path.symlink_metadata().expect("metadata");
+        let name = path
+            .strip_prefix(&root)
+            .expect("below")
+            .display()
+            .to_string();
+        let content = if metadata.is_symlink() {
+            fs::read_link(&path)
+                .expect("a target")
+                .into_os_string()
+                .into_encoded_bytes()
+        } else if metadata.is_file() {
+            fs::read(&path).expect("a content")
+        } else {
+            Vec::new()
+        };
+        let file = first
+            .entry(metadata.ino())
+            .or_insert_with(|| name.clone())
+            .clone();
+        let file = if metadata.is_file() {
+            file
+        } else {
+            String::new()
+        };
+        found.insert(name, (metadata.mode(), content, file));
+    }
+    found
+}
+
+/// The paths that differ, as they were and as they are.
+fn differences(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let differs = |path: &&String| before.get(*path) != after.get(*path);
+    let show = |path: &String| format!("{path}: {:?}, {:?}", before.get(path), after.get(path));
+    paths.into_iter().filter(differs).map(show).collect()
+}
+
+fn build(ws: &Workspace) {
+    let dir = ws.dir();
+    for name in ["d1/s", "d2", "d3"] {
+        fs::create_dir_all(dir.join(name)).expect("made");
+    }
+    for name in ["a", "b", "d1/x", "d1/y", "d1/s/x", "d2/x", "d3/c"] {
+        fs::write(dir.join(name), format!("one of {name}\n")).expect("written");
+    }
+    fs::hard_link(dir.join("a"), dir.join("d2/a")).expect("a link");
+    fs::hard_link(dir.join("d1/x"), dir.join("d1/s/y")).expect("a link");
+    std::os::unix::fs::symlink("d1", dir.join("l")).expect("a link");
+    std::os::unix::fs::symlink("../..", dir.join("d1/s/up")).expect("a link");
+    std::os::unix::fs::symlink("../a", dir.join("d2/b")).expect("a link");
+}
+
+fn run(ws: &Workspace, line: &str) {
+    let call = ws.tool("run_shell_command").unwatched();
+    let call = call.arguments(&json!({ "command": line }));
+    call.env("GEMINI_TOOLS_UNDO_COMMANDS", "on").run().output();
+}
+
+/// Undoes by these words, and checks that the tree is as before, or still as after the command. Returns the undo's id
+/// unless it was refused.
+fn undo(
+    ws: &Workspace,
+    args: &[&str],
+    before: &Snapshot,
+    after: &Snapshot,
+    of: &str,
+) -> Option<String> {
+    let args: Vec<&str> = ["--undo"].iter().chain(args).copied().collect();
+    let answer = ws.call_tool(&args).unwatched().run();
+    let now = snapshot(ws);
+    if answer.status() == 0 {
+        let left = differences(before, &now);
+        assert!(left.is_empty(), "{of}\n{left:#?}\n{}", answer.shown());
+        let id = answer.text().trim().rsplit(' ').next().map(str::to_owned);
+        return id;
+    }
+    let left = differences(after, &now);
+    assert!(left.is_empty(), "{of}\n{left:#?}\n{}", answer.shown());
+    let errors = answer.errors();
+    let _ = writeln!(std::io::stderr(), "refused: {of}\n{errors}");
+    assert!(errors.contains("not undone"), "{of}: {errors}");
+    None
+}
+
+#[test]
+fn random_commands_are_undone_to_the_byte_or_refused_with_nothing_changed() {
+    let seed = env::var("GEMINI_TOOLS_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let first: u64 = seed.unwrap_or(1);
+    let count = 200 * u64::from(trials());
+    let try_some = |seeds: std::ops::Range<u64>| {
+        let mut refused = 0;
+        for seed in seeds {
+            let mut random = Random(seed);
+            let ws = Workspace::new();
+            build(&ws);
+            let before = snapshot(&ws);
+            let lines: Vec<String> = (0..1 + random.below(4) / 3)
+                .map(|_| random.line())
+                .collect();
+            let of = format!("GEMINI_TOOLS_SEED={seed}: {lines:?}");
+            let mut states = vec![before];
+            for line in &lines {
+                run(&ws, line);
+                states.push(snapshot(&ws));
+            }
+            let redoes = random.below(3) == 0;
+            while let Some(after) = states.pop() {
+                let Some(before) = states.last() else { break };
+                if *before == after {
+                    // There may be nothing to take back.
+                    break;
+                }
+                let Some(id) = undo(&ws, &[], before, &after, &of) else {
+                    refused += 1;
+                    break;
+                };
+                if redoes && states.len() == 1 {
+                    refused += u32::from(undo(&ws, &[&id], &after, before, &of).is_none());
+                }
+            }
+        }
+        refused
+    };
+    let middle = first + count / 2;
+    let refused: u32 = std::thread::scope(|scope| {
+        let other = scope.spawn(|| try_some(middle..first + count));
+        try_some(first..middle) + other.join().expect("tried")
+    });
+    let _ = writeln!(
+        std::io::stderr(),
+        "seeds {first}..{}: {refused} refused",
+        first + count
+    );
+    assert!(
+        u64::from(refused) <= count / 20,
+        "{refused} of {count} refused"
+    );
+}
+
+#[test]
+fn moves_and_links_of_all_kinds_are_undone_to_the_byte() {
+    for line in [
+        "mv d1 storage; ln -s storage d1",
+        "mv d1 d2/; ln -s d2/d1 d1",
+        "mv d1/x d1/y d2/; rm -r d1; ln -s d2 d1",
+        "cp -r d1/. d2/; mv d1 d4; rm -rf d4; ln -s d2 d1",
+        "cp -al d1 e; rm -rf d1; ln -s e d1",
+        "mv d2 d1/; ln -s d1/d2 d2",
+        "cp -a d1 e; rm -rf d1; ln -s e d1",
+        "rm -rf d1; ln -s d2 d1; echo via > d1/x",
+        "chmod 600 b; ln -f b a",
+        "rm b; ln a b",
+        "cp -al b b2; mv b2 a",
+        "ln -f a b; chmod 600 b",
+        "echo more >> a; rm d2/a",
+        "rm a d2/a",
+        "chmod 400 a; rm a",
+        "echo x >> a; mv a q; chmod 600 q; rm q",
+        "mv a c; rm d2/a; echo new > a",
+        "chmod 400 d1/x; rm d1/s/y",
+        "mv -T d2 d4; mv -T d3 d2; mv -T d4 d3",
+        "mv d1/s d3; rmdir d1; mv d3 d1",
+        "rm l; mv d1 l; ln -s l d1",
+        "chmod 555 d1; rm -r d2",
+        "ln a e; echo x > e; rm a",
+        "echo 1 > a; mv a d1/x; chmod 700 d1/x",
+    ] {
+        let ws = Workspace::new();
+        build(&ws);
+        let before = snapshot(&ws);
+        run(&ws, line);
+        let after = snapshot(&ws);
+        assert_ne!(before, after, "{line}");
+        let id = undo(&ws, &[], &before, &after, line);
+        let id = id.unwrap_or_else(|| panic!("{line} was refused"));
+        let redone = undo(&ws, &[&id], &after, &before, line);
+        assert!(redone.is_some(), "{line} was not done again");
+    }
+}
+
+#[test]
+fn a_name_that_no_command_touched_keeps_its_mode() {
+    let ws = Workspace::new()
+        .file("a", "a")
+        .file("secret", "s")
+        .mode("secret", 0o600);
+    let before = snapshot(&ws);
+    for line in [
+        "ln -f secret a",
+        "rm a; ln secret a",
+        "cp -al secret a2; mv a2 a",
+        "ln -f a secret",
+    ] {
+        run(&ws, line);
+        let after = snapshot(&ws);
+        assert!(undo(&ws, &[], &before, &after, line).is_some(), "{line}");
+    }
+}
+
+#[test]
+fn directories_made_for_a_write_go_with_it_whatever_commands_did_between() {
+    for line in ["rm -r d1", "mv d1 d2", "mv d1/new d3"] {
+        for steps in [&[&["--since", "1h"][..]][..], &[&[], &[]]] {
+            let ws = Workspace::new();
+            let before = snapshot(&ws);
+            let arguments = json!({ "file_path": ws.path("d1/new/deep/f"), "content": "x" });
+            ws.tool("write_file")
+                .arguments(&arguments)
+                .unwatched()
+                .run()
+                .output();
+            run(&ws, line);
+            for args in steps {
+                let args: Vec<&str> = ["--undo"].iter().chain(*args).copied().collect();
+                let undone = ws.call_tool(&args).unwatched().run();
+                assert_eq!(undone.status(), 0, "{line}: {}", undone.shown());
+            }
+            assert_eq!(snapshot(&ws), before, "{line} {steps:?}");
+        }
+    }
+}
+
+#[test]
+fn an_undo_that_would_lose_a_content_is_refused_whole() {
+    let settings = r#"{"tools": {"undo": {"exclude": ["*.key"]}}}"#;
+    let ws = Workspace::new()
+        .file("a", "a")
+        .file("d/s.key", "s")
+        .home(".gemini/settings.json", settings);
+    run(&ws, "echo x > a; rm -r d; ln -s . d; echo new > new.key");
+    let after = snapshot(&ws);
+    let undone = ws.call_tool(&["--undo"]).unwatched().run();
+    assert_eq!(undone.status(), 1, "{}", undone.shown());
+    assert_eq!(snapshot(&ws), after);
+    let errors = undone.errors();
+    undone.must_say(
+        &errors,
+        &[
+            "d/s.key was not kept: tools.undo.exclude names it",
+            "Nothing was changed",
+        ],
+    );
+    assert_eq!(ws.call_tool(&["--undo", "a"]).unwatched().run().status(), 0);
+    assert_eq!(fs::read_to_string(ws.path("a")).expect("text"), "a");
+}
