@@ -34,6 +34,10 @@ FIRST_LINE, LAST_LINE = 1_000_000, 1_000_100
 HISTORY_ENTRIES = 10_000
 EXPORTS = r"EXPORT_SYMBOL(_GPL)?\("
 SUSPEND = r"\b[a-z]+_suspend_noirq\b"
+AROUND = (
+    r"(?<=->)free", r"(?:the)(?!\w)", r"(\w)\1\1\1", r"([\"'])%s \w+\1", r"\b(\w+)\s+\1\b", r"^(?!\s*\*).*mutex",
+    r"static (?!inline)\w+ \w+_init\(", r"(?<!\w)kfree\(", r"^(?=.*lock)(?=.*irq).*$", r"\w+(?=\(\)\);)",
+)
 NEVER_FOUND = "no file holds this text, which is only read past 7f3a91"
 
 
@@ -214,6 +218,33 @@ def build_search(bench, pattern, case_sensitive=False, folder=None, most_matches
         warm=partial(read_tree, rg, root / (folder or ".")),
         check=partial(check_count, bench, ours, peer),
     )
+
+
+def build_around_search(bench, folder):
+    """Look-around and back-references, one pattern after the other, as a model asks for them."""
+    root = bench.corpora.linux / folder
+    rg = bench.searcher("rg")
+    known = subprocess.run([rg, "--pcre2-version"], capture_output=True)
+    if known.returncode != 0:
+        raise CannotRun(f"{rg} is built without PCRE2: look-around needs one with it, such as Debian's ripgrep")
+    calls = bench.work / "around.jsonl"
+    calls.write_text("".join(
+        json.dumps({"id": str(n), "name": "search_file_content", "args": {"pattern": pattern, "total_max_matches": 1_000_000}}) + "\n"
+        for n, pattern in enumerate(AROUND)
+    ))
+    ours = Command("call_tool --batch", [bench.call_tool, "--batch"], root, calls)
+    each = 'rg=$1; shift; for pattern; do "$rg" -P -n -i --hidden -e "$pattern" .; done'
+    peer = Command("rg -P -n -i", [peers.system_tool("sh"), "-c", each, "sh", rg, *AROUND], root)
+    check = partial(check_around, bench, ours)
+    return Workload(ours, peer, warm=partial(read_tree, rg, root), check=check)
+
+
+def check_around(bench, ours):
+    answers = bench.capture(ours).splitlines()
+    failed = sum(b'"error' in answer for answer in answers)
+    if len(answers) == len(AROUND) and not failed:
+        return None
+    return f"{ours.label} has {len(answers)} answers, of which {failed} are errors, to {len(AROUND)} calls"
 
 
 def build_glob(bench, corpus):
@@ -507,7 +538,7 @@ def check_agent(bench, job, record, ours, others):
     return wrong
 
 
-SEARCH_PEER, FOLDED_PEER = "rg -n", "rg -n -i"
+SEARCH_PEER, FOLDED_PEER, AROUND_PEER = "rg -n", "rg -n -i", "rg -P -n -i"
 SPECS = [
     Spec("get_tools", "get_tools", "cat", 0.6, 0.25, SMALL_MEMORY, START, (), build_get_tools, glibc_bar=1.05),
     Spec(
@@ -533,6 +564,14 @@ SPECS = [
     Spec(
         "search_many", "search, regex, 34,792 hits", FOLDED_PEER, 0.8, 0.6, TREE_MEMORY, TREE, ("linux",),
         partial(build_search, pattern=EXPORTS, most_matches=50_000),
+    ),
+    Spec(
+        "search_around", "ten searches with look-around", AROUND_PEER, 2.0, 1.0, TREE_MEMORY, SLOW, ("linux",),
+        partial(build_around_search, folder="."),
+    ),
+    Spec(
+        "search_around_prose", "the same in Documentation", AROUND_PEER, 2.0, 1.0, TREE_MEMORY, SLOW, ("linux",),
+        partial(build_around_search, folder="Documentation"),
     ),
     Spec(
         "glob", "glob **/*.c, newest first", "fd -e c", 0.65, 0.55, TREE_MEMORY, TREE, ("linux",),

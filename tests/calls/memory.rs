@@ -409,6 +409,49 @@ fn searches() -> Vec<Row> {
     ]
 }
 
+/// Calls of a tool whose MCP server says so many letters about the tool, and in its answer.
+fn server_row(name: &'static str, description: usize, answer: usize, says: &'static str) -> Row {
+    let script = r#"
+        letters() { head -c "$1" /dev/zero | tr '\0' x; }
+        while read -r line; do
+            id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            begin="{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{"
+            case $line in
+            *'"initialize"'*)
+                echo "$begin"'"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+            *tools/list*)
+                printf %s "$begin"'"tools":[{"name":"t","inputSchema":{"type":"object"},"description":"'
+                letters "$1"
+                echo '"}]}}' ;;
+            *tools/call*)
+                printf %s "$begin"'"content":[{"type":"text","text":"'
+                letters "$2"
+                echo '"}]}}' ;;
+            esac
+        done"#;
+    let arguments = json!([
+        "-c",
+        script,
+        "sh",
+        description.to_string(),
+        answer.to_string()
+    ]);
+    let settings = json!({"mcpServers": {"s": {"command": "sh", "args": arguments}}});
+    let ws = Workspace::new().home(".gemini/settings.json", settings.to_string());
+    row(name, ws, |ws| ws.tool("s__t").arguments(&json!({})), says)
+}
+
+/// Messages of MCP servers.
+fn servers() -> Vec<Row> {
+    let refused = "more than 8388608 bytes beside media";
+    vec![
+        server_row("a description of 20 MB", 20_000_000, 1, refused),
+        server_row("a description of 8 MB", 8_000_000, 1, "output"),
+        server_row("an answer of 25 MB", 1, 25_000_000, refused),
+        server_row("an answer of 8 MB", 1, 8_000_000, "output"),
+    ]
+}
+
 /// Expressions.
 fn expressions() -> Vec<Row> {
     vec![
@@ -565,6 +608,12 @@ fn no_directory_makes_a_call_hold_more_than_64_mib() {
 #[ignore = "measures what scripts/build makes"]
 fn no_search_makes_a_call_hold_more_than_64_mib() {
     hold_no_more(searches());
+}
+
+#[test]
+#[ignore = "measures what scripts/build makes"]
+fn no_server_makes_a_call_hold_more_than_64_mib() {
+    hold_no_more(servers());
 }
 
 #[test]

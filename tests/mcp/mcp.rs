@@ -155,6 +155,38 @@ fn servers_that_misbehave_cost_only_their_own_tools() {
 }
 
 #[test]
+fn only_media_make_a_message_longer_than_8_mib() {
+    let s = Servers::new(&[
+        ("list", "long_list", none()),
+        ("pages", "long_pages", none()),
+        ("answers", "long_answers", none()),
+    ]);
+    assert_eq!(s.names(), ["answers__media", "answers__text"]);
+    for (name, pieces) in [
+        (
+            "list__long",
+            ["too large", "more than 8388608 bytes beside media"],
+        ),
+        (
+            "pages__page0",
+            ["its list of tools", "more than 8388608 bytes"],
+        ),
+        (
+            "answers__text",
+            ["too large", "more than 8388608 bytes beside media"],
+        ),
+    ] {
+        let answer = s.call(name, &none());
+        let message = answer.error("mcp_tool_error", 1);
+        answer.must_say(&message, &pieces);
+    }
+    let media = s.call("answers__media", &none());
+    assert_eq!(media.status(), 0);
+    assert!(media.stdout.len() > 9_000_000);
+    s.all_gone();
+}
+
+#[test]
 fn people_are_told_what_was_left_out_and_programs_are_not() {
     let s = Servers::new(&[("odd", "schemas", none()), ("gone", "exits", none())]);
     let names = s.names();

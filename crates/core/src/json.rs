@@ -18,6 +18,9 @@ pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum size of a document that may hold media in base64, in bytes.
 pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
 
+/// Names of the values that are media in base64, in messages of MCP servers.
+const MEDIA_NAMES: [&[u8]; 2] = [b"data", b"blob"];
+
 /// A document is refused whose values take more memory, in bytes. Texts are not counted: they
 /// take what they have in the document.
 pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
@@ -86,6 +89,36 @@ pub fn check(text: &[u8]) -> Result<(), JsonError> {
         return Err(JsonError::whole(message));
     }
     Ok(())
+}
+
+/// Checks that a message of an MCP server is small enough to be read: only media may make it longer
+/// than [`MAX_BYTES`].
+///
+/// # Errors
+///
+/// A message that names the limit.
+pub fn check_message(text: &[u8]) -> Result<(), JsonError> {
+    check(text)?;
+    if text.len() > MAX_BYTES && text.len() - media_bytes(text) > MAX_BYTES {
+        let message = format!("it has more than {MAX_BYTES} bytes beside media");
+        return Err(JsonError::whole(message));
+    }
+    Ok(())
+}
+
+/// Returns the length of the strings that are media by their names.
+fn media_bytes(text: &[u8]) -> usize {
+    let (mut bytes, mut rest) = (0, text);
+    let mut is_media = false;
+    while let Some(at) = memchr::memchr(b'"', rest) {
+        let string = &rest[at + 1..];
+        rest = behind_string(string);
+        let length = string.len() - rest.len();
+        bytes += if is_media { length } else { 0 };
+        let name = &string[..length.saturating_sub(1)];
+        is_media = MEDIA_NAMES.contains(&name) && rest.trim_ascii_start().starts_with(b":");
+    }
+    bytes
 }
 
 /// Returns the memory that the values of a text take, or a number beyond the limit. The text need

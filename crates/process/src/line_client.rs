@@ -230,9 +230,10 @@ fn read_lines<R: LineReply>(
 ) {
     let lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
     for line in lines.map_while(Result::ok) {
-        let Ok(reply) = serde_json::from_slice::<R>(&line) else {
-            continue;
-        };
+        let reply = serde_json::from_slice::<R>(&line);
+        // Not beside what is made of the answer.
+        drop(line);
+        let Ok(reply) = reply else { continue };
         if reply.is_nameless() {
             return;
         }

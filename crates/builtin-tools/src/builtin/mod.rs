@@ -11,6 +11,7 @@
     reason = "each tool's `build` is given its parameters, whether it keeps them or not"
 )]
 
+mod candidates;
 #[cfg(feature = "full")]
 mod confinement;
 mod edit;

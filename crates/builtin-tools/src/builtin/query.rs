@@ -8,15 +8,18 @@
 //! out.
 //!
 //! [`LineMatcher`] has the engine find candidate lines in a block of text, and decides about each
-//! line alone: a line may end in `\r\n`, whose carriage return does not belong to it. The engines
-//! look at no clock, so for an expression that may take long (`is_heavy`) each line is a candidate,
-//! and the call's clock is looked at before it.
+//! line alone: a line may end in `\r\n`, whose carriage return does not belong to it. Candidates for
+//! the engine that backtracks are found by a weaker expression (`candidates`). The engines look at no
+//! clock, so for an expression that may take long (`is_heavy`) the call's clock is looked at before
+//! each line, and where no weaker expression is known each line is a candidate.
 
+use super::candidates::candidates;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{ErrorKind as AstErrorKind, parse::Parser};
 use regex_syntax::hir::{Hir, HirKind};
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
@@ -35,8 +38,11 @@ const MAX_ESCAPED_BRACES: usize = 100;
 /// Memory for the states that an engine remembers, each way.
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Steps back that the backtracking engine takes on one line.
-const BACKTRACK_LIMIT: usize = 1_000_000;
+/// Steps back that the backtracking engine takes on one line: some tenths of a second.
+const BACKTRACK_LIMIT: usize = 10_000_000;
+
+/// Maximum length of the expression for candidates, in bytes.
+const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
 
 /// Length of a line from which on one thread at a time looks around in it, in bytes: the engine
 /// may remember every place of it.
@@ -54,9 +60,9 @@ const LIGHT_CHARS: u64 = 400;
 pub(super) struct Query {
     /// Decides about a line.
     engine: Engine,
-    /// Finds candidates where `$` must also match before `\r\n`. It takes a lone carriage return
-    /// for the end of a line as well, so `engine` decides.
-    crlf: Option<Box<RegexMatcher>>,
+    /// Finds candidates for a backtracking engine, or where `$` must also match before `\r\n`. It
+    /// takes a lone carriage return for the end of a line as well, so `engine` decides.
+    finder: Option<Box<RegexMatcher>>,
     /// The expression asks for carriage returns, so that one at the end of a line belongs to it.
     keeps_return: bool,
     /// The expression may take long on a line.
@@ -150,10 +156,10 @@ impl Query {
             .line_terminator(Some(b'\n'));
         let engine = builder.build(pattern).map_err(fault)?;
         let crlf = has_line_end.then(|| builder.crlf(true).build(pattern));
-        let crlf = crlf.transpose().map_err(fault)?;
+        let finder = crlf.transpose().map_err(fault)?;
         Ok(Self {
             engine: Engine::Linear(Box::new(engine)),
-            crlf: crlf.map(Box::new),
+            finder: finder.map(Box::new),
             keeps_return: !has_line_end && asks_for_carriage_return(pattern),
             is_heavy: characters > LIGHT_CHARS,
             note: None,
@@ -174,11 +180,16 @@ impl Query {
                 regex: Box::new(regex),
                 long_line: Mutex::default(),
             },
-            crlf: None,
+            finder: candidate_finder(pattern, ignore_case).map(Box::new),
             keeps_return: false,
             is_heavy: true,
             note: None,
         })
+    }
+
+    #[cfg(test)]
+    fn is_backtracking(&self) -> bool {
+        matches!(self.engine, Engine::Backtracking { .. })
     }
 
     /// Returns the line as the expression sees it.
@@ -243,13 +254,16 @@ impl Query {
     }
 }
 
-/// A matcher of lines, as long as the call may go on.
+/// A matcher of lines, as long as the call may go on. A line on which the backtracking engine gives
+/// up does not match, and is counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineMatcher<'a> {
     pub(super) query: &'a Query,
     /// Lines that match this are left out.
     pub(super) except: Option<&'a Query>,
     pub(super) cancel: &'a Cancellation,
+    /// The lines that were given up.
+    pub(super) given_up: &'a Cell<u64>,
 }
 
 impl LineMatcher<'_> {
@@ -261,6 +275,11 @@ impl LineMatcher<'_> {
     pub(super) fn is_excepted(&self, line: &[u8]) -> Result<bool, String> {
         self.except
             .map_or(Ok(false), |except| except.is_match(line))
+    }
+
+    /// Counts a line that is given up.
+    pub(super) fn give_up(&self) {
+        self.given_up.set(self.given_up.get() + 1);
     }
 }
 
@@ -280,7 +299,12 @@ impl Matcher for LineMatcher<'_> {
         if self.query.is_heavy || self.except.is_some() {
             self.cancel.check().map_err(|e| e.message)?;
         }
-        Ok(self.query.is_match(line)? && !self.is_excepted(line)?)
+        let is_match = self.query.is_match(line);
+        let is_match = is_match.and_then(|found| Ok(found && !self.is_excepted(line)?));
+        Ok(is_match.unwrap_or_else(|_| {
+            self.give_up();
+            false
+        }))
     }
 
     fn line_terminator(&self) -> Option<LineTerminator> {
@@ -289,18 +313,40 @@ impl Matcher for LineMatcher<'_> {
 
     fn find_candidate_line(&self, text: &[u8]) -> Result<Option<LineMatchKind>, String> {
         let query = self.query;
-        let at = match &query.engine {
-            Engine::Linear(matcher) if !query.is_heavy => {
-                let matcher = query.crlf.as_ref().unwrap_or(matcher);
+        let finder = match &query.engine {
+            Engine::Linear(_) if query.is_heavy => None,
+            // `\A` and `\z` are the edges of a line, not those of the block.
+            Engine::Linear(matcher) if matcher.line_terminator().is_none() => None,
+            Engine::Linear(matcher) => query.finder.as_ref().or(Some(matcher)),
+            Engine::Backtracking { .. } => query.finder.as_ref(),
+        };
+        let at = match finder {
+            Some(matcher) => {
                 let found = matcher.find_candidate_line(text).unwrap_or_default();
                 found.map(|(LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at))| at)
             }
-            _ => (!text.is_empty()).then_some(0),
+            None => (!text.is_empty()).then_some(0),
         };
         // An empty match behind the last line is in no line.
         let at = at.filter(|at| *at < text.len() || !text.ends_with(b"\n"));
         Ok(at.map(LineMatchKind::Candidate))
     }
+}
+
+/// Returns what finds the lines that a pattern for the backtracking engine may match; `None` where
+/// that could be each line.
+fn candidate_finder(pattern: &str, ignore_case: bool) -> Option<RegexMatcher> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .size_limit(PROGRAM_BYTES)
+        .dfa_size_limit(CACHE_BYTES)
+        .line_terminator(Some(b'\n'));
+    let expressions = candidates(pattern, ignore_case).into_iter();
+    let fitting = expressions.filter(|expression| {
+        expression.len() <= MAX_CANDIDATE_BYTES && characters_of(expression, false) <= MAX_CHARS
+    });
+    let mut finders = fitting.filter_map(|expression| builder.build(&expression).ok());
+    finders.find(|finder| !finder.is_match(b"").unwrap_or(true))
 }
 
 /// Counts classes with a letter.
@@ -401,38 +447,4 @@ fn characters(hir: &Hir) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Query, escape_braces};
-
-    #[test]
-    fn an_expression_that_may_take_long_is_known() {
-        for (pattern, is_heavy) in [
-            ("needle(?!s)", true),
-            (r"n(e)\1dle\b", true),
-            (r"needle\b|([a-z]{100}!){20}", true),
-            (r"\w+", false),
-            (r"^\s*(pub )?fn \w+\(", false),
-            ("größe|size", false),
-            (r"\bfoo\w{3,20}\b", false),
-            (".{1,200}x", false),
-        ] {
-            let query = Query::new("pattern", pattern, true, false).expect("valid");
-            assert_eq!(query.is_heavy, is_heavy, "{pattern}");
-        }
-    }
-
-    #[test]
-    fn braces_that_count_nothing_are_literal() {
-        for (pattern, expected) in [
-            ("interface{}", r"interface\{}"),
-            ("fn main() {", r"fn main() \{"),
-            ("a{2,3}", "a{2,3}"),
-            (r"\p{L}{", r"\p{L}\{"),
-            (r"\{x}", r"\{x}"),
-            ("a{{b}}", r"a\{\{b}}"),
-        ] {
-            assert_eq!(escape_braces(pattern).as_deref(), Some(expected));
-        }
-        assert!(Query::new("pattern", "foo(", true, false).is_err());
-    }
-}
+mod tests;

@@ -14,8 +14,8 @@
 //! What a pattern means is up to `query`; which files are searched is up to `search_file_content`
 //! and `workspace::walk`.
 
-use super::query::LineMatcher;
-use gemini_tools_core::text::count_newlines;
+use super::query::{LineMatcher, Query};
+use gemini_tools_core::text::{count_newlines, counted};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::PageBuffer;
 use gemini_tools_workspace::text::{DecodedReader, Encoding, detect};
@@ -24,6 +24,7 @@ use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
 };
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 
@@ -97,7 +98,8 @@ pub(super) struct SearchRequest {
 #[derive(Debug)]
 pub(super) enum Failure {
     Read(std::io::Error),
-    Backtracking(String),
+    /// The library's, which has none that we know of.
+    Search(String),
     /// The call was interrupted.
     Stopped(ToolError),
 }
@@ -111,11 +113,10 @@ impl Failure {
                 format!("A file can't be read: {e}."),
             )
             .with_source(e),
-            Failure::Backtracking(e) => ToolError::new(
+            Failure::Search(e) => ToolError::new(
                 ErrorKind::GrepExecutionError,
-                format!("The pattern takes too long on some line: {e}."),
-            )
-            .with_hint("Use a simpler pattern, without look-around and back-references."),
+                format!("The search failed: {e}."),
+            ),
             Failure::Stopped(e) => e,
         }
     }
@@ -123,7 +124,7 @@ impl Failure {
 
 impl SinkError for Failure {
     fn error_message<T: std::fmt::Display>(message: T) -> Self {
-        Self::Backtracking(message.to_string())
+        Self::Search(message.to_string())
     }
 
     fn error_io(error: std::io::Error) -> Self {
@@ -133,7 +134,9 @@ impl SinkError for Failure {
 
 /// Searches file after file with the same buffers.
 pub(super) struct FileSearcher<'a> {
-    matcher: LineMatcher<'a>,
+    query: &'a Query,
+    except: Option<&'a Query>,
+    cancel: &'a Cancellation,
     request: SearchRequest,
     searcher: Searcher,
     /// Away while a file is searched.
@@ -141,8 +144,14 @@ pub(super) struct FileSearcher<'a> {
 }
 
 impl<'a> FileSearcher<'a> {
-    /// Makes the buffers for searching files for a pattern.
-    pub(super) fn new(matcher: LineMatcher<'a>, request: SearchRequest) -> Self {
+    /// Makes the buffers for searching files for lines that match one pattern and not the other, as
+    /// long as the call may go on.
+    pub(super) fn new(
+        query: &'a Query,
+        except: Option<&'a Query>,
+        cancel: &'a Cancellation,
+        request: SearchRequest,
+    ) -> Self {
         let context = |lines: u64| {
             let lines = if request.lines { lines } else { 0 };
             usize::try_from(lines).unwrap_or(usize::MAX)
@@ -157,7 +166,9 @@ impl<'a> FileSearcher<'a> {
             .heap_limit(Some(MAX_LINE_BYTES))
             .build();
         Self {
-            matcher,
+            query,
+            except,
+            cancel,
             request,
             searcher,
             buffer: None,
@@ -168,7 +179,7 @@ impl<'a> FileSearcher<'a> {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error, or that the backtracking engine gave up.
+    /// Returns the operating system's error, or that the call may not go on.
     pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
         let buffer = self.buffer.take();
         let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
@@ -176,7 +187,7 @@ impl<'a> FileSearcher<'a> {
         let hits = file.read(&mut buffer).map_err(Failure::Read);
         let hits = hits.and_then(|filled| self.search_from(&buffer[..filled], file));
         self.buffer = Some(buffer);
-        self.matcher.cancel.check().map_err(Failure::Stopped)?;
+        self.cancel.check().map_err(Failure::Stopped)?;
         hits
     }
 
@@ -190,20 +201,33 @@ impl<'a> FileSearcher<'a> {
         } else {
             detect(start, start.len() < BUFFER_BYTES).filter(|e| !e.is_utf8())
         };
+        let given_up = Cell::new(0);
+        let matcher = LineMatcher {
+            query: self.query,
+            except: self.except,
+            cancel: self.cancel,
+            given_up: &given_up,
+        };
         let mut sink = HitSink {
-            matcher: self.matcher,
+            matcher,
             request: self.request,
             hits: Hits::default(),
+            whole: &[],
+            is_binary: false,
         };
         let mark = encoding.map_or(b"\xef\xbb\xbf".as_slice(), Encoding::mark);
         let text = start.strip_prefix(mark).unwrap_or(start);
         let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
-            self.searcher.search_slice(self.matcher, text, &mut sink)?;
-            sink.hits.count > 0 && memchr::memchr(0, start).is_some()
+            self.searcher.search_slice(matcher, text, &mut sink)?;
         } else {
             self.search_blocks(encoding, text.chain(file), &mut sink)?
         };
-        let hits = sink.hits;
+        let mut hits = sink.hits;
+        if given_up.get() > 0 {
+            let lines = counted(given_up.get(), "line");
+            let reason = format!("the pattern takes too long on {lines}");
+            hits.unsearched.get_or_insert(reason);
+        }
         if hits.count == 0 && hits.unsearched.is_none() {
             return Ok(None);
         }
@@ -230,13 +254,13 @@ impl<'a> FileSearcher<'a> {
                 Some(encoding) => Box::new(DecodedReader::new(file, encoding)),
                 None => Box::new(file) as Box<dyn Read + '_>,
             },
-            cancel: self.matcher.cancel,
+            cancel: self.cancel,
             lines: 0,
             has_zero: false,
             binary_bytes: 0,
         };
         let searcher = &mut self.searcher;
-        let result = searcher.search_reader(self.matcher, &mut blocks, &mut *sink);
+        let result = searcher.search_reader(sink.matcher, &mut blocks, &mut *sink);
         let is_binary = blocks.has_zero && encoding.is_none();
         match result {
             // The operating system's errors have a number.
@@ -291,15 +315,20 @@ struct HitSink<'a> {
     matcher: LineMatcher<'a>,
     request: SearchRequest,
     hits: Hits,
+    /// The whole file, where it is known.
+    whole: &'a [u8],
+    /// The whole file has a match and a zero byte.
+    is_binary: bool,
 }
 
 impl HitSink<'_> {
-    fn push_match(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
+    fn push_match(&mut self, number: u64, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let is_placed = self.request.columns || line.len() > LINE_CHARS;
         let found = if is_placed {
+            // Where the engine gives up, the place is not known.
             let found = self.matcher.find(text.as_bytes());
-            found.map_err(Failure::Backtracking)?
+            found.unwrap_or_default()
         } else {
             None
         };
@@ -312,16 +341,18 @@ impl HitSink<'_> {
         };
         let columns = [column(found.start()), column(found.end())];
         self.push(number, columns, true, &cut(&text, found.start()));
-        Ok(())
     }
 
-    fn push_context(&mut self, number: u64, line: &[u8]) -> Result<(), Failure> {
+    fn push_context(&mut self, number: u64, line: &[u8]) {
         let is_excepted = self.matcher.is_excepted(line);
-        if !is_excepted.map_err(Failure::Backtracking)? && self.hits.bytes < MAX_BYTES {
+        let is_excepted = is_excepted.unwrap_or_else(|_| {
+            self.matcher.give_up();
+            true
+        });
+        if !is_excepted && self.hits.bytes < MAX_BYTES {
             let text = String::from_utf8_lossy(line);
             self.push(number, [None, None], false, &cut(&text, 0));
         }
-        Ok(())
     }
 
     fn push(&mut self, number: u64, columns: [Option<u64>; 2], is_match: bool, text: &str) {
@@ -345,12 +376,17 @@ impl Sink for HitSink<'_> {
         let number = found.line_number().unwrap_or_default();
         if self.hits.count == self.request.most {
             // A line that would match, as context after the last match.
-            self.push_context(number, line)?;
+            self.push_context(number, line);
             return Ok(true);
         }
         self.hits.count += 1;
+        if self.hits.count == 1 && memchr::memchr(0, self.whole).is_some() {
+            // No line of it is shown, so one match is as good as many.
+            self.is_binary = true;
+            return Ok(false);
+        }
         if self.request.lines {
-            self.push_match(number, line)?;
+            self.push_match(number, line);
         }
         self.hits.is_cut = self.hits.count >= self.request.most || self.hits.bytes >= MAX_BYTES;
         Ok(self.hits.bytes < MAX_BYTES)
@@ -358,7 +394,7 @@ impl Sink for HitSink<'_> {
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Failure> {
         let number = found.line_number().unwrap_or_default();
-        self.push_context(number, without_line_feed(found.bytes()))?;
+        self.push_context(number, without_line_feed(found.bytes()));
         Ok(true)
     }
 }

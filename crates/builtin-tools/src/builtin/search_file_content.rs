@@ -1,6 +1,6 @@
 //! `search_file_content`: lines of files by a regular expression.
 
-use super::query::{LineMatcher, Query};
+use super::query::Query;
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
@@ -399,14 +399,7 @@ impl<'a> Finder<'a> {
         Self {
             call,
             prefix,
-            searcher: FileSearcher::new(
-                LineMatcher {
-                    query: &call.query,
-                    except: call.except.as_ref(),
-                    cancel,
-                },
-                call.request,
-            ),
+            searcher: FileSearcher::new(&call.query, call.except.as_ref(), cancel, call.request),
             kept,
         }
     }

@@ -5,6 +5,7 @@ use super::sse::Sse;
 use super::stdio::{self, StrayOutputLog};
 use super::{Problem, http};
 use crate::lock;
+use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
 use gemini_tools_process::piped::PipedProgram;
@@ -328,6 +329,7 @@ impl Connection {
     ) -> Result<Vec<Value>, Problem> {
         let mut items: Vec<Value> = Vec::new();
         let mut cursors: Vec<String> = Vec::new();
+        let mut bytes = 0;
         loop {
             let params = match cursors.last() {
                 Some(cursor) => json!({ "cursor": cursor }),
@@ -338,6 +340,12 @@ impl Connection {
                 let message = format!("its answer has no list of {key}");
                 return Err(Problem::connection(message));
             };
+            // Each page is within the limit of a message; so is the whole.
+            bytes += serde_json::to_vec(&more).map_or(0, |list| list.len());
+            if bytes > MAX_BYTES {
+                let message = format!("its list of {key} has more than {MAX_BYTES} bytes");
+                return Err(Problem::connection(message));
+            }
             items.extend(more);
             let next = answer["nextCursor"].as_str().unwrap_or_default();
             if next.is_empty() {

@@ -83,7 +83,8 @@ impl Problem {
 /// Parses a message of a server. Answers are left as they came: the SDK's types know nothing of what is
 /// older or newer than they are, and one element that they don't take would cost the whole list.
 fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
-    let mut value: Value = json::read(text)?;
+    json::check_message(text)?;
+    let mut value: Value = json::read_unlimited(text)?;
     let is_answer = value.get("method").is_none() && value.get("result").is_some();
     let is_greeting = ["protocolVersion", "supportedVersions"]
         .iter()

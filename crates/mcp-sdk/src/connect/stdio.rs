@@ -9,8 +9,8 @@
 //!
 //! The SDK's own transport is not used, because it waits for ever where a server prints without
 //! end, or a line that is too long. Here three things end the connection: a line of more than
-//! `MAX_WITH_MEDIA_BYTES`, a message whose values would take too much memory, and more than
-//! `MAX_GARBAGE_BYTES` that are not messages. Below that a line that is not a message is passed
+//! `MAX_WITH_MEDIA_BYTES`, a message that would take too much memory (`check_message`), and more
+//! than `MAX_GARBAGE_BYTES` that are not messages. Below that a line that is not a message is passed
 //! over, because many servers print a greeting; the first such line is kept.
 //!
 //! [`StrayOutputLog`] holds what is needed to explain a failure: why reading was given up, the first line
@@ -233,7 +233,7 @@ impl Transport<RoleClient> for Stdio {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.read_line().await {
             let line = self.line.trim_ascii();
-            if let Err(e) = json::check(line) {
+            if let Err(e) = json::check_message(line) {
                 self.fault(format!("it printed a message that is too large: {e}"));
                 return None;
             }

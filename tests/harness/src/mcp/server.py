@@ -59,6 +59,13 @@ def tools(cursor):
             tool("fine"),
         ]
         return {"tools": odd}
+    if MODE == "long_list":
+        return {"tools": [tool("long", "x" * 9_000_000)]}
+    if MODE == "long_pages":
+        page = int(cursor or 0)
+        return {"tools": [tool(f"page{page}", "x" * 1_000_000)], "nextCursor": str(page + 1)}
+    if MODE == "long_answers":
+        return {"tools": [tool("text"), tool("media")]}
     if MODE == "annotated":
         reads = not os.path.exists(NOTES + ".poison")
         return {"tools": [tool("look", annotations={"readOnlyHint": reads}),
@@ -81,6 +88,10 @@ def call(ident, params):
     note(f"call {name}")
     if name == "echo":
         return text(arguments.get("text", ""))
+    if name == "text":
+        return text("x" * 9_000_000)
+    if name == "media":
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo" + "A" * 9_000_001}]}
     if name == "rows.list":
         return text(json.dumps(arguments))
     if name == "env":

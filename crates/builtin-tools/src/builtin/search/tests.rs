@@ -1,4 +1,3 @@
-use super::LineMatcher;
 use super::{FileSearcher, Hits, MAX_LINE_BYTES, SearchRequest};
 use crate::builtin::query::Query;
 use gemini_tools_core::tool::Cancellation;
@@ -16,12 +15,7 @@ fn search(pattern: &str, text: &[u8], context: u64) -> Option<Hits> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(text).expect("written");
     file.rewind().expect("rewound");
-    let matcher = LineMatcher {
-        query: &query,
-        except: None,
-        cancel: &Cancellation::default(),
-    };
-    FileSearcher::new(matcher, request)
+    FileSearcher::new(&query, None, &Cancellation::default(), request)
         .search(&mut file)
         .expect("searched")
 }

@@ -1,0 +1,537 @@
+//! Which lines a pattern with look-around or back-references may match, for an engine that is faster.
+//!
+//! # How it works
+//!
+//! [`candidates`] writes an expression for the linear engine that matches each line which the
+//! pattern matches, and others besides. Look-around is left out, unless it is at an edge of the
+//! pattern, where nothing else says what is beside the match: `(?<=->)free` becomes `->free`. A
+//! back-reference becomes what its group matches. Where the group begins with any of several
+//! characters, the pattern is written out for each of them: `(\w)\1` becomes `00|11|…|aa|…`.
+//!
+//! Lines may have bytes that are not UTF-8, which the backtracking engine is shown as U+FFFD. So a
+//! class with characters beyond ASCII takes any bytes beyond ASCII here, which makes for small
+//! programs as well.
+
+use fancy_regex::{Assertion, BacktrackingControlVerb, Expr, LookAround};
+use regex_syntax::hir::{Class as HirClass, Hir, HirKind};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Maximum number of nodes that are written: references to groups of references multiply.
+const MAX_NODES: usize = 20_000;
+
+/// Maximum number of alternatives for what a group begins with.
+const MAX_CHOICES: usize = 128;
+
+/// The worth of a required character, beside a class that takes a part of ASCII.
+const LITERAL_WORTH: usize = 4;
+
+/// Bytes that are not ASCII.
+const WIDE: &str = r"\x80-\xFF";
+
+/// Expressions for the linear engine that match each line which the pattern matches, the more
+/// selective one first; none where no such expression is known.
+pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
+    let flag = if ignore_case { "(?i)" } else { "" };
+    let Ok(tree) = Expr::parse_tree(&format!("{flag}{pattern}")) else {
+        return Vec::new();
+    };
+    let mut writer = Writer::default();
+    writer.find_groups(&tree.expr, false);
+    writer.has_choices = true;
+    let chosen = writer.write_choices(&tree.expr);
+    (writer.chosen, writer.has_choices, writer.nodes) = (None, false, 0);
+    let plain = writer.write(&tree.expr, Place::WHOLE);
+    let plain = plain.map(|piece| piece.text);
+    chosen.into_iter().chain(plain).collect()
+}
+
+/// A part of the expression.
+#[derive(Debug, Default, Clone)]
+struct Piece {
+    text: String,
+    /// How much it takes for it to match; the more the better.
+    worth: usize,
+}
+
+/// Where in the pattern something is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Nothing of the expression is before it.
+    is_first: bool,
+    /// Nothing of the expression is behind it.
+    is_last: bool,
+    /// It is there itself, not only a text like it.
+    is_original: bool,
+}
+
+impl Place {
+    const WHOLE: Self = Self {
+        is_first: true,
+        is_last: true,
+        is_original: true,
+    };
+    const INNER: Self = Self {
+        is_first: false,
+        is_last: false,
+        is_original: true,
+    };
+    const COPY: Self = Self {
+        is_original: false,
+        ..Self::INNER
+    };
+}
+
+/// A group of the pattern.
+#[derive(Debug)]
+struct Group<'e> {
+    body: &'e Expr,
+    /// It may match more than once.
+    repeats: bool,
+    /// It is referred to; `Some(true)` if without regard to case.
+    reference: Option<bool>,
+}
+
+/// What is written of one group and the references to it.
+#[derive(Debug)]
+struct Choice {
+    group: usize,
+    body: Piece,
+    copy: Piece,
+}
+
+#[derive(Debug, Default)]
+struct Writer<'e> {
+    /// In the order of their parentheses.
+    groups: Vec<Group<'e>>,
+    chosen: Option<Choice>,
+    /// The groups whose copies are being written.
+    copying: Vec<usize>,
+    /// Case does not count: a reference to a group without regard to case is being written.
+    folds: bool,
+    nodes: usize,
+    /// The pattern is written out for each choice.
+    has_choices: bool,
+    /// A boundary of words was written that knows only ASCII.
+    has_ascii_boundary: bool,
+}
+
+impl<'e> Writer<'e> {
+    fn find_groups(&mut self, expr: &'e Expr, repeats: bool) {
+        if let Expr::Group(body) = expr {
+            self.groups.push(Group {
+                body,
+                repeats,
+                reference: None,
+            });
+        }
+        let repeats = repeats || matches!(expr, Expr::Repeat { hi, .. } if *hi > 1);
+        for child in expr.children_iter() {
+            self.find_groups(child, repeats);
+        }
+        if let Expr::Backref { group, casei } = expr
+            && let Some(group) = group.checked_sub(1).and_then(|at| self.groups.get_mut(at))
+        {
+            group.reference = Some(*casei || group.reference.unwrap_or_default());
+        }
+    }
+
+    /// Writes the pattern out for each text that a group begins with; `None` if that does not help.
+    fn write_choices(&mut self, expr: &'e Expr) -> Option<String> {
+        let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
+        let group = self.groups.iter().position(is_apt)?;
+        let choices = self.choices(group)?;
+        let mut branches = Vec::new();
+        for (body, copy) in choices {
+            self.chosen = Some(Choice { group, body, copy });
+            branches.push(self.write(expr, Place::WHOLE)?.text);
+        }
+        if self.has_ascii_boundary {
+            // Beside other characters it is not known whether words end.
+            branches.push(format!("(?-u:[{WIDE}])"));
+        }
+        Some(branches.join("|"))
+    }
+
+    /// Returns what a group may be, and a reference to it then.
+    fn choices(&mut self, group: usize) -> Option<Vec<(Piece, Piece)>> {
+        let Group {
+            body, reference, ..
+        } = self.groups[group];
+        self.folds = reference?;
+        let choices = match body {
+            Expr::Alt(branches) if branches.len() <= MAX_CHOICES => {
+                let branches = branches.iter();
+                let choice = branches.map(|branch| {
+                    let body = self.write(branch, Place::INNER)?;
+                    Some((body, self.write(branch, Place::COPY)?))
+                });
+                choice.collect()
+            }
+            Expr::Concat(items) => self.choices_of_first(body, items.first()?, &items[1..]),
+            first => self.choices_of_first(body, first, &[]),
+        };
+        self.folds = false;
+        choices.filter(|choices: &Vec<_>| choices.len() > 1)
+    }
+
+    /// Returns what a group may be by the characters that it can begin with.
+    fn choices_of_first(
+        &mut self,
+        body: &'e Expr,
+        first: &'e Expr,
+        rest: &'e [Expr],
+    ) -> Option<Vec<(Piece, Piece)>> {
+        let (one, more) = match first {
+            Expr::Repeat { child, lo, hi, .. } if *lo >= 1 => (&**child, Some((lo - 1, *hi))),
+            _ => (first, None),
+        };
+        let is_folded = self.folds || matches!(one, Expr::Delegate { casei: true, .. });
+        let class = self.class(one)?;
+        let mut others = class.clone();
+        let mut heads = Vec::new();
+        for byte in (b' '..=b'~').chain([b'\t']) {
+            let other_case = byte.to_ascii_lowercase();
+            let is_done = is_folded && byte != other_case && class.has(other_case);
+            if class.has(byte) && !is_done {
+                heads.push(literal(
+                    char::from(byte).encode_utf8(&mut [0; 4]),
+                    is_folded,
+                ));
+            }
+            others.ascii[usize::from(byte)] = false;
+        }
+        let mut choices = Vec::new();
+        for head in heads {
+            let body = self.write_rest(&head, one, more, rest, Place::INNER)?;
+            choices.push((body, self.write_rest(&head, one, more, rest, Place::COPY)?));
+        }
+        if let Some(head) = others.one() {
+            let other = self.write_rest(&head, one, more, rest, Place::INNER)?;
+            choices.push((other, self.write(body, Place::COPY)?));
+        }
+        Some(choices)
+    }
+
+    /// Writes a group whose first character is known.
+    fn write_rest(
+        &mut self,
+        head: &Piece,
+        one: &'e Expr,
+        more: Option<(usize, usize)>,
+        rest: &'e [Expr],
+        place: Place,
+    ) -> Option<Piece> {
+        let mut whole = head.clone();
+        if let Some((lo, hi)) = more {
+            let hi = if hi == usize::MAX { hi } else { hi - 1 };
+            whole.push(&self.repeat(one, lo, hi, place)?);
+        }
+        whole.push(&self.write_all(rest, place)?);
+        Some(whole)
+    }
+
+    fn write(&mut self, expr: &'e Expr, place: Place) -> Option<Piece> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return None;
+        }
+        Some(match expr {
+            Expr::Assertion(assertion) if place.is_original => self.assertion(*assertion),
+            Expr::Assertion(_)
+            | Expr::Empty
+            | Expr::KeepOut
+            | Expr::DefineGroup { .. }
+            | Expr::BacktrackingControlVerb(BacktrackingControlVerb::Fail)
+            | Expr::BackrefExistsCondition { .. } => Piece::default(),
+            Expr::Literal { val, casei } => literal(val, *casei || self.folds),
+            Expr::LiteralBytes { bytes } => {
+                let text: String = bytes.iter().copied().map(char::from).collect();
+                literal(&text, self.folds)
+            }
+            Expr::Any { .. } | Expr::Delegate { .. } => self.class(expr)?.one()?,
+            Expr::Concat(items) => self.write_all(items, place)?,
+            Expr::LookAround(..) => self.write_all(std::slice::from_ref(expr), place)?,
+            Expr::Alt(branches) => {
+                let branches = branches.iter().map(|branch| self.write(branch, place));
+                Piece::any_of(branches.collect::<Option<Vec<_>>>()?)
+            }
+            Expr::Group(body) => self.group(body, place)?,
+            Expr::AtomicGroup(body) => self.write(body, place)?,
+            Expr::Repeat { child, lo, hi, .. } => self.repeat(child, *lo, *hi, place)?,
+            Expr::Backref { group, casei } => self.copy(group.checked_sub(1)?, *casei)?,
+            Expr::Conditional {
+                condition,
+                true_branch,
+                false_branch,
+            } => {
+                let place = Place {
+                    is_first: false,
+                    is_last: false,
+                    ..place
+                };
+                let mut then = self.write(condition, place)?;
+                then.push(&self.write(true_branch, place)?);
+                Piece::any_of(vec![then, self.write(false_branch, place)?])
+            }
+            _ => return None,
+        })
+    }
+
+    /// Writes what follows each other.
+    fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
+        let mut whole = Piece::default();
+        // What is looked at ahead may say more than what comes after it.
+        let mut ahead: Option<Piece> = None;
+        for (i, item) in items.iter().enumerate() {
+            let here = Place {
+                is_first: place.is_first && whole.text.is_empty(),
+                is_last: place.is_last && i + 1 == items.len(),
+                ..place
+            };
+            match item {
+                Expr::LookAround(body, LookAround::LookAhead) if place.is_last => {
+                    let look = self.write(
+                        body,
+                        Place {
+                            is_last: true,
+                            ..here
+                        },
+                    )?;
+                    let mut other = whole.clone();
+                    other.push(&look);
+                    if ahead.as_ref().is_none_or(|best| best.worth < other.worth) {
+                        ahead = Some(other);
+                    }
+                }
+                Expr::LookAround(body, LookAround::LookBehind) if here.is_first => {
+                    let before = Place {
+                        is_last: false,
+                        ..here
+                    };
+                    whole.push(&self.write(body, before)?);
+                }
+                Expr::LookAround(..) => {}
+                _ => whole.push(&self.write(item, here)?),
+            }
+        }
+        let ahead = ahead.filter(|ahead| ahead.worth > whole.worth);
+        Some(ahead.unwrap_or(whole))
+    }
+
+    fn group(&mut self, body: &'e Arc<Expr>, place: Place) -> Option<Piece> {
+        let at = self
+            .groups
+            .iter()
+            .position(|group| std::ptr::eq(group.body, Arc::as_ptr(body)));
+        match &self.chosen {
+            Some(chosen) if Some(chosen.group) == at => Some(if place.is_original {
+                chosen.body.clone()
+            } else {
+                chosen.copy.clone()
+            }),
+            _ => self.write(body, place),
+        }
+    }
+
+    /// Writes a reference to a group.
+    fn copy(&mut self, group: usize, ignores_case: bool) -> Option<Piece> {
+        match &self.chosen {
+            Some(chosen) if chosen.group == group => return Some(chosen.copy.clone()),
+            _ if self.copying.contains(&group) => return None,
+            _ => {}
+        }
+        let body = self.groups.get(group)?.body;
+        let folds = self.folds;
+        self.folds |= ignores_case;
+        self.copying.push(group);
+        let copy = self.write(body, Place::COPY);
+        self.copying.pop();
+        self.folds = folds;
+        copy
+    }
+
+    fn repeat(&mut self, child: &'e Expr, lo: usize, hi: usize, place: Place) -> Option<Piece> {
+        // The shortest match suffices.
+        let times = match (lo, hi) {
+            (_, 0) => return Some(Piece::default()),
+            (1, 1) => String::new(),
+            (0, usize::MAX) => "*?".to_owned(),
+            (1, usize::MAX) => "+?".to_owned(),
+            (_, usize::MAX) => format!("{{{lo},}}?"),
+            _ => format!("{{{lo},{hi}}}?"),
+        };
+        let place = Place {
+            is_first: false,
+            is_last: false,
+            ..place
+        };
+        let class = match child {
+            Expr::Any { .. } | Expr::Delegate { .. } if hi == usize::MAX => self.class(child),
+            _ => None,
+        };
+        let one = match class {
+            Some(class) => class.bytes(),
+            None => self.write(child, place)?,
+        };
+        Some(Piece {
+            text: format!("(?:{}){times}", one.text),
+            worth: one.worth.saturating_mul(lo),
+        })
+    }
+
+    fn assertion(&mut self, assertion: Assertion) -> Piece {
+        let text = match assertion {
+            Assertion::StartText
+            | Assertion::StartLine { crlf: false }
+            | Assertion::StartLineOniguruma { crlf: false } => "(?m:^)",
+            // Without regard to the carriage return that may be before the end of a line.
+            Assertion::EndText
+            | Assertion::EndTextIgnoreTrailingNewlines { .. }
+            | Assertion::EndLine { .. } => "(?Rm:$)",
+            Assertion::WordBoundary
+            | Assertion::LeftWordBoundary
+            | Assertion::RightWordBoundary => {
+                // The linear engine is slow where others meet a program that is large.
+                self.has_ascii_boundary |= self.has_choices;
+                if self.has_choices { r"(?-u:\b)" } else { r"\b" }
+            }
+            _ => "",
+        };
+        Piece {
+            text: text.to_owned(),
+            worth: 0,
+        }
+    }
+
+    /// Returns the characters that an expression for one character takes.
+    fn class(&self, expr: &Expr) -> Option<Class> {
+        let (text, ignores_case) = match expr {
+            Expr::Any { .. } => ("(?s:.)", false),
+            Expr::Delegate { inner, casei } => (inner.as_str(), *casei || self.folds),
+            _ => return None,
+        };
+        let mut parser = regex_syntax::ParserBuilder::new();
+        let parser = parser.case_insensitive(ignores_case);
+        Class::new(&parser.build().parse(text).ok()?)
+    }
+}
+
+impl Piece {
+    fn push(&mut self, other: &Self) {
+        self.text.push_str(&other.text);
+        self.worth += other.worth;
+    }
+
+    fn any_of(branches: Vec<Self>) -> Self {
+        let worth = branches.iter().map(|branch| branch.worth).min();
+        let texts: Vec<_> = branches.into_iter().map(|branch| branch.text).collect();
+        Self {
+            text: format!("(?:{})", texts.join("|")),
+            worth: worth.unwrap_or_default(),
+        }
+    }
+}
+
+/// Writes a text that must be there.
+fn literal(text: &str, ignores_case: bool) -> Piece {
+    let plain = text.replace(char::REPLACEMENT_CHARACTER, "");
+    if plain.len() < text.len() {
+        // It may stand for a byte.
+        return Piece {
+            text: format!("(?-u:[{WIDE}])"),
+            worth: 0,
+        };
+    }
+    let text = regex_syntax::escape(text);
+    Piece {
+        worth: plain.len() * LITERAL_WORTH,
+        text: if ignores_case {
+            format!("(?i:{text})")
+        } else {
+            text
+        },
+    }
+}
+
+/// Characters, all beyond ASCII taken together; never a line feed.
+#[derive(Debug, Clone)]
+struct Class {
+    ascii: [bool; 128],
+    is_wide: bool,
+}
+
+impl Class {
+    fn new(hir: &Hir) -> Option<Self> {
+        let ranges: Vec<RangeInclusive<u32>> = match hir.kind() {
+            HirKind::Class(HirClass::Unicode(class)) => {
+                let ranges = class.ranges().iter();
+                ranges.map(|r| r.start().into()..=r.end().into()).collect()
+            }
+            HirKind::Class(HirClass::Bytes(class)) => {
+                let ranges = class.ranges().iter();
+                ranges.map(|r| r.start().into()..=r.end().into()).collect()
+            }
+            HirKind::Literal(one) => {
+                let first = u32::from(*one.0.first()?);
+                vec![first..=first]
+            }
+            _ => return None,
+        };
+        let has = |code: u32| ranges.iter().any(|range| range.contains(&code));
+        let mut ascii = [false; 128];
+        for (code, is_in) in (0..).zip(&mut ascii) {
+            *is_in = code != u32::from(b'\n') && has(code);
+        }
+        Some(Self {
+            ascii,
+            is_wide: ranges.iter().any(|range| *range.end() > 0x7f),
+        })
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.ascii.get(usize::from(byte)) == Some(&true)
+    }
+
+    /// The ASCII characters, as they are written between brackets.
+    fn set(&self) -> String {
+        let mut set = String::new();
+        let mut at = 0;
+        while at < self.ascii.len() {
+            let run = self.ascii[at..].iter().take_while(|is_in| **is_in).count();
+            if run > 0 {
+                set.push_str(&format!(r"\x{at:02X}-\x{:02X}", at + run - 1));
+            }
+            at += run + 1;
+        }
+        set
+    }
+
+    fn worth(&self) -> usize {
+        usize::from(!self.is_wide)
+    }
+
+    /// Matches one character of the class; `None` if it has none.
+    fn one(&self) -> Option<Piece> {
+        let set = self.set();
+        let text = match (set.is_empty(), self.is_wide) {
+            (true, false) => return None,
+            (false, false) => format!("(?-u:[{set}])"),
+            (true, true) => format!("(?-u:[{WIDE}]{{1,4}}?)"),
+            (false, true) => format!("(?-u:[{set}]|[{WIDE}]{{1,4}}?)"),
+        };
+        Some(Piece {
+            text,
+            worth: self.worth(),
+        })
+    }
+
+    /// Matches one byte of a character of the class.
+    fn bytes(&self) -> Piece {
+        let wide = if self.is_wide { WIDE } else { "" };
+        Piece {
+            text: format!("(?-u:[{}{wide}])", self.set()),
+            worth: self.worth(),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+use super::{LineMatcher, Query, escape_braces};
+use gemini_tools_core::tool::Cancellation;
+use grep_searcher::SearcherBuilder;
+use grep_searcher::sinks::Bytes;
+use std::cell::Cell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[test]
+fn an_expression_that_may_take_long_is_known() {
+    for (pattern, is_heavy) in [
+        ("needle(?!s)", true),
+        (r"n(e)\1dle\b", true),
+        (r"needle\b|([a-z]{100}!){20}", true),
+        (r"\w+", false),
+        (r"^\s*(pub )?fn \w+\(", false),
+        ("größe|size", false),
+        (r"\bfoo\w{3,20}\b", false),
+        (".{1,200}x", false),
+    ] {
+        let query = Query::new("pattern", pattern, true, false).expect("valid");
+        assert_eq!(query.is_heavy, is_heavy, "{pattern}");
+    }
+}
+
+#[test]
+fn braces_that_count_nothing_are_literal() {
+    for (pattern, expected) in [
+        ("interface{}", r"interface\{}"),
+        ("fn main() {", r"fn main() \{"),
+        ("a{2,3}", "a{2,3}"),
+        (r"\p{L}{", r"\p{L}\{"),
+        (r"\{x}", r"\{x}"),
+        ("a{{b}}", r"a\{\{b}}"),
+    ] {
+        assert_eq!(escape_braces(pattern).as_deref(), Some(expected));
+    }
+    assert!(Query::new("pattern", "foo(", true, false).is_err());
+}
+
+/// Numbers that look random (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((x ^ (x >> 31)) >> 33).unwrap_or_default() % n
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+
+    fn pattern(&mut self, depth: usize) -> String {
+        let mut pattern = String::new();
+        for _ in 0..=self.below(3) {
+            pattern.push_str(&self.part(depth));
+        }
+        pattern
+    }
+
+    fn part(&mut self, depth: usize) -> String {
+        const LEAVES: &[&str] = &[
+            "a",
+            "b",
+            "K",
+            "s",
+            "ab",
+            "é",
+            "ſ",
+            "\u{212a}",
+            "\u{fffd}",
+            "-",
+            "_",
+            " ",
+            r"\w",
+            r"\W",
+            r"\d",
+            ".",
+            r"\s",
+            r"\S",
+            "[ab]",
+            "[^a]",
+            "[a-k]",
+            "[^\\x00-\\x7f]",
+            r"\b",
+            r"\B",
+            "^",
+            "$",
+            r"\A",
+            r"\z",
+            r"\Z",
+            r"\K",
+            r"\1",
+            r"\2",
+            r"\1",
+            "(?-i:a)",
+            "(?i:B)",
+            r"\p{L}",
+            "[^é]",
+            r"\xe9",
+            r"\<",
+            r"\>",
+            "\\r",
+            r"\G",
+            r"\R",
+            "(*FAIL)",
+        ];
+        const AROUND: &[&str] = &[
+            "(?=", "(?!", "(?<=", "(?<!", "(", "(", "(", "(?:", "(?>", "(?<n>", "(?(1)", "(?i:",
+        ];
+        const TIMES: &[&str] = &["*", "+", "?", "{2}", "{1,3}", "*?", "++", "{0}", "{2,}"];
+        match self.below(if depth == 0 { 4 } else { 9 }) {
+            0..4 => self.one_of(LEAVES).to_owned(),
+            4..7 => {
+                let (open, inner) = (self.one_of(AROUND), self.pattern(depth - 1));
+                format!("{open}{inner})")
+            }
+            7 => format!("(?:{}){}", self.pattern(depth - 1), self.one_of(TIMES)),
+            _ => format!("({}|{})", self.pattern(depth - 1), self.pattern(depth - 1)),
+        }
+    }
+
+    fn text(&mut self) -> Vec<u8> {
+        const PIECES: &[&[u8]] = &[
+            b"a",
+            b"a",
+            b"b",
+            b"A",
+            b"B",
+            b"K",
+            b"k",
+            b"s",
+            b"1",
+            b"-",
+            b"_",
+            b" ",
+            b"\t",
+            b"\r",
+            b"\n",
+            b"\n",
+            b"\r\n",
+            "é".as_bytes(),
+            "É".as_bytes(),
+            "ſ".as_bytes(),
+            "\u{212a}".as_bytes(),
+            "\u{fffd}".as_bytes(),
+            "\u{2028}".as_bytes(),
+            b"\xff",
+            b"\xe2\x82",
+            b"\x80",
+            b"\xf0\x9f",
+            b"\0",
+            "😀".as_bytes(),
+        ];
+        let pieces = (0..self.below(60)).map(|_| PIECES[self.below(PIECES.len())]);
+        pieces.collect::<Vec<_>>().concat()
+    }
+}
+
+/// Returns the numbers of the lines that match.
+fn lines(query: &Query, text: &[u8]) -> Vec<u64> {
+    let matcher = LineMatcher {
+        query,
+        except: None,
+        cancel: &Cancellation::default(),
+        given_up: &Cell::default(),
+    };
+    let mut lines = Vec::new();
+    let sink = Bytes(|number, _| {
+        lines.push(number);
+        Ok(true)
+    });
+    let searched = SearcherBuilder::new()
+        .build()
+        .search_slice(matcher, text, sink);
+    searched.expect("searched");
+    lines
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn candidates_are_all_lines_that_match() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a time");
+    let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
+    let mut random = Random(seed);
+    let (mut found, mut selective) = (0, 0);
+    for _ in 0..300 * number("GEMINI_TOOLS_TRIALS").unwrap_or(1) {
+        let pattern = random.pattern(2);
+        let Ok(mut query) = Query::new("pattern", &pattern, random.below(2) == 0, false) else {
+            continue;
+        };
+        if !query.is_backtracking() {
+            continue;
+        }
+        let texts: Vec<_> = (0..20).map(|_| random.text()).collect();
+        let by_candidates: Vec<_> = texts.iter().map(|text| lines(&query, text)).collect();
+        let had_finder = query.finder.take().is_some();
+        for (text, by_candidates) in texts.iter().zip(by_candidates) {
+            let all = lines(&query, text);
+            assert_eq!(
+                by_candidates,
+                all,
+                "seed {seed}: {pattern} in {:?}",
+                text.escape_ascii().to_string()
+            );
+            found += all.len();
+            selective += usize::from(had_finder);
+        }
+    }
+    assert!(
+        found > 100 && selective > 100,
+        "seed {seed}: {found} lines, {selective} texts with candidates"
+    );
+}
+
+#[test]
+fn candidates_have_what_the_pattern_must_have() {
+    for (pattern, candidate, other) in [
+        ("(?<=->)free", "p->free", "p.free"),
+        (r"(?:the)(?!\w)", "the", "tea"),
+        (r"(\w)\1\1\1", "baaaa", "abcdefg"),
+        (r#"(["'])x.*?\1"#, "'xy'", "'xy\""),
+        (r"\b(\w+)\s+\1\b", "the time", "one by"),
+        ("^(?!.*test).*needle", "a needle", "a test"),
+        ("^(?=.*foo)(?=.*bar).*$", "foo", "baz"),
+        (r"\w+(?=\()", "f(", "f)"),
+        ("foo(?=.*bar)", "foo bar", "foo"),
+        ("(foo|bar).*\\1", "foo foo", "foo bar"),
+    ] {
+        let query = Query::new("pattern", pattern, true, false).expect("valid");
+        let finder = query.finder.as_ref().expect(pattern);
+        let has = |line: &str| {
+            use grep_matcher::Matcher;
+            finder.is_match(line.as_bytes()).expect("no error")
+        };
+        assert!(has(candidate) && !has(other), "{pattern}");
+    }
+}
