@@ -218,7 +218,9 @@ impl<'a> FileSearcher<'a> {
         let mark = encoding.map_or(b"\xef\xbb\xbf".as_slice(), Encoding::mark);
         let text = start.strip_prefix(mark).unwrap_or(start);
         let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
+            sink.whole = text;
             self.searcher.search_slice(matcher, text, &mut sink)?;
+            sink.is_binary
         } else {
             self.search_blocks(encoding, text.chain(file), &mut sink)?
         };
