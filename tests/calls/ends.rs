@@ -25,7 +25,7 @@ const AT_ONCE: usize = 2;
 
 /// One line of JavaScript as minifiers make it.
 fn minified() -> String {
-    "var ab=1;".repeat(50_000)
+    "var ab=1;".repeat(50_000) + "foo"
 }
 
 /// A look at every place of a line from every place of it.
