@@ -271,7 +271,8 @@ echo '[{"name": "greet", "description": "Greets.", "parametersJsonSchema": {"typ
 #[test]
 fn json_commands_no_terminal() {
     let said = "\u{9b}31m\u{202e}abc\u{200b}\u{e0041} ümlaut";
-    let ws = with(&json!({"prompt": "Go", "turns": [{"text": said}]}).to_string());
+    let written = r"\x9b31m\u202eabc\u200b\U000e0041 \u00fcmlaut";
+    let ws = with(&format!("prompt: Go\nturns:\n- text: \"{written}\"\n"));
     for format in ["json", "stream-json"] {
         let shown = scripted(&ws, &["-o", format])
             .at_a_terminal()

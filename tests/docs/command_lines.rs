@@ -245,12 +245,10 @@ fn with_shown_tool(shell: Shell, mut text: String) -> String {
         Shell::Bash => {
             let from = "get_tools__subcmd__show)\n            opts=\"-h --help\"";
             assert!(text.contains(from));
-            let to = format!(
-                "get_tools__subcmd__show)\n            if [[ ${{cur}} != -* ]]; then\n                \
-                 _gemini_tools_list \"${{cur}}\"\n                return 0\n            fi\n            \
-                 opts=\"-h --help\""
-            );
-            text.replace(from, &to)
+            let to = "get_tools__subcmd__show)\n            if [[ ${cur} != -* ]]; then\n                \
+                 _gemini_tools_list \"${cur}\"\n                return 0\n            fi\n            \
+                 opts=\"-h --help\"";
+            text.replace(from, to)
         }
         Shell::Zsh => {
             let start = text.find("\n(show)\n").expect("the subcommand");

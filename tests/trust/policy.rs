@@ -724,9 +724,7 @@ fn decision_with(ws: &Workspace, line: &str, variables: &[(&str, &str)]) -> Valu
     for (name, value) in variables {
         call = call.env(name, value);
     }
-    let answer = call
-        .flags(&["--explain", "--approval-mode", "default"])
-        .run();
+    let answer = call.flags(&["--explain"]).run();
     answer.json()["policy"]["decision"].clone()
 }
 

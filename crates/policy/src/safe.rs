@@ -24,28 +24,31 @@ pub(super) fn is_known_safe(
     more: &[PathBuf],
     is_trusted: impl FnOnce() -> bool,
 ) -> bool {
-    let words: Option<Vec<&str>> = command.words.iter().map(Option::as_deref).collect();
-    let Some((name, args)) = words.as_deref().and_then(<[&str]>::split_first) else {
+    let Some(Some(name)) = command.words.first() else {
         return false;
     };
-    // Not behind assignments, and not in quotes. Patterns mean what the disk says: nothing that is
-    // here, and perhaps an option.
-    if !command.text.trim_start().starts_with(name) || is_expanded(understood) {
+    // Not behind assignments, and not in quotes.
+    if !command.text.trim_start().starts_with(name) {
         return false;
     }
+    let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
+    // Patterns mean what the disk says: nothing that is here, and perhaps an option.
+    let args = args.filter(|_| !is_expanded(understood));
     let leaves = |path: &str| leaves(path, root);
-    let is_builtin = programs::BUILTINS.contains(name) || programs::PRINT_ANYTHING.contains(name);
-    let only_looks = match *name {
-        "find" => programs::FIND.accepts_expression(args, &leaves),
-        "git" => is_safe_git(args, &leaves) && is_trusted(),
-        name => {
+    let prints_anything = programs::PRINT_ANYTHING.contains(&name.as_str());
+    let only_looks = match (name.as_str(), args.as_deref()) {
+        (_, None) => prints_anything && !command.text.contains(['*', '?', '[', '~']),
+        ("find", Some(args)) => programs::FIND.accepts_expression(args, &leaves),
+        ("git", Some(args)) => is_safe_git(args, &leaves) && is_trusted(),
+        (name, Some(args)) => {
             let mut known = programs::PROGRAMS.iter();
-            programs::PRINT_ANYTHING.contains(&name)
+            prints_anything
                 || known.any(|program| program.name == name && program.accepts(args, &leaves))
         }
     };
+    let is_builtin = prints_anything || programs::BUILTINS.contains(&name.as_str());
     let roots = std::iter::once(root).chain(more.iter().map(PathBuf::as_path));
-    only_looks && lookup::is_the_users((!is_builtin).then_some(*name), roots)
+    only_looks && lookup::is_the_users((!is_builtin).then_some(name.as_str()), roots)
 }
 
 /// Returns true if bash makes something else of a word of a line without substitutions: by a pattern, a

@@ -268,7 +268,7 @@ impl Command {
     pub fn may_run(&self, prefix: &str) -> bool {
         let known = self.words.iter().flatten().map(String::as_str);
         self.may_begin_with(prefix)
-            || mention::mentioned(prefix, known.chain([self.unknown.as_str()]))
+            || mention::mentioned(prefix, &known.chain([self.unknown.as_str()]))
     }
 
     /// Returns true if the words may begin with those of a prefix, where words that can't be known may be

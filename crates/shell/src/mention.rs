@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 ///
 /// What reads the text may know escapes, so that `x\nrm` has the word `rm` as well as `nrm`.
 pub fn mentions(prefix: &str, text: &str) -> bool {
-    mentioned(prefix, std::iter::once(text))
+    mentioned(prefix, &std::iter::once(text))
 }
 
-pub(super) fn mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str> + Clone) -> bool {
+pub(super) fn mentioned<'t>(prefix: &str, texts: &(impl Iterator<Item = &'t str> + Clone)) -> bool {
     let read = |reading: fn(&str) -> String| {
         let texts: Vec<String> = texts.clone().map(reading).collect();
         are_mentioned(prefix, texts.iter().map(String::as_str))
