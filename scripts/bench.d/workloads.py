@@ -35,7 +35,7 @@ HISTORY_ENTRIES = 10_000
 EXPORTS = r"EXPORT_SYMBOL(_GPL)?\("
 SUSPEND = r"\b[a-z]+_suspend_noirq\b"
 AROUND = (
-    r"(?<=->)free", r"(?:the)(?!\w)", r"(\w)\1\1\1", r"([\"'])%s \w+\1", r"\b(\w+)\s+\1\b", r"^(?!\s*\*).*mutex",
+    r"(?<=->)free", r"(?:the)(?!\w)", r"(\w)\1\1\1", r"([\"'])\w+ \w+\1", r"\b(\w+)\s+\1\b", r"^(?!\s*\*).*mutex",
     r"static (?!inline)\w+ \w+_init\(", r"(?<!\w)kfree\(", r"^(?=.*lock)(?=.*irq).*$", r"\w+(?=\(\)\);)",
 )
 NEVER_FOUND = "no file holds this text, which is only read past 7f3a91"
