@@ -73,9 +73,10 @@ impl GatedCall for ScriptedCall {
     }
 
     fn validate(&self) -> Result<(), &'static str> {
-        match self.args.contains_key("wrong") {
-            true => Err("wrong"),
-            false => Ok(()),
+        if self.args.contains_key("wrong") {
+            Err("wrong")
+        } else {
+            Ok(())
         }
     }
 
