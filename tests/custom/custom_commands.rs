@@ -151,7 +151,7 @@ fn arguments_are_checked_before_anything_is_started() {
         (json!({}), "\"n\" is missing"),
         (json!({"n": 0}), "at least 1"),
         (json!({"n": 10}), "at most 9"),
-        (json!({"n": "1"}), "must be an integer"),
+        (json!({"n": "one"}), "must be an integer"),
         (json!({"n": 1, "e": "c"}), "one of \"a\", \"b\""),
         (json!({"n": 1, "p": "a b"}), "must match ^\\w+$"),
         (json!({"n": 1, "p": "abcd"}), "at most 3 characters"),

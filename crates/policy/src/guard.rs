@@ -10,6 +10,7 @@ mod links;
 mod started;
 
 use super::{Decision, Inquiry, Mode, PolicyCall, Verdict, defaults, shell};
+use gemini_tools_core::text::is_deceptive;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
 use serde_json::Value;
@@ -176,7 +177,7 @@ impl<'a> Guard<'a> {
 
 /// Returns the paths that a text may mean: as it is, and without what stands around a path by mistake.
 fn spellings(written: &str, home: Option<&Path>) -> Vec<String> {
-    let blank = |c: char| c.is_whitespace() || "\"'`".contains(c);
+    let blank = |c: char| c.is_whitespace() || "\"'`“”‘’".contains(c) || is_deceptive(c);
     let bare = written
         .trim_matches(blank)
         .replace('\0', "")

@@ -4,8 +4,10 @@
 //! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
 //! size and time. So only the last content is written, once. A file that was changed since is left alone.
 
+mod goals;
 mod model;
 mod plan;
+mod steps;
 mod whole;
 
 use super::backup::ChangeOrigin;

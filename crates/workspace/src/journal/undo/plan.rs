@@ -132,7 +132,7 @@ struct Planner {
 pub(super) trait Files {
     /// Returns the stamp that stands for a content: that of the file that had it first.
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name of a file that no goal is about.
+    /// Finds a name, which no goal is about, of a file or of what an undo has made for it.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
 }
 
@@ -178,8 +178,12 @@ impl Present {
             let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
                 continue;
             };
-            let of_file: &mut Vec<_> = names.entry(now.stamp.file()).or_default();
-            of_file.push(path.clone());
+            // Also by the file that it was made for anew by an earlier undo.
+            let original = files.original(now.stamp).file();
+            for file in HashSet::from([now.stamp.file(), original]) {
+                let of_file: &mut Vec<_> = names.entry(file).or_default();
+                of_file.push(path.clone());
+            }
             if !goal.has_content {
                 let of_content: &mut Vec<_> = leaving.entry(files.original(now.stamp)).or_default();
                 of_content.push(path.clone());
@@ -345,10 +349,19 @@ impl Planner {
                 None => self.lack(goals, class),
             }
         }
+        // A path that lost this file says in its entry how it left it.
         let is_changed = |path| {
             let goal: &Goal = &goals.by_path[path];
-            goal.is_mode_changed
-                || goal.now.is_none() && goal.passed.iter().any(|state| state.mode == now.mode)
+            let is_there = goal
+                .now
+                .as_ref()
+                .is_some_and(|now| now.stamp.file() == file);
+            let was_left = || goal.passed.iter().any(|state| state.mode == now.mode);
+            if is_there {
+                goal.is_mode_changed
+            } else {
+                was_left()
+            }
         };
         let mode = then.map_or(0, |then| then.mode);
         let sets_mode =
@@ -499,7 +512,7 @@ impl Planner {
         if !self.obstacles.is_empty() {
             return Err(self.obstacles);
         }
-        let mut steps = self.openings(goals);
+        let mut steps = Self::openings(goals);
         steps.append(&mut self.aside);
         steps.append(&mut self.rewrites);
         steps.append(&mut self.replacements);
@@ -512,7 +525,7 @@ impl Planner {
     }
 
     /// Opens directories that the user may not change, as long as it takes.
-    fn openings(&self, goals: &Goals) -> Vec<Step> {
+    fn openings(goals: &Goals) -> Vec<Step> {
         let is_closed = |(path, goal): (&PathBuf, &Goal)| {
             let now = goal.now.as_ref().filter(|now| now.is_directory())?;
             (now.mode & 0o700 != 0o700).then(|| Step::Mode(path.clone(), now.mode | 0o700))

@@ -1,0 +1,231 @@
+//! The goals of an undo: what each path is now, and what it was.
+
+use super::FileOutcome;
+use super::plan::Goal;
+use super::whole::{Whole, look, place_of};
+use crate::journal::entry::{FileState, NodeKind};
+use crate::journal::keeper::{stamped, state};
+use crate::{Workspace, WorkspacePath};
+use rustix::fs::{Dir, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+impl Whole<'_, '_> {
+    pub(super) fn workspace(&self) -> &Workspace {
+        self.run.undo.workspace
+    }
+
+    /// Finds out what a path is to become. The entries that do not follow from what is there are in the way.
+    pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
+        let run = self.run;
+        let chosen = &self.by_path[path];
+        let mut outcome = FileOutcome {
+            path: path.to_owned(),
+            ..FileOutcome::default()
+        };
+        let now = self.present(path)?;
+        outcome.is_done = run.is_as_before(chosen, now.as_ref());
+        if outcome.is_done {
+            outcome.undone.clone_from(chosen);
+        } else {
+            outcome.undone = run.steps(chosen, now.as_ref(), &mut outcome.refused);
+        }
+        let oldest = outcome.undone.last().copied();
+        if oldest.is_some() && outcome.refused.is_empty() {
+            let goal = self.goal(&outcome.undone, now);
+            self.goals.by_path.insert(path.to_owned(), goal);
+        }
+        self.outcomes.insert(path.to_owned(), outcome);
+        Ok(())
+    }
+
+    /// Returns what is at a path now, with the digest of a regular file if an entry has one.
+    fn present(&self, path: &Path) -> Result<Option<FileState>, String> {
+        let now = look(self.workspace(), path)?;
+        let entries = self.by_path[path]
+            .iter()
+            .map(|index| self.run.entry(*index));
+        let mut states = entries
+            .flat_map(|entry| [&entry.before, &entry.after])
+            .flatten();
+        let Some(found) = now
+            .as_ref()
+            .filter(|now| now.is_file() && states.any(|s| s.sha256.is_some()))
+        else {
+            return Ok(now);
+        };
+        let digest = self.open(path).and_then(|file| {
+            let stat = fstat(&file)?;
+            Ok(state(&file, &stat).sha256)
+        });
+        let sha256 = digest.map_err(|e| format!("can't be read: {e}"))?;
+        Ok(Some(FileState {
+            sha256,
+            ..found.clone()
+        }))
+    }
+
+    /// Makes the goal of a path whose changes all follow each other.
+    fn goal(&self, undone: &[usize], now: Option<FileState>) -> Goal {
+        let run = self.run;
+        let index = undone[undone.len() - 1];
+        let oldest = run.entry(index);
+        let then = oldest.before.clone();
+        let by_commands = || {
+            let entries = undone.iter().map(|index| run.entry(*index));
+            entries.filter(|entry| entry.command.is_some())
+        };
+        let mode_of = |state: Option<&FileState>| state.map(|state| state.mode);
+        let after = by_commands()
+            .next()
+            .and_then(|entry| mode_of(entry.after.as_ref()));
+        let before = by_commands()
+            .next_back()
+            .and_then(|entry| mode_of(entry.before.as_ref()));
+        let is_mode_changed = after.is_some() && after != before && after == mode_of(now.as_ref());
+        let is_kept = !is_mode_changed
+            && now
+                .as_ref()
+                .zip(then.as_ref())
+                .is_some_and(|(now, then)| now.kind == then.kind);
+        // A new file gives others than the user no more than usual: that is the user's to give.
+        let bits = if oldest.command.is_some() {
+            0o7777
+        } else {
+            0o777
+        };
+        let mode = then.as_ref().map_or(0, |then| then.mode & bits);
+        let source = then
+            .as_ref()
+            .filter(|then| then.is_file())
+            .and_then(|then| self.source(index, then));
+        let has_content = then.as_ref().zip(now.as_ref()).is_some_and(|(then, now)| {
+            let is_original = run.original(then.stamp) == run.original(now.stamp);
+            // Another file with the same content is not to be changed if it has other names.
+            let is_equal = now.links.is_none() && run.is_same(Some(then), Some(now));
+            then.is_file() && now.is_file() && (is_original || is_equal)
+        });
+        let file = then.as_ref().map(|then| then.stamp.file());
+        let states = undone.iter().flat_map(|index| {
+            let entry = run.entry(*index);
+            [&entry.before, &entry.after, &entry.left]
+                .into_iter()
+                .flatten()
+        });
+        let passed = states.filter(|state| state.is_file() && Some(state.stamp.file()) == file);
+        Goal {
+            passed: passed.cloned().collect(),
+            mode: now
+                .as_ref()
+                .filter(|_| is_kept)
+                .map_or(mode, |now| now.mode),
+            now,
+            then,
+            is_mode_changed,
+            has_content,
+            source,
+            oldest: index,
+            class: usize::MAX,
+            is_optional: false,
+        }
+    }
+
+    /// Finds an entry that has kept a content.
+    fn source(&self, index: usize, then: &FileState) -> Option<usize> {
+        let kept = self
+            .run
+            .kept
+            .get(&then.stamp)
+            .into_iter()
+            .flatten()
+            .copied();
+        std::iter::once(index).chain(kept).find(|index| {
+            self.run
+                .old_content(*index)
+                .is_ok_and(|file| file.is_some())
+        })
+    }
+
+    /// Has the directories go that were made for a file that goes, if they are empty then.
+    pub(super) fn take_back_directories(&mut self) {
+        let made = |(path, goal): (&PathBuf, &Goal)| {
+            let made = self.run.entry(goal.oldest).made;
+            let is_gone = goal.then.is_none() && made > 0;
+            is_gone.then(|| (path.clone(), goal.oldest, made))
+        };
+        let made: Vec<_> = self.goals.by_path.iter().filter_map(made).collect();
+        for (path, oldest, count) in made {
+            for dir in path.ancestors().skip(1).take(count) {
+                if let Some(goal) = self.goals.by_path.get_mut(dir) {
+                    if goal.oldest > oldest {
+                        (goal.then, goal.is_optional) = (None, true);
+                    }
+                    continue;
+                }
+                let now = look(self.workspace(), dir).ok().flatten();
+                if let Some(now) = now.filter(FileState::is_directory) {
+                    let goal = Goal {
+                        is_optional: true,
+                        ..Goal::removal(now, oldest)
+                    };
+                    self.goals.by_path.insert(dir.to_owned(), goal);
+                }
+            }
+        }
+    }
+
+    /// Looks at what is around the paths: the directories above them, and what is in those that may go.
+    pub(super) fn look_around(&mut self) {
+        let (mut others, mut shared) = (BTreeMap::new(), HashSet::new());
+        for (path, goal) in &self.goals.by_path {
+            let Ok(place) = place_of(self.workspace(), path) else {
+                continue;
+            };
+            let above = path.parent().unwrap_or(path);
+            if !self.goals.by_path.contains_key(above)
+                && !others.contains_key(above)
+                && let Ok(dir) = self.workspace().open_parent(&place)
+                && let Ok(stat) = fstat(&dir)
+            {
+                let kind = Some(NodeKind::Directory);
+                others.insert(
+                    above.to_owned(),
+                    FileState {
+                        kind,
+                        ..stamped(&stat)
+                    },
+                );
+            }
+            let stays = goal.then.as_ref().is_some_and(FileState::is_directory);
+            if goal.now.as_ref().is_some_and(FileState::is_directory)
+                && !stays
+                && self.has_strangers(&place).unwrap_or(true)
+            {
+                shared.insert(path.clone());
+            }
+        }
+        self.goals.others = others;
+        self.goals.shared = shared;
+    }
+
+    /// Returns true if a directory has names that no goal is about.
+    fn has_strangers(&self, place: &WorkspacePath) -> Result<bool, Errno> {
+        let dir = self.workspace().open_parent(place)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = openat(&dir, place.name(), flags, Mode::empty())?;
+        for entry in Dir::read_from(&dir)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let path = place.path().join(name);
+            let is_known =
+                || self.goals.by_path.contains_key(&path) || self.by_path.contains_key(&path);
+            if name != "." && name != ".." && !is_known() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,255 @@
+//! Taking the steps of a plan, and comparing what comes out with the goals.
+//!
+//! No link is followed on the way to a path.
+
+use super::plan::{Goal, Obstacle, Step};
+use super::whole::{Whole, look, open, place_of};
+use crate::WorkspacePath;
+use crate::journal::command::CommandChanges;
+use crate::journal::entry::{FileState, NodeKind};
+use crate::journal::keeper::{clone_or_copy, new_id};
+use crate::journal::node;
+use gemini_tools_core::tool::ToolError;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, symlinkat, unlinkat};
+use rustix::io::Errno;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The size of the blocks in which contents are compared.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// The beginning of the names of files that are put aside in a root.
+const ASIDE: &str = ".gemini-undo-";
+
+impl Whole<'_, '_> {
+    pub(super) fn carry_out(&mut self, steps: &[Step], mut changes: CommandChanges) {
+        let mut aside = Vec::new();
+        let mut result = Ok(());
+        for step in steps {
+            result = self
+                .take(step, &mut aside)
+                .map_err(|reason| (step.path().to_owned(), reason));
+            if result.is_err() {
+                break;
+            }
+        }
+        for (root, name) in &aside {
+            // After a failure, it may be the only name.
+            if result.is_ok() {
+                let _ = unlinkat(root, name.as_str(), AtFlags::empty());
+            }
+        }
+        let result = result.and_then(|()| self.verify());
+        let counts = changes.record();
+        let id = (counts.changed > 0).then(|| self.run.call.clone());
+        if let Err((path, reason)) = result {
+            let stopped = format!(
+                "{reason}; the undo stopped there, and what it took away is in the journal and in {ASIDE}*"
+            );
+            self.obstacles = vec![(path, stopped)];
+            self.refuse();
+        }
+        let reached: HashSet<&Path> = steps.iter().map(Step::path).collect();
+        for (path, outcome) in &mut self.outcomes {
+            outcome.is_done &= !reached.contains(path.as_path());
+            outcome.id.clone_from(&id);
+        }
+    }
+}
+
+/// A second name of a file: the root's directory and the name in it.
+type AsideName = (OwnedFd, String);
+
+/// Says what the system said, as the end of a sentence.
+fn failed(errno: impl Into<io::Error>) -> String {
+    let error: io::Error = errno.into();
+    format!("can't be changed: {error}")
+}
+
+impl Whole<'_, '_> {
+    fn place(&self, path: &Path) -> Result<WorkspacePath, String> {
+        place_of(self.workspace(), path)
+    }
+
+    pub(super) fn open(&self, path: &Path) -> Result<File, Errno> {
+        open(
+            self.workspace(),
+            &self.place(path).map_err(|_| Errno::XDEV)?,
+        )
+    }
+
+    fn content(&self, source: usize) -> Result<File, String> {
+        let content = self.run.old_content(source)?;
+        content.ok_or_else(|| "is not in the journal any more".to_owned())
+    }
+
+    /// Takes a step.
+    fn take(&self, step: &Step, aside: &mut Vec<AsideName>) -> Result<(), String> {
+        let place = self.place(step.path())?;
+        let dir = self.workspace().open_parent(&place).map_err(failed)?;
+        let name = place.name();
+        match step {
+            Step::Aside(_) => {
+                let root = &self.workspace().roots[place.root].dir;
+                let root = rustix::io::fcntl_dupfd_cloexec(root, 0).map_err(failed)?;
+                let second = format!("{ASIDE}{}", new_id());
+                linkat(&dir, name, &root, second.as_str(), AtFlags::empty()).map_err(failed)?;
+                aside.push((root, second));
+            }
+            Step::Remove(path) => self.remove(path, &dir, name)?,
+            Step::Directory(_) => {
+                mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?;
+            }
+            Step::Symlink(_, target) => {
+                symlinkat(OsStr::from_bytes(target), &dir, name).map_err(failed)?;
+            }
+            Step::Create { source, .. } => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+                let mode = Mode::from_raw_mode(0o600);
+                let file = openat(&dir, name, flags | OFlags::CLOEXEC, mode).map_err(failed)?;
+                self.write(&mut file.into(), *source)?;
+            }
+            Step::Replace { source, .. } => {
+                let source = self.content(*source)?;
+                let said = |e: ToolError| {
+                    format!("can't be written: {}", e.to_string().trim_end_matches('.'))
+                };
+                let target = self
+                    .workspace()
+                    .target(&place, &self.run.undo.cancel)
+                    .map_err(said)?;
+                let put = |file: &mut File| clone_or_copy(&source, file, u64::MAX);
+                target.commit(&place, put).map_err(said)?;
+            }
+            Step::Rewrite { source, .. } => {
+                let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = openat(&dir, name, flags, Mode::empty()).map_err(failed)?;
+                let mut file = File::from(file);
+                self.write(&mut file, *source)?;
+            }
+            Step::Link { from, .. } => {
+                let from = self.place(from)?;
+                let above = self.workspace().open_parent(&from).map_err(failed)?;
+                linkat(&above, from.name(), &dir, name, AtFlags::empty()).map_err(failed)?;
+            }
+            Step::LinkAside { index, .. } => {
+                let (root, second) = &aside[*index];
+                linkat(root, second.as_str(), &dir, name, AtFlags::empty()).map_err(failed)?;
+            }
+            Step::Mode(_, mode) => {
+                node::set_mode(&dir, Path::new(name), *mode).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an old content over that of a file.
+    fn write(&self, file: &mut File, source: usize) -> Result<(), String> {
+        let source = self.content(source)?;
+        let mut copy = || {
+            file.set_len(0)?;
+            clone_or_copy(&source, file, u64::MAX)?;
+            file.sync_data()
+        };
+        copy().map_err(failed)
+    }
+
+    /// Removes what is at a path, if it is what was there when the plan was made.
+    fn remove(&self, path: &Path, dir: &OwnedFd, name: &OsStr) -> Result<(), String> {
+        let planned = self
+            .goals
+            .by_path
+            .get(path)
+            .and_then(|goal| goal.now.as_ref());
+        let found = node::look(dir, Path::new(name)).map_err(failed)?;
+        let is_planned = |found: &FileState| {
+            let is_same = |planned: &FileState| {
+                let is_kind = planned.kind == found.kind;
+                is_kind && (!found.is_file() || planned.stamp.file() == found.stamp.file())
+            };
+            planned.is_some_and(is_same)
+        };
+        let Some((found, _)) = found.filter(|(found, _)| is_planned(found)) else {
+            return Err("was changed by another process meanwhile".to_owned());
+        };
+        let is_directory = found.is_directory();
+        let flags = if is_directory {
+            AtFlags::REMOVEDIR
+        } else {
+            AtFlags::empty()
+        };
+        unlinkat(dir, name, flags).map_err(failed)
+    }
+
+    /// Compares what is there with the goals.
+    fn verify(&self) -> Result<(), Obstacle> {
+        let mut files = HashMap::new();
+        for (path, goal) in &self.goals.by_path {
+            let is_reached = self.is_reached(path, goal, &mut files);
+            if !is_reached.map_err(|reason| (path.clone(), reason))? {
+                let reason = "is not as it was, although all steps were taken".to_owned();
+                return Err((path.clone(), reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_reached(
+        &self,
+        path: &Path,
+        goal: &Goal,
+        files: &mut HashMap<usize, (u64, u64)>,
+    ) -> Result<bool, String> {
+        let found = look(self.workspace(), path)?;
+        let (Some(found), Some(then)) = (&found, &goal.then) else {
+            return Ok(found.is_none() && goal.then.is_none());
+        };
+        if found.kind != then.kind
+            || !matches!(found.kind, Some(NodeKind::Link(_))) && found.mode != goal.mode
+        {
+            return Ok(false);
+        }
+        if !found.is_file() {
+            return Ok(true);
+        }
+        let file = found.stamp.file();
+        if *files.entry(goal.class).or_insert(file) != file {
+            return Ok(false);
+        }
+        if self.run.original(found.stamp) == self.run.original(then.stamp) || goal.has_content {
+            return Ok(true);
+        }
+        let Some(source) = goal.source else {
+            return Ok(found.stamp.size() == then.stamp.size());
+        };
+        let content = self.content(source)?;
+        let file = self.open(path).map_err(failed)?;
+        is_equal(&content, &file).map_err(failed)
+    }
+}
+
+/// Compares the contents of two files.
+fn is_equal(one: &File, other: &File) -> io::Result<bool> {
+    let (mut one_block, mut other_block) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
+    let size = one.metadata()?.len();
+    if other.metadata()?.len() != size {
+        return Ok(false);
+    }
+    for at in (0..size).step_by(BLOCK_BYTES) {
+        let rest = usize::try_from(size - at)
+            .unwrap_or(BLOCK_BYTES)
+            .min(BLOCK_BYTES);
+        one.read_exact_at(&mut one_block[..rest], at)?;
+        other.read_exact_at(&mut other_block[..rest], at)?;
+        if one_block[..rest] != other_block[..rest] {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
