@@ -364,7 +364,7 @@ fn a_long_line_costs_no_other_line_its_match() {
     assert_eq!(matches(&answer), ["hard.txt:1", "z.txt:1"]);
     let reason = "(1 file could not be read: hard.txt: the pattern takes too long on 2 lines)";
     answer.must_say(&answer.output(), &[reason]);
-    for pattern in ["(?<=->)free", r"(e)\1", r"\b(?!word)\w+", r#"(?<!\w)ne"#] {
+    for pattern in ["(?<=->)free", r"(e)\1", r"\b(?!word)\w+", r"(?<!\w)ne"] {
         let answer = search(&ws, &json!({ "pattern": pattern, "include": "long.js" }));
         assert_eq!(matches(&answer), ["long.js:1"], "{pattern}");
         assert!(!answer.output().contains("could not be read"), "{pattern}");

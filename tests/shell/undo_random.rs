@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 
-/// A sequence of numbers that a seed decides (SplitMix64).
+/// A sequence of numbers that a seed decides (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -206,9 +206,7 @@ fn random_commands_are_undone_to_the_byte_or_refused_with_nothing_changed() {
             let ws = Workspace::new();
             build(&ws);
             let before = snapshot(&ws);
-            let lines: Vec<String> = (0..1 + random.below(4) / 3)
-                .map(|_| random.line())
-                .collect();
+            let lines: Vec<String> = (0..=random.below(4) / 3).map(|_| random.line()).collect();
             let of = format!("GEMINI_TOOLS_SEED={seed}: {lines:?}");
             let mut states = vec![before];
             for line in &lines {

@@ -14,20 +14,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek};
 
-/// The bit of a directory in which only its owner and that of a file may rename the file.
-const STICKY: u32 = 0o1000;
-
 /// Returns true if no file can take the place of this one.
 pub(super) fn is_needed(entry: &Entry, current: &OpenFile) -> bool {
     let user = geteuid();
     let is_sticky = fstat(&entry.dir).is_ok_and(|dir| {
         let owners = [dir.st_uid, current.stat.st_uid];
-        #[expect(
-            clippy::useless_conversion,
-            reason = "the types differ between systems"
-        )]
-        let mode = u32::from(dir.st_mode);
-        mode & STICKY != 0 && !user.is_root() && !owners.contains(&user.as_raw())
+        let is_sticky = Mode::from_raw_mode(dir.st_mode).contains(Mode::SVTX);
+        is_sticky && !user.is_root() && !owners.contains(&user.as_raw())
     });
     let may = Access::WRITE_OK | Access::EXEC_OK;
     is_sticky

@@ -1,5 +1,6 @@
 use super::{DecodedReader, Encoding, declared, detect, has_only_crlf};
 use std::io::Read;
+use std::io::Write;
 
 fn encoding_of(bytes: &[u8]) -> Option<Encoding> {
     detect(bytes, true)
@@ -132,7 +133,7 @@ impl Random {
     fn new(seed: u64) -> Self {
         let given = std::env::var("GEMINI_TOOLS_SEED").ok();
         let seed = given.and_then(|seed| seed.parse().ok()).unwrap_or(seed);
-        println!("seed {seed}");
+        let _ = writeln!(std::io::stderr(), "seed {seed}");
         Self(seed)
     }
 
@@ -205,7 +206,7 @@ fn damaged_utf8_is_utf8_however_short() {
             bytes.extend_from_slice(word.as_bytes());
             bytes.extend_from_slice(random.one_of(&[&b" "[..], b"\n", b", x = 1;\n", b"\t"]));
         }
-        for _ in 0..random.below(1 + count.min(3)) + 1 {
+        for _ in 0..=random.below(1 + count.min(3)) {
             let ends: Vec<usize> = (0..=bytes.len())
                 .filter(|at| bytes.get(*at).is_none_or(|b| b & 0xc0 != 0x80))
                 .collect();
