@@ -238,7 +238,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// What the tool gives; those of [`tail_call::execute`](crate::tail_call::execute).
+    /// What the tool gives; those of [`tail_call::execute`].
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
         self.execute_judged(name, args, cx, |_, _| Ok(None))
     }
