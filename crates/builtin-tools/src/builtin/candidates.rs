@@ -46,6 +46,30 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
+/// The bytes that may be in what back-references repeat, where that may have more than `length`
+/// bytes.
+pub(super) fn repeated_bytes(
+    pattern: &str,
+    ignore_case: bool,
+    length: usize,
+) -> Option<[bool; 256]> {
+    let flag = if ignore_case { "(?i)" } else { "" };
+    let tree = Expr::parse_tree(&format!("{flag}{pattern}")).ok()?;
+    let mut writer = Writer::default();
+    writer.find_groups(&tree.expr, false);
+    if writer.other_references > 0 {
+        return Some([true; 256]);
+    }
+    let mut all = None;
+    for group in writer.groups.iter().filter(|g| g.reference.is_some()) {
+        let mut bytes = all.unwrap_or([false; 256]);
+        if writer.add_bytes(group.body, &mut bytes) > length {
+            all = Some(bytes);
+        }
+    }
+    all
+}
+
 /// A part of the expression.
 #[derive(Debug, Default, Clone)]
 struct Piece {
@@ -110,6 +134,8 @@ struct Writer<'e> {
     /// Case does not count: a reference to a group without regard to case is being written.
     folds: bool,
     nodes: usize,
+    /// Number of references to a group behind them, or of another kind.
+    other_references: usize,
     /// The pattern is written out for each choice.
     has_choices: bool,
     /// A boundary of words was written that knows only ASCII.
@@ -133,6 +159,55 @@ impl<'e> Writer<'e> {
             && let Some(group) = group.checked_sub(1).and_then(|at| self.groups.get_mut(at))
         {
             group.reference = Some(*casei || group.reference.unwrap_or_default());
+        } else {
+            self.other_references += usize::from(matches!(
+                expr,
+                Expr::Backref { .. }
+                    | Expr::BackrefWithRelativeRecursionLevel { .. }
+                    | Expr::SubroutineCall(_)
+                    | Expr::AstNode(..)
+            ));
+        }
+    }
+
+    /// Adds the bytes that an expression may take; returns how many it takes at most.
+    fn add_bytes(&self, expr: &Expr, bytes: &mut [bool; 256]) -> usize {
+        match expr {
+            Expr::Literal { val, casei } => {
+                for byte in val.bytes() {
+                    bytes[usize::from(byte)] = true;
+                    if *casei {
+                        bytes[usize::from(byte.to_ascii_lowercase())] = true;
+                        bytes[usize::from(byte.to_ascii_uppercase())] = true;
+                    }
+                }
+                val.len()
+            }
+            Expr::Any { .. } | Expr::Delegate { .. } => {
+                let Some(class) = self.class(expr) else {
+                    bytes.fill(true);
+                    return usize::MAX;
+                };
+                for (byte, is_in) in bytes.iter_mut().zip(class.ascii) {
+                    *byte |= is_in;
+                }
+                if class.is_wide {
+                    bytes[0x80..].fill(true);
+                }
+                4
+            }
+            Expr::Repeat { child, hi, .. } => self.add_bytes(child, bytes).saturating_mul(*hi),
+            Expr::Empty | Expr::Assertion(_) | Expr::KeepOut => 0,
+            Expr::Concat(_) | Expr::Alt(_) | Expr::Group(_) | Expr::AtomicGroup(_) => {
+                let children = expr.children_iter();
+                children.fold(0, |sum, child| {
+                    self.add_bytes(child, bytes).saturating_add(sum)
+                })
+            }
+            _ => {
+                bytes.fill(true);
+                usize::MAX
+            }
         }
     }
 

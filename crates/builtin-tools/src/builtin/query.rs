@@ -13,14 +13,14 @@
 //! clock, so for an expression that may take long (`is_heavy`) the call's clock is looked at before
 //! each line, and where no weaker expression is known each line is a candidate.
 
-use super::candidates::candidates;
+use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{ErrorKind as AstErrorKind, parse::Parser};
 use regex_syntax::hir::{Hir, HirKind};
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
 pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
@@ -40,6 +40,10 @@ const CACHE_BYTES: usize = 1024 * 1024;
 
 /// Steps back that the backtracking engine takes on one line: some tenths of a second.
 const BACKTRACK_LIMIT: usize = 10_000_000;
+
+/// Length of a repeated text up to which a step with a back-reference counts as one, in bytes. Each
+/// step may compare the whole text, so fewer are taken where it may be longer.
+const SHORT_REPEAT_BYTES: usize = 256;
 
 /// Maximum length of the expression for candidates, in bytes.
 const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
@@ -76,11 +80,60 @@ enum Engine {
     /// Time is linear in the text.
     Linear(Box<RegexMatcher>),
     /// For look-around and back-references only.
-    Backtracking {
-        regex: Box<fancy_regex::Regex>,
-        /// Held while a long line is looked at.
-        long_line: Mutex<()>,
-    },
+    Backtracking(Box<Backtracking>),
+}
+
+#[derive(Debug)]
+struct Backtracking {
+    pattern: String,
+    ignores_case: bool,
+    /// The expression, each with half the steps of the one before.
+    regexes: [OnceLock<fancy_regex::Regex>; 24],
+    /// The bytes of what back-references repeat, where that may be long.
+    repeated: Option<[bool; 256]>,
+    /// Held while a long line is looked at.
+    long_line: Mutex<()>,
+}
+
+impl Backtracking {
+    fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
+        let _alone = (line.len() > LONG_LINE_BYTES).then(|| {
+            let lock = self.long_line.lock();
+            lock.unwrap_or_else(PoisonError::into_inner)
+        });
+        let text = String::from_utf8_lossy(line);
+        let found = self.regex(line)?.find_from_pos(text.as_ref(), from);
+        let found = found.map_err(|e| e.to_string())?;
+        // Places in a text with replacements may be beyond the line.
+        let place = |at: usize| at.min(line.len());
+        Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
+    }
+
+    /// The expression with as many steps as a line may take.
+    fn regex(&self, line: &[u8]) -> Result<&fancy_regex::Regex, String> {
+        let longest = match &self.repeated {
+            Some(bytes) if line.len() > SHORT_REPEAT_BYTES => {
+                let runs = line.split(|byte| !bytes[usize::from(*byte)]);
+                runs.map(<[u8]>::len).max().unwrap_or_default()
+            }
+            _ => 0,
+        };
+        let halvings = (longest / SHORT_REPEAT_BYTES).checked_ilog2();
+        let halvings = halvings.map_or(0, |log| log as usize + 1);
+        let halvings = halvings.min(self.regexes.len() - 1);
+        let regex = &self.regexes[halvings];
+        if let Some(regex) = regex.get() {
+            return Ok(regex);
+        }
+        let built = fancy_regex::RegexBuilder::new(&self.pattern)
+            .case_insensitive(self.ignores_case)
+            .delegate_size_limit(PROGRAM_BYTES)
+            .delegate_dfa_size_limit(CACHE_BYTES)
+            .backtrack_limit(BACKTRACK_LIMIT >> halvings)
+            .build()
+            .map_err(|e| e.to_string())?;
+        Ok(regex.get_or_init(|| built))
+    }
 }
 
 impl Query {
@@ -168,18 +221,16 @@ impl Query {
 
     /// Compiles a pattern for the backtracking engine.
     fn backtracking(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
-        let regex = fancy_regex::RegexBuilder::new(pattern)
-            .case_insensitive(ignore_case)
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .delegate_size_limit(PROGRAM_BYTES)
-            .delegate_dfa_size_limit(CACHE_BYTES)
-            .build()
-            .map_err(|e| invalid(pattern, &e.to_string()))?;
+        let engine = Backtracking {
+            pattern: pattern.to_owned(),
+            ignores_case: ignore_case,
+            regexes: std::array::from_fn(|_| OnceLock::new()),
+            repeated: repeated_bytes(pattern, ignore_case, SHORT_REPEAT_BYTES),
+            long_line: Mutex::default(),
+        };
+        engine.regex(b"").map_err(|e| invalid(pattern, &e))?;
         Ok(Self {
-            engine: Engine::Backtracking {
-                regex: Box::new(regex),
-                long_line: Mutex::default(),
-            },
+            engine: Engine::Backtracking(Box::new(engine)),
             finder: candidate_finder(pattern, ignore_case).map(Box::new),
             keeps_return: false,
             is_heavy: true,
@@ -189,7 +240,7 @@ impl Query {
 
     #[cfg(test)]
     fn is_backtracking(&self) -> bool {
-        matches!(self.engine, Engine::Backtracking { .. })
+        matches!(self.engine, Engine::Backtracking(_))
     }
 
     /// Returns the line as the expression sees it.
@@ -209,7 +260,7 @@ impl Query {
         let line = self.line(line);
         match &self.engine {
             Engine::Linear(matcher) => Ok(matcher.is_match(line).unwrap_or_default()),
-            Engine::Backtracking { .. } => Ok(self.find_from(line, 0)?.is_some()),
+            Engine::Backtracking(_) => Ok(self.find_from(line, 0)?.is_some()),
         }
     }
 
@@ -217,16 +268,7 @@ impl Query {
     fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
         match &self.engine {
             Engine::Linear(matcher) => Ok(matcher.find_at(line, from).unwrap_or_default()),
-            Engine::Backtracking { regex, long_line } => {
-                let _alone = (line.len() > LONG_LINE_BYTES)
-                    .then(|| long_line.lock().unwrap_or_else(PoisonError::into_inner));
-                let text = String::from_utf8_lossy(line);
-                let found = regex.find_from_pos(text.as_ref(), from);
-                let found = found.map_err(|e| e.to_string())?;
-                // Places in a text with replacements may be beyond the line.
-                let place = |at: usize| at.min(line.len());
-                Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
-            }
+            Engine::Backtracking(engine) => engine.find_from(line, from),
         }
     }
 
@@ -318,7 +360,7 @@ impl Matcher for LineMatcher<'_> {
             // `\A` and `\z` are the edges of a line, not those of the block.
             Engine::Linear(matcher) if matcher.line_terminator().is_none() => None,
             Engine::Linear(matcher) => query.finder.as_ref().or(Some(matcher)),
-            Engine::Backtracking { .. } => query.finder.as_ref(),
+            Engine::Backtracking(_) => query.finder.as_ref(),
         };
         let at = match finder {
             Some(matcher) => {
