@@ -437,16 +437,18 @@ fn in_the_newest_version_a_call_is_cancelled_and_says_how_far_it_is() {
     server.wait_for_process("sleep 31.125");
     server.notify("notifications/cancelled", &cancelled(id));
     server.wait_until_gone("sleep 31.125");
-    let command = "echo first; sleep 1.2; echo last";
+    let command = "echo first; until test -e told; do sleep 0.1; done; echo last";
     let mut params = alone(
         &json!({}),
         &json!({"name": "run_shell_command", "arguments": {"command": command}}),
     );
     params["_meta"]["progressToken"] = "mine".into();
-    let answer = server.ask("tools/call", &params);
-    assert!(text(&answer).contains("last"), "{answer}");
+    let next = server.request("tools/call", &params);
     let told = server.told("notifications/progress");
     assert_eq!(told["params"]["progressToken"], "mine");
+    fs::write(ws.path("told"), "").expect("written");
+    let answer = server.answer(next);
+    assert!(text(&answer).contains("last"), "{answer}");
     assert!(server.aside.iter().all(|m| m["id"] != id));
 }
 

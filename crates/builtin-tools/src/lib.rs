@@ -4,7 +4,7 @@
 //!
 //! - [`builtin`]: the tools, one file each, and the list of them; their declarations are made from
 //!   the types that parse their arguments;
-//! - [`edit_match`]: finding a text in a file although it differs a little from the one that was
+//! - [`edit`]: finding a text in a file although it differs a little from the one that was
 //!   asked for, for `smart_edit`.
 //!
 //! Without features there are the tools for files and memories; `shell` adds those for commands, and
@@ -40,4 +40,4 @@
 //! ```
 
 pub mod builtin;
-pub mod edit_match;
+pub mod edit;

@@ -18,7 +18,7 @@
 //!
 //! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
 //! encoding. How often a text may occur is up to the tools, finding a text that differs up to
-//! `edit_match`, and putting the new content into place, whole or not at all, up to
+//! `gemini_tools_builtin_tools::edit`, and putting the new content into place, whole or not at all, up to
 //! `workspace::write`.
 
 mod needle;
@@ -204,6 +204,19 @@ impl Replacement {
             texts,
             encoding,
         }))
+    }
+
+    /// Encodes the new text with its own line ends, for a text that has those of the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first character that the file's encoding can't hold.
+    pub fn as_written(matches: Vec<Match>, new: &str, encoding: Encoding) -> Result<Self, char> {
+        Ok(Self {
+            matches,
+            texts: vec![encoding.encode(new)?.into_owned()],
+            encoding,
+        })
     }
 
     /// Returns a replacement of one range of bytes, at a line (from 1), by a text whose line ends are

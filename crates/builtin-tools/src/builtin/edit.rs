@@ -3,6 +3,7 @@
 
 use super::nearest::nearest;
 use super::{BuiltinTool, placeholder};
+use crate::edit::{has_mixed_ends, whole_line_ends};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
@@ -56,6 +57,21 @@ pub(super) struct Subject<'a> {
 }
 
 impl Edit {
+    pub(super) fn new(
+        workspace: &Arc<Workspace>,
+        place: WorkspacePath,
+        old: &str,
+        new: &str,
+    ) -> Self {
+        let (old, new) = whole_line_ends(old, new);
+        Self {
+            workspace: Arc::clone(workspace),
+            place,
+            old: old.to_owned(),
+            new: new.to_owned(),
+        }
+    }
+
     pub(super) fn path(&self) -> String {
         show_path(self.place.path()).into_owned()
     }
@@ -149,8 +165,14 @@ impl Edit {
     ) -> Result<Plan, ToolError> {
         let Subject { current, encoding } = subject;
         let path = self.place.path();
-        let replacement = Replacement::new(found.matches, new, current, path, encoding, cancel)?
-            .map_err(|c| self.unwritable(encoding, c))?;
+        let as_written = !found.by_line_ending && has_mixed_ends(&self.old);
+        let matches = found.matches;
+        let replacement = if as_written {
+            Replacement::as_written(matches, new, encoding)
+        } else {
+            Replacement::new(matches, new, current, path, encoding, cancel)?
+        };
+        let replacement = replacement.map_err(|c| self.unwritable(encoding, c))?;
         let note = if found.by_line_ending {
             " The line ends in old_string stood for those of the file."
         } else {

@@ -1,6 +1,6 @@
 //! The text of a file that is nearest to one that was not found, and the difference.
 
-use crate::edit_match::{plain, unescape};
+use crate::edit::{plain, unescape};
 use gemini_tools_core::text::one_line;
 
 /// Candidates that a message shows.

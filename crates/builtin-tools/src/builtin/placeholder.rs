@@ -1,7 +1,7 @@
 //! The check of a new text for placeholders such as `(rest of methods ...)`: written to a file,
 //! they would take the place of the code that they stand for.
 
-use crate::edit_match::omission;
+use crate::edit::omission;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use std::collections::HashSet;
 

@@ -10,7 +10,6 @@ use gemini_tools_workspace::edit::{MAX_PLACES, Occurrences};
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::sync::Arc;
 
 /// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -82,12 +81,12 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         (given, _) => Some(given.unwrap_or(1.0)),
     };
     Ok(Call {
-        edit: Edit {
-            place: workspace.locate(&params.file_path)?,
-            workspace: Arc::clone(workspace),
-            old: params.old_string,
-            new: params.new_string,
-        },
+        edit: Edit::new(
+            workspace,
+            workspace.locate(&params.file_path)?,
+            &params.old_string,
+            &params.new_string,
+        ),
         expected,
     })
 }

@@ -1,6 +1,6 @@
 //! `smart_edit`: a text in one file for another, also where the old text is slightly wrong.
 //!
-//! [`crate::edit_match`] finds the place. Where it does not reach, a model may
+//! [`crate::edit`] finds the place. Where it does not reach, a model may
 //! correct the texts once, from the instruction; what it gives is found by the same rules.
 
 #[cfg(feature = "full")]
@@ -8,7 +8,7 @@ mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
-use crate::edit_match::{MatchTier, Outcome, find_place, place_behind, unit_of};
+use crate::edit::{Edited, Reading, Refusal, apply_inexactly, placed_literally, unit_of};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
@@ -20,8 +20,6 @@ use gemini_tools_workspace::lines::read_range;
 use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// No further than this is looked for the beginning of a place's line.
 const FAR_BYTES: u64 = 4096;
@@ -51,7 +49,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         errors: &[
             ErrorKind::FileNotFound.when("there is no such file, and `old_string` is not empty"),
-            ErrorKind::EditNoOccurrenceFound.when("no tier of edit matching finds `old_string`"),
+            ErrorKind::EditNoOccurrenceFound.when("no reading of `old_string` fits"),
             ErrorKind::EditExpectedOccurrenceMismatch.when("`old_string` matches several places"),
             ErrorKind::EditNoChange.when("`old_string` and `new_string` are the same"),
             ErrorKind::AttemptToCreateExistingFile
@@ -94,12 +92,12 @@ struct Call {
 fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = &tool_env.workspace;
     Ok(Call {
-        edit: Edit {
-            place: workspace.locate(&params.file_path)?,
-            workspace: Arc::clone(workspace),
-            old: params.old_string,
-            new: params.new_string,
-        },
+        edit: Edit::new(
+            workspace,
+            workspace.locate(&params.file_path)?,
+            &params.old_string,
+            &params.new_string,
+        ),
         #[cfg(feature = "full")]
         instruction: params.instruction,
         #[cfg(feature = "full")]
@@ -162,29 +160,44 @@ impl Call {
         let Some(text) = text else {
             return Err(self.edit.not_found(subject));
         };
-        match find_place(&text, old, new, &MatchTier::ALL, &cx.cancel)? {
-            (_, Outcome::Nothing) => Err(self.edit.not_found(subject)),
-            (tier, Outcome::One(place, new)) => self.fuzzy_plan(subject, &text, tier, place, &new),
-            (tier, Outcome::Several(lines)) => {
+        cx.cancel.check()?;
+        match apply_inexactly(&text, old, new) {
+            Ok(edited) => self.inexact_edit(subject, &text, &edited),
+            Err(Refusal::NotFound) => Err(self.edit.not_found(subject)),
+            Err(refusal) => Err(self.refused(&refusal)),
+        }
+    }
+
+    /// Returns the error for a text that is not there literally.
+    fn refused(&self, refusal: &Refusal) -> ToolError {
+        let path = self.edit.path();
+        let described = |reading: &Option<Reading>| reading.map_or("", Reading::describe);
+        match refusal {
+            Refusal::NotFound => ToolError::new(
+                ErrorKind::EditNoOccurrenceFound,
+                format!("old_string was not found in {path}; nothing was changed."),
+            ),
+            Refusal::Several { reading, lines } => {
                 let places = gemini_tools_core::text::counted(lines.len(), "place");
-                Err(ambiguous(format!(
-                    "old_string is not in {} literally; it fits {places} if one looks past this: \
-                     {} (at {}). Nothing was changed.",
-                    self.edit.path(),
-                    tier.describe(),
+                ambiguous(format!(
+                    "old_string is not in {path} literally; it fits {places} if one looks past \
+                     this: {} (at {}). Nothing was changed.",
+                    described(reading),
                     line_list(lines.iter().map(|line| *line as u64))
-                )))
+                ))
             }
-            (tier, Outcome::Unclear(line, why)) => Err(ToolError::new(
+            Refusal::Unclear { reading, line, why } => ToolError::new(
                 ErrorKind::EditNoOccurrenceFound,
                 format!(
-                    "old_string is not in {} literally. It resembles line {line} and after ({}), \
-                     but {why}; nothing was changed.",
-                    self.edit.path(),
-                    tier.describe()
+                    "old_string is not in {path} literally. It resembles line {line} and after \
+                     ({}), but {why}; nothing was changed.",
+                    described(reading)
                 ),
             )
-            .with_hint("Copy the text exactly as the file has it, with all whitespace.")),
+            .with_hint("Copy the text exactly as the file has it, with all whitespace."),
+            Refusal::Applied { line } => self
+                .edit
+                .no_change(&format!("the new text is at line {line} already")),
         }
     }
 
@@ -199,15 +212,13 @@ impl Call {
         Ok(encoding.decode_fully(&self.edit.whole(current)?))
     }
 
-    fn fuzzy_plan(
+    fn inexact_edit(
         &self,
         subject: Subject<'_>,
         text: &str,
-        tier: MatchTier,
-        place: Range<usize>,
-        new: &str,
+        edited: &Edited,
     ) -> Result<Plan, ToolError> {
-        let encoding = subject.encoding;
+        let (encoding, place) = (subject.encoding, edited.place.clone());
         let bytes = |part: &str| {
             encoding
                 .encode_again(part)
@@ -217,14 +228,16 @@ impl Call {
         let line = text[..place.start].matches('\n').count() as u64 + 1;
         let start = encoding.mark().len() as u64 + bytes(&text[..place.start])?;
         let end = start + bytes(&text[place])?;
-        let replacement = Replacement::of_range(start..end, line, new, encoding)
+        let replacement = Replacement::of_range(start..end, line, &edited.content, encoding)
             .map_err(|c| self.edit.unwritable(encoding, c))?;
-        let note = format!(
-            " old_string is not there literally, but this is what it means: {}.",
-            tier.describe()
-        );
-        self.edit
-            .plan(subject, replacement, note, Some(tier.name()))
+        let note = edited.reading.map_or_else(String::new, |reading| {
+            format!(
+                " old_string is not there literally, but this is what it means: {}.",
+                reading.describe()
+            )
+        });
+        let name = edited.reading.map(Reading::name);
+        self.edit.plan(subject, replacement, note, name)
     }
 
     /// Returns the new text for a literal place, with its lines as deep as they belong.
@@ -244,12 +257,10 @@ impl Call {
         let before = encoding.decode(&bytes);
         let before = before.rsplit('\n').next().unwrap_or_default();
         let unit = || {
-            self.text(subject)
-                .ok()
-                .flatten()
-                .and_then(|text| unit_of(text.lines()))
+            let text = self.text(subject).ok().flatten()?;
+            unit_of(text.lines())
         };
-        place_behind(before, old, new, unit).map_err(|why| {
+        placed_literally(before, old, new, unit).map_err(|why| {
             ToolError::new(
                 ErrorKind::EditNoOccurrenceFound,
                 format!(

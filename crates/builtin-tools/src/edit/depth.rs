@@ -178,6 +178,17 @@ impl<'t> Layouts<'t> {
         let odd_first = self.texts.odd_first();
         let indents = if rules.is_empty() && odd_first.is_none() {
             let table = self.table();
+            // Where depth is not known, a block may go only with all of its lines.
+            let ends_block = |line: &&str| {
+                opening(line).is_some() || line.trim_start().starts_with(['}', ')', ']'])
+            };
+            let moves_lines = |op: &DiffOp| {
+                let (old, new) = (op.old_range(), op.new_range());
+                old.len() != new.len() && self.texts.old[old].iter().any(ends_block)
+            };
+            if table.is_none() && ops.iter().any(moves_lines) {
+                return None;
+            }
             self.indents_with(|at| {
                 let known = match &table {
                     Some(table) => table.get(self.written_indent(at)).copied(),

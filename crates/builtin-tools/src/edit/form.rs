@@ -1,5 +1,6 @@
 //! The form in which texts are compared, and the texts behind line numbers and escapes.
 
+use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -79,6 +80,35 @@ fn drop_blanks_at_end(form: &mut Vec<FormChar>) {
     }
 }
 
+/// Returns what a line says, without its indentation and the blanks at its end. Where blanks are
+/// dropped, one stays between two words.
+pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
+    let line = line.trim();
+    if blanks == Blanks::Kept && line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    let kept = form_text(line, Blanks::Kept);
+    let kept = kept.trim();
+    if blanks == Blanks::Kept {
+        return Cow::Owned(kept.to_owned());
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(kept.len());
+    let mut is_apart = false;
+    for c in kept.chars() {
+        if c.is_whitespace() {
+            is_apart = true;
+            continue;
+        }
+        if is_apart && is_word(c) && out.ends_with(is_word) {
+            out.push(' ');
+        }
+        is_apart = false;
+        out.push(c);
+    }
+    Cow::Owned(out)
+}
+
 /// Returns the form of a text as a text.
 pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
@@ -94,23 +124,6 @@ pub(crate) fn plain(c: char) -> Option<char> {
         c if c.is_whitespace() && !matches!(c, '\t' | '\n') => ' ',
         c => c,
     })
-}
-
-/// Takes one level of backslash escapes off both texts; `None` if the old one has none.
-pub(super) fn without_escapes(old: &str, new: &str) -> Option<(String, String)> {
-    let plain_old = unescape(old);
-    if plain_old == old {
-        return None;
-    }
-    // A model escapes both texts or none: a new text that has its line feeds while the old one
-    // had none was not escaped.
-    let is_new_plain = !old.contains('\n') && new.contains('\n');
-    let plain_new = if is_new_plain {
-        new.to_owned()
-    } else {
-        unescape(new)
-    };
-    Some((plain_old, plain_new))
 }
 
 /// Takes one level of backslash escapes off.
@@ -181,7 +194,7 @@ fn split_line_number(line: &str) -> Option<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blanks, form_text, without_escapes, without_line_numbers};
+    use super::{Blanks, form_text, without_line_numbers};
 
     #[test]
     fn what_looks_alike_becomes_the_same() {
@@ -191,21 +204,6 @@ mod tests {
             "\"a\" - é fi..."
         );
         assert_eq!(form_text(" a ( b,“c” )\t", Blanks::Dropped), "a(b,\"c\")");
-    }
-
-    #[test]
-    fn escapes_come_off_both_texts_or_off_the_one_that_has_them() {
-        let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
-        assert_eq!(without_escapes("a\\nb", "a\\nc"), pair("a\nb", "a\nc"));
-        assert_eq!(
-            without_escapes("a\\nb", "a\n\"\\n\""),
-            pair("a\nb", "a\n\"\\n\"")
-        );
-        assert_eq!(
-            without_escapes("a\\\\nb\nc", "\\\\n"),
-            pair("a\\nb\nc", "\\n")
-        );
-        assert_eq!(without_escapes("ab", "\\n"), None);
     }
 
     #[test]

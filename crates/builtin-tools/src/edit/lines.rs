@@ -48,6 +48,23 @@ impl<'a> FileLines<'a> {
         trim_end(self.whole(line))
     }
 
+    /// Returns a line's end, which the last line may lack.
+    pub(super) fn own_ending(&self, line: usize) -> &'static str {
+        match &self.text[self.lines[line].end..self.end(line)] {
+            "\r\n" => "\r\n",
+            "\n" => "\n",
+            _ => "",
+        }
+    }
+
+    /// Returns the line end that a new line has behind a line: that line's, or of the nearest line
+    /// that has one.
+    pub(super) fn ending(&self, line: usize) -> &'static str {
+        let before = (0..=line).rev().map(|line| self.own_ending(line));
+        let after = (line..self.len()).map(|line| self.own_ending(line));
+        before.chain(after).find(|end| !end.is_empty()).unwrap_or("\n")
+    }
+
     /// Returns the byte after a line's end.
     pub(super) fn end(&self, line: usize) -> usize {
         let next = self.lines.get(line + 1);
@@ -84,15 +101,10 @@ pub(super) struct ModelLines<'a> {
 }
 
 impl<'a> ModelLines<'a> {
-    /// Takes apart the old and the new text. A line end behind the old one ends its last line, and
-    /// so does one behind the new one then, or if `is_new_ended`.
-    pub(super) fn pair(old: &'a str, new: &'a str, is_new_ended: bool) -> (Self, Self) {
-        let is_new_ended = is_new_ended || old.ends_with('\n');
+    /// Takes apart the old and the new text. A line end behind one ends its last line.
+    pub(super) fn pair(old: &'a str, new: &'a str) -> (Self, Self) {
         let end = |text: &'a str| text.strip_suffix('\n').unwrap_or(text);
-        (
-            Self::new(end(old)),
-            Self::new(if is_new_ended { end(new) } else { new }),
-        )
+        (Self::new(end(old)), Self::new(end(new)))
     }
 
     fn new(text: &'a str) -> Self {

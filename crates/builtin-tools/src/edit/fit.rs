@@ -1,0 +1,513 @@
+//! The places of a file that have all lines of an old text, in their order.
+
+use super::Reading;
+use super::depth::stays_in_block;
+use super::form::{Blanks, form, key};
+use super::lines::{FileLines, ModelLines};
+use super::omission::omission;
+use super::reading::Texts;
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Lines that stay less alike than this are others.
+const MIN_LIKENESS: f64 = 0.75;
+
+/// The most lines that are mistyped.
+const MAX_MISTYPED: usize = 3;
+
+/// A longer line takes too long to compare.
+const MAX_MISTYPED_BYTES: usize = 2_000;
+
+/// Lines that `...` stands for, at most.
+const MAX_ELIDED_LINES: usize = 200;
+
+/// An old text of fewer characters says too little, unless its lines are quoted well.
+const MIN_CHARS: usize = 3;
+
+/// The same where lines are left out or mistyped.
+const MIN_ANCHOR_CHARS: usize = 12;
+
+/// How much of a place may be otherwise than in the old text, from strict to lenient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// Indentation, blanks at the ends of lines, and characters that look alike.
+    Strict,
+    /// Blanks within the lines as well.
+    Loose,
+    /// The same in a part of a line.
+    Part,
+    /// Blank lines, and lines that `...` stands for.
+    LinesLeftOut,
+    /// Letters of lines that stay.
+    Mistyped,
+}
+
+impl Rank {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Strict,
+        Self::Loose,
+        Self::Part,
+        Self::LinesLeftOut,
+        Self::Mistyped,
+    ];
+
+    pub(super) fn reading(self, texts: &Texts) -> Reading {
+        texts.reading.unwrap_or(match self {
+            Self::Strict | Self::Loose | Self::Part => Reading::LookAlikes,
+            Self::LinesLeftOut => Reading::LinesLeftOut,
+            Self::Mistyped => Reading::Mistyped,
+        })
+    }
+}
+
+/// The place of a line of the old text in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinePlace {
+    /// A line that reads the same.
+    Same(usize),
+    /// A line that stays, and is nearly the same.
+    Near(usize),
+    /// Nowhere: a blank line that the file does not have.
+    Missing,
+    /// The lines up to this one, for which the old text has `...`.
+    Elided(usize),
+}
+
+impl LinePlace {
+    pub(super) fn line(self) -> Option<usize> {
+        match self {
+            Self::Same(line) | Self::Near(line) => Some(line),
+            Self::Missing | Self::Elided(_) => None,
+        }
+    }
+}
+
+/// A place that fits.
+#[derive(Debug, Clone)]
+pub(super) struct Fit<'t> {
+    /// The texts, with the rest of the lines that they are a part of.
+    pub(super) texts: Cow<'t, Texts>,
+    /// Of each line of the old text.
+    pub(super) places: Vec<LinePlace>,
+    /// Numbers of the old text's lines before which the file has other blank lines.
+    pub(super) other_blanks: Vec<usize>,
+    near: usize,
+}
+
+impl Fit<'_> {
+    pub(super) fn first_line(&self) -> usize {
+        let mut lines = self.places.iter().filter_map(|place| place.line());
+        lines.next().unwrap_or_default()
+    }
+
+    fn last_line(&self) -> usize {
+        let lines = self.places.iter().rev().find_map(|place| place.line());
+        lines.unwrap_or_default()
+    }
+}
+
+/// The lines of a file that are not blank, each as the number of what it says.
+struct Level {
+    numbers: HashMap<String, u32>,
+    lines: Vec<u32>,
+}
+
+/// A file that is searched.
+pub(super) struct Haystack<'a> {
+    pub(super) file: &'a FileLines<'a>,
+    /// The numbers of the lines that are not blank.
+    filled: Vec<usize>,
+    strict: Level,
+    loose: OnceCell<Level>,
+}
+
+/// The lines of an old text.
+struct Old<'t> {
+    /// Without the blanks at their ends.
+    lines: Vec<&'t str>,
+    /// The lines that are not blank, in runs between those that stand for others.
+    runs: Vec<Vec<usize>>,
+    /// True for each line that the edit leaves as it is.
+    stays: Vec<bool>,
+}
+
+impl<'t> Old<'t> {
+    fn new(texts: &'t Texts) -> Self {
+        let (old, new) = ModelLines::pair(&texts.old, &texts.new);
+        let (lines, new) = (old.trimmed(), new.trimmed());
+        let mut stays = vec![false; lines.len()];
+        for op in diff_lines(Algorithm::Patience, &lines, &new, None) {
+            if let DiffOp::Equal { .. } = op {
+                stays[op.old_range()].fill(true);
+            }
+        }
+        let mut runs = vec![Vec::new()];
+        for (at, line) in lines.iter().enumerate() {
+            let is_inner = at > 0 && at + 1 < lines.len();
+            if is_inner && stays[at] && omission(line).is_some() {
+                runs.push(Vec::new());
+            } else if let Some(run) = runs.last_mut()
+                && !key(line, Blanks::Kept).is_empty()
+            {
+                run.push(at);
+            }
+        }
+        Self { lines, runs, stays }
+    }
+
+    fn characters(&self) -> usize {
+        let lines = self.runs.iter().flatten();
+        lines.map(|at| key(self.lines[*at], Blanks::Dropped).chars().count()).sum()
+    }
+}
+
+impl<'a> Haystack<'a> {
+    pub(super) fn new(file: &'a FileLines<'a>) -> Self {
+        let filled = (0..file.len()).filter(|line| !key(file.line(*line), Blanks::Kept).is_empty());
+        let filled: Vec<usize> = filled.collect();
+        Self {
+            strict: Level::new(file, &filled, Blanks::Kept),
+            loose: OnceCell::new(),
+            file,
+            filled,
+        }
+    }
+
+    fn level(&self, rank: Rank) -> &Level {
+        let dropped = || Level::new(self.file, &self.filled, Blanks::Dropped);
+        match rank {
+            Rank::Strict | Rank::Part => &self.strict,
+            _ => self.loose.get_or_init(dropped),
+        }
+    }
+
+    /// Returns the places that fit at a rank.
+    pub(super) fn fits<'t>(&self, texts: &'t Texts, rank: Rank) -> Vec<Fit<'t>> {
+        if rank == Rank::Part {
+            return self.parts(texts);
+        }
+        let old = Old::new(texts);
+        let blanks = if rank == Rank::Strict { Blanks::Kept } else { Blanks::Dropped };
+        let level = self.level(rank);
+        let number = |at: &usize| level.number(old.lines[*at], blanks);
+        let runs: Vec<Vec<Option<u32>>> =
+            old.runs.iter().map(|run| run.iter().map(number).collect()).collect();
+        if runs.iter().any(Vec::is_empty) {
+            return Vec::new();
+        }
+        let least = match rank {
+            Rank::LinesLeftOut | Rank::Mistyped => MIN_ANCHOR_CHARS,
+            _ => MIN_CHARS,
+        };
+        let says_enough = old.characters() >= least;
+        let may_differ = rank == Rank::Mistyped && runs.len() == 1;
+        let mistyped = if may_differ { MAX_MISTYPED.min(runs[0].len() / 3) } else { 0 };
+        let mut fits: Vec<Fit<'t>> = Vec::new();
+        for start in 0..self.filled.len() {
+            let Some(starts) = self.starts(level, &runs, start, mistyped) else {
+                continue;
+            };
+            let fit = self.fit(texts, &old, &runs, level, &starts);
+            let Some(fit) = fit.filter(|fit| self.is_at(rank, fit, &old)) else {
+                continue;
+            };
+            if says_enough || self.has_same_blanks(&fit, &old) {
+                fits.push(fit);
+            }
+        }
+        if rank == Rank::Mistyped
+            && let Some(least) = fits.iter().map(|fit| fit.near).min()
+        {
+            // With one line of difference it is not sure enough which place is meant, unless it is
+            // one place, looked at a line apart.
+            fits.retain(|fit| fit.near <= least + 1);
+            fits.sort_by_key(|fit| fit.near);
+            let mut apart: Vec<Fit<'t>> = Vec::new();
+            for fit in fits {
+                let overlaps = |other: &Fit<'_>| {
+                    fit.first_line() <= other.last_line() && other.first_line() <= fit.last_line()
+                };
+                if !apart.iter().any(overlaps) {
+                    apart.push(fit);
+                }
+            }
+            fits = apart;
+        }
+        fits
+    }
+
+    /// Returns where each run begins, the first one at `start`; `None` if one is not there. They
+    /// are places in the list of lines that are not blank.
+    fn starts(
+        &self,
+        level: &Level,
+        runs: &[Vec<Option<u32>>],
+        start: usize,
+        mistyped: usize,
+    ) -> Option<Vec<usize>> {
+        let is_at = |run: &[Option<u32>], at: usize, mistyped: usize| {
+            let Some(there) = level.lines.get(at..at + run.len()) else {
+                return false;
+            };
+            let mut others = 0;
+            run.iter().zip(there).all(|(one, there)| {
+                others += usize::from(*one != Some(*there));
+                others <= mistyped
+            })
+        };
+        let (first, rest) = runs.split_first()?;
+        let mut starts = vec![start];
+        if !is_at(first, start, mistyped) {
+            return None;
+        }
+        let mut end = start + first.len();
+        for run in rest {
+            let until = (end + MAX_ELIDED_LINES).min(level.lines.len());
+            let mut found = (end..until).filter(|at| is_at(run, *at, 0));
+            let at = found.next()?;
+            // What was left out must be clear.
+            if found.next().is_some() {
+                return None;
+            }
+            starts.push(at);
+            end = at + run.len();
+        }
+        Some(starts)
+    }
+
+    /// Places each line of the old text; `None` if one that must be the same is not.
+    fn fit<'t>(
+        &self,
+        texts: &'t Texts,
+        old: &Old<'_>,
+        runs: &[Vec<Option<u32>>],
+        level: &Level,
+        starts: &[usize],
+    ) -> Option<Fit<'t>> {
+        let mut places = vec![LinePlace::Missing; old.lines.len()];
+        let mut other_blanks = Vec::new();
+        let mut near = 0;
+        for ((run, numbers), start) in old.runs.iter().zip(runs).zip(starts) {
+            let mut before: Option<(usize, usize)> = None;
+            for (n, at) in run.iter().enumerate() {
+                let line = self.filled[start + n];
+                places[*at] = if numbers[n] == Some(level.lines[start + n]) {
+                    LinePlace::Same(line)
+                } else if self.is_near(old, *at, line, level) {
+                    near += 1;
+                    LinePlace::Near(line)
+                } else {
+                    return None;
+                };
+                if let Some((before_at, before_line)) = before {
+                    let gap = at - before_at - 1;
+                    let there = line - before_line - 1;
+                    for blank in 0..gap.min(there) {
+                        places[before_at + 1 + blank] = LinePlace::Same(before_line + 1 + blank);
+                    }
+                    if gap != there {
+                        other_blanks.push(*at);
+                    }
+                }
+                before = Some((*at, line));
+            }
+        }
+        for (n, run) in old.runs.iter().enumerate().skip(1) {
+            let (first, before) = (run[0], *old.runs[n - 1].last()?);
+            let is_elision = |at: &usize| omission(old.lines[*at]).is_some();
+            let elision = (before + 1..first).find(is_elision)?;
+            let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
+            // Blank lines beside what is left out are those of the file.
+            let above = self.file.blank_after(from - 1).min(elision - before - 1).min(to - from);
+            let below = self.file.blank_before(to).min(first - elision - 1).min(to - from - above);
+            for blank in 0..above {
+                places[before + 1 + blank] = LinePlace::Same(from + blank);
+            }
+            for blank in 0..below {
+                places[first - 1 - blank] = LinePlace::Same(to - 1 - blank);
+            }
+            if above < elision - before - 1 || below < first - elision - 1 {
+                other_blanks.push(first);
+            }
+            places[elision] = LinePlace::Elided(to - below);
+        }
+        Some(Fit {
+            texts: Cow::Borrowed(texts),
+            places,
+            other_blanks,
+            near,
+        })
+    }
+
+    fn is_at(&self, rank: Rank, fit: &Fit<'_>, old: &Old<'_>) -> bool {
+        let is_whole = fit.other_blanks.is_empty() && old.runs.len() == 1;
+        match rank {
+            Rank::Strict | Rank::Loose | Rank::Part => is_whole,
+            Rank::LinesLeftOut => true,
+            Rank::Mistyped => {
+                let same = |place: &&LinePlace| matches!(place, LinePlace::Same(_));
+                let filled = fit.places.iter().zip(&old.lines).filter(|(_, l)| !l.is_empty());
+                let same = filled.map(|(place, _)| place).filter(same).count();
+                fit.near * 2 <= same
+            }
+        }
+    }
+
+    /// Returns true if a line of the old text that stays may be a line of the file with slips: no
+    /// other line of the file is as near.
+    fn is_near(&self, old: &Old<'_>, at: usize, line: usize, level: &Level) -> bool {
+        let wanted = key(old.lines[at], Blanks::Dropped);
+        if !old.stays[at] || level.numbers.contains_key(&*wanted) {
+            return false;
+        }
+        let there = key(self.file.line(line), Blanks::Dropped);
+        let likeness = likeness(&wanted, &there);
+        // An escape is no slip, but a sign of another reading.
+        let marks = |text: &str| text.matches(['\\', '&']).count();
+        likeness >= MIN_LIKENESS
+            && marks(&wanted) == marks(&there)
+            && level.numbers.keys().all(|other| *other == there || self::likeness(&wanted, other) < likeness)
+    }
+
+    fn has_same_blanks(&self, fit: &Fit<'_>, old: &Old<'_>) -> bool {
+        let lines = fit.places.iter().zip(&old.lines);
+        lines.filter_map(|(place, old)| Some((place.line()?, *old))).all(|(line, old)| self.file.line(line) == old)
+    }
+
+    /// Returns the places where an old text is a part of a line, or begins or ends within one.
+    fn parts<'t>(&self, texts: &'t Texts) -> Vec<Fit<'t>> {
+        let (old, new) = (texts.old.trim_matches('\n'), texts.new.trim_matches('\n'));
+        let lines: Vec<&str> = old.split('\n').collect();
+        let [first, .., last] = &*[&lines[..], &lines[lines.len() - 1..]].concat() else {
+            return Vec::new();
+        };
+        let mut fits = Vec::new();
+        if old != old.trim() || old.chars().count() < MIN_CHARS {
+            return fits;
+        }
+        let mut push = |line: usize, head: usize, tail: usize| {
+            let text = |line: usize| self.file.line(line);
+            let end = line + lines.len() - 1;
+            let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
+            let head = if head.trim().is_empty() { "" } else { head };
+            let mut texts = texts.clone();
+            texts.old = [head, old, tail].concat();
+            texts.new = [head, new, tail].concat();
+            if !stays_in_block(head, old, new) {
+                texts.doubt = Some(super::depth::UNCLEAR);
+                texts.doubtful = (0..texts.new.split('\n').count()).collect();
+            }
+            fits.push(Fit {
+                texts: Cow::Owned(texts),
+                places: (line..=end).map(LinePlace::Same).collect(),
+                other_blanks: Vec::new(),
+                near: 0,
+            });
+        };
+        if lines.len() == 1 {
+            let wanted = key(first, Blanks::Kept);
+            let mut found = HashMap::new();
+            for (line, number) in self.filled.iter().zip(&self.strict.lines) {
+                let text = self.file.line(*line);
+                let is_there = *found
+                    .entry(number)
+                    .or_insert_with(|| key(text, Blanks::Kept).contains(&*wanted));
+                if is_there {
+                    for place in places_in(text, &wanted) {
+                        push(*line, place.start, place.end);
+                    }
+                }
+            }
+            return fits;
+        }
+        let (head, tail) = (key(first, Blanks::Kept), key(last, Blanks::Kept));
+        for line in 0..self.file.len().saturating_sub(lines.len() - 1) {
+            let text = |n: usize| self.file.line(line + n);
+            let inner = 1..lines.len() - 1;
+            let is_there = key(text(0), Blanks::Kept).ends_with(&*head)
+                && key(text(lines.len() - 1), Blanks::Kept).starts_with(&*tail)
+                && inner.clone().all(|n| key(text(n), Blanks::Kept) == key(lines[n], Blanks::Kept));
+            if !is_there {
+                continue;
+            }
+            let start = places_in(text(0), &head).into_iter().next_back();
+            let end = places_in(text(lines.len() - 1), &tail).into_iter().next();
+            if let (Some(start), Some(end)) = (start, end) {
+                push(line, start.start, end.end);
+            }
+        }
+        fits
+    }
+
+    /// Returns the line at which the new text is in the file as a whole.
+    pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
+        let texts = Texts {
+            old: texts.new.clone(),
+            ..texts.clone()
+        };
+        let old = Old::new(&texts);
+        if old.characters() < MIN_ANCHOR_CHARS {
+            return None;
+        }
+        let fits = self.fits(&texts, Rank::Loose);
+        fits.first().map(Fit::first_line)
+    }
+}
+
+impl Level {
+    fn new(file: &FileLines<'_>, filled: &[usize], blanks: Blanks) -> Self {
+        let mut numbers: HashMap<String, u32> = HashMap::new();
+        let mut lines = Vec::with_capacity(filled.len());
+        for line in filled {
+            let key = key(file.line(*line), blanks);
+            let number = match numbers.get(&*key) {
+                Some(number) => *number,
+                None => {
+                    let number = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                    numbers.insert(key.into_owned(), number);
+                    number
+                }
+            };
+            lines.push(number);
+        }
+        Self { numbers, lines }
+    }
+
+    fn number(&self, line: &str, blanks: Blanks) -> Option<u32> {
+        self.numbers.get(&*key(line, blanks)).copied()
+    }
+}
+
+/// Returns how much two lines are alike, from 0 to 1.
+fn likeness(one: &str, other: &str) -> f64 {
+    let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+    if short * 4 < long * 3 || long > MAX_MISTYPED_BYTES {
+        return 0.0;
+    }
+    strsim::normalized_levenshtein(one, other)
+}
+
+/// Returns where in a line a text in its form is.
+fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
+    let chars = form(line, Blanks::Kept);
+    let text: String = chars.iter().map(|char| char.c).collect();
+    let length = wanted.chars().count();
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(found) = text[from..].find(wanted) {
+        let byte = from + found;
+        let at = text[..byte].chars().count();
+        let (first, last) = (chars[at], chars[at + length - 1]);
+        // A character of the file may be several of the form.
+        let is_cut = at > 0 && chars[at - 1].end() > first.start()
+            || chars.get(at + length).is_some_and(|next| next.start() < last.end());
+        if !is_cut {
+            places.push(first.start()..last.end());
+        }
+        from = byte + first.c.len_utf8();
+    }
+    places
+}

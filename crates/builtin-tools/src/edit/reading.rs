@@ -1,0 +1,202 @@
+//! What can be taken off both texts as a whole: line numbers, escapes, a fence, blanks that are no
+//! blanks.
+
+use super::Reading;
+use super::form::{plain, unescape, without_line_numbers};
+
+/// An old and a new text under one reading.
+#[derive(Debug, Clone)]
+pub(super) struct Texts {
+    pub(super) old: String,
+    pub(super) new: String,
+    pub(super) reading: Option<Reading>,
+    /// Why the new text can't be read in the same way, if a line of it can't that the old one does
+    /// not have.
+    pub(super) doubt: Option<&'static str>,
+    /// The lines of the new text, as read, that can't be; they count from 0.
+    pub(super) doubtful: Vec<usize>,
+}
+
+impl Texts {
+    fn new(old: String, new: String, reading: Option<Reading>) -> Self {
+        Self {
+            old,
+            new,
+            reading,
+            doubt: None,
+            doubtful: Vec::new(),
+        }
+    }
+}
+
+/// Returns the texts under each reading that has something to take off.
+pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
+    // Characters that can't be seen, or look like a space, are not meant where the file has none.
+    let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
+    let stray: Vec<char> = old.chars().filter(|c| is_hidden(*c) && !text.contains(*c)).collect();
+    let [old, new] = [old, new].map(|part| {
+        let chars = part.chars().filter_map(|c| if stray.contains(&c) { plain(c) } else { Some(c) });
+        chars.collect::<String>().replace("\r\n", "\n")
+    });
+    let mut pairs = vec![Texts::new(old.clone(), new.clone(), None)];
+    if let Some((old, new)) = without_line_numbers(&old, &new) {
+        pairs.push(Texts::new(old, new, Some(Reading::LineNumbers)));
+    }
+    if let (Some(old), Some(new)) = (without_fence(&old), without_fence(&new)) {
+        pairs.push(Texts::new(old, new, Some(Reading::Fence)));
+    }
+    pairs.extend(without_backslashes(&old, &new));
+    pairs.extend(without_entities(&old, &new));
+    pairs
+}
+
+/// Returns true for a blank that looks like a space and is none.
+pub(super) fn is_other_blank(c: char) -> bool {
+    c.is_whitespace() && !c.is_ascii() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn without_fence(text: &str) -> Option<String> {
+    let mut lines: Vec<&str> = text.trim_matches('\n').split('\n').collect();
+    let is_fenced = lines.len() > 2
+        && lines[0].starts_with("```")
+        && !lines[0][3..].contains('`')
+        && lines[lines.len() - 1] == "```";
+    is_fenced.then(|| {
+        lines.pop();
+        lines[1..].join("\n") + "\n"
+    })
+}
+
+const MIXED: &str = "its new lines have escapes that the old ones do not have";
+
+/// Takes one level of backslashes off both texts.
+fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
+    let plain_old = unescape(old);
+    if plain_old == old {
+        return None;
+    }
+    let escapes_in = |text: &str| -> Vec<char> {
+        let mut found = Vec::new();
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            if c == '\\' {
+                found.extend(chars.next());
+            }
+        }
+        found
+    };
+    let of_old = escapes_in(old);
+    // A string of JSON has no quotes, line ends and other backslashes of its own.
+    let is_json = |text: &str| {
+        let escapes = escapes_in(text);
+        let quotes = escapes.iter().filter(|c| **c == '"').count();
+        let is_escape = |c: &char| r#""\/bfnrtu"#.contains(*c);
+        !text.contains('\n') && text.matches('"').count() == quotes && escapes.iter().all(is_escape)
+    };
+    let is_proved = of_old.iter().any(|c| matches!(c, '"' | '\\'));
+    if is_json(old) && is_json(new) && is_proved {
+        let parse = |text: &str| serde_json::from_str::<String>(&format!("\"{text}\"")).ok();
+        if let (Some(old), Some(new)) = (parse(old), parse(new)) {
+            let [old, new] = [old, new].map(|text| text.replace("\r\n", "\n"));
+            return Some(Texts::new(old, new, Some(Reading::Escapes)));
+        }
+    }
+    // A new text that has its line ends while the old one had none was not escaped.
+    if !old.contains('\n') && new.contains('\n') {
+        return Some(Texts::new(plain_old, new.to_owned(), Some(Reading::Escapes)));
+    }
+    let mut texts = Texts::new(plain_old, unescape(new), Some(Reading::Escapes));
+    texts.find_doubts(old, new, &of_old);
+    Some(texts)
+}
+
+impl Texts {
+    /// Finds the lines of the new text in which a backslash may stand for itself.
+    fn find_doubts(&mut self, old: &str, new: &str, of_old: &[char]) {
+        // Commands such as `\begin` are written with one backslash, so `\neg` may be one too.
+        let has_commands = has_commands(&self.old) || has_commands(&unescape(new));
+        let mut line = 0;
+        let mut open: Option<char> = None;
+        let mut chars = new.chars().peekable();
+        while let Some(c) = chars.next() {
+            let escaped = (c == '\\').then(|| chars.peek().copied()).flatten();
+            match escaped {
+                Some(escaped) if unescape(&format!("\\{escaped}")) != format!("\\{escaped}") => {
+                    chars.next();
+                    let is_letter = chars.peek().is_some_and(|c| c.is_ascii_alphabetic());
+                    let is_end = matches!(escaped, 'n' | 't' | 'r');
+                    if !of_old.contains(&escaped)
+                        || is_end && (open.is_some() || has_commands && is_letter)
+                    {
+                        self.doubtful.push(line);
+                    }
+                    if escaped == 'n' {
+                        line += 1;
+                        if self.doubtful.last() == Some(&(line - 1)) {
+                            self.doubtful.push(line);
+                        }
+                        open = None;
+                    } else if matches!(escaped, '"' | '`') {
+                        open = if open == Some(escaped) { None } else { open.or(Some(escaped)) };
+                    }
+                }
+                _ if c == '\n' => {
+                    line += 1;
+                    open = None;
+                }
+                _ if matches!(c, '"' | '`' | '\'') && !old.contains("\\\"") => {
+                    open = if open == Some(c) { None } else { open.or(Some(c)) };
+                }
+                _ => {}
+            }
+        }
+        self.doubt = Some(MIXED);
+    }
+}
+
+/// Returns true if a text has a command of TeX: a backslash and two letters, the first of which
+/// makes no escape.
+fn has_commands(text: &str) -> bool {
+    text.split('\\').skip(1).any(|behind| {
+        let mut letters = behind.chars();
+        let first = letters.next().filter(char::is_ascii_alphabetic);
+        let second = letters.next().filter(char::is_ascii_alphabetic);
+        second.is_some() && first.is_some_and(|c| !"nrtabfvxuU".contains(c))
+    })
+}
+
+/// The characters that HTML escapes in text.
+const ENTITIES: [(&str, &str); 6] = [
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", "\""),
+    ("&#39;", "'"),
+    ("&apos;", "'"),
+    ("&amp;", "&"),
+];
+
+/// Takes the entities of HTML off both texts. Where one of them has such a character besides, or
+/// only one has entities, they were not escaped as a whole.
+fn without_entities(old: &str, new: &str) -> Option<Texts> {
+    let decode = |text: &str| {
+        let entities = ENTITIES.into_iter();
+        entities.fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    };
+    let plain = decode(old);
+    if plain == old {
+        return None;
+    }
+    let is_whole = |text: &str| {
+        let rest = ENTITIES.into_iter();
+        let rest = rest.fold(text.to_owned(), |text, (entity, _)| text.replace(entity, ""));
+        !rest.contains(['<', '>', '&'])
+    };
+    let mut texts = Texts::new(plain, decode(new), Some(Reading::Escapes));
+    if !is_whole(old) || !is_whole(new) {
+        let lines = new.split('\n').enumerate();
+        let lines = lines.filter(|(_, line)| decode(line) != *line || !is_whole(line));
+        texts.doubtful = lines.map(|(at, _)| at).collect();
+        texts.doubt = Some(MIXED);
+    }
+    Some(texts)
+}

@@ -1,0 +1,502 @@
+//! The new content of a place, and its proof.
+//!
+//! What the old and the new text have in common stays as the file has it, to the byte.
+
+use super::depth::{Layout, Pair, Texts as Indented, layout};
+use super::fit::{Fit, Haystack, LinePlace, Rank};
+use super::form::{Blanks, FormChar, form, key};
+use super::lines::{FileLines, ModelLines, indentation, trim_end};
+use super::omission::omission;
+use super::reading::{Texts, is_other_blank};
+use super::{Edited, Refusal};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+pub(crate) use super::depth::place_behind as placed_literally;
+
+/// Time after which words are compared more coarsely.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
+const BESIDE_BLANK: &str = "the file has other blank lines than old_string beside a change";
+const TWO_SPELLINGS: &str =
+    "old_string has one character where the file has two, and new_string has it in a new line";
+const LOST_BLANKS: &str =
+    "the file has blanks at the ends of lines which old_string lacks, so those of new lines are not clear";
+
+/// Makes the new content of a place.
+pub(super) fn write(
+    haystack: &Haystack<'_>,
+    texts: &Texts,
+    fit: &Fit<'_>,
+    rank: Rank,
+) -> Result<Edited, Refusal> {
+    let (old, new) = ModelLines::pair(&fit.texts.old, &fit.texts.new);
+    let reading = rank.reading(texts);
+    let writer = Writer {
+        file: haystack.file,
+        fit,
+        old: &old,
+        new: &new,
+        old_lines: old.trimmed(),
+        new_lines: new.trimmed(),
+        spelling: Spelling::default(),
+        out: Vec::new(),
+        next: fit.first_line(),
+    };
+    let line = fit.first_line() + 1;
+    let (place, content) = writer.write().map_err(|fault| match fault {
+        Fault::Unclear(why) => Refusal::Unclear {
+            reading: Some(reading),
+            line,
+            why,
+        },
+        Fault::Applied(line) => Refusal::Applied { line: line + 1 },
+    })?;
+    Ok(Edited {
+        place,
+        content,
+        reading: Some(reading),
+    })
+}
+
+enum Fault {
+    Unclear(&'static str),
+    /// The new lines are beside the place, from this line on.
+    Applied(usize),
+}
+
+impl From<&'static str> for Fault {
+    fn from(why: &'static str) -> Self {
+        Self::Unclear(why)
+    }
+}
+
+/// A line of the new content.
+struct Line {
+    text: String,
+    /// Its line end, empty for the last line of a file.
+    end: &'static str,
+    /// The number of the line in the new text that it is.
+    new: Option<usize>,
+}
+
+/// The lines of both texts, and what of the file has been dealt with.
+struct Writer<'a> {
+    file: &'a FileLines<'a>,
+    fit: &'a Fit<'a>,
+    old: &'a ModelLines<'a>,
+    new: &'a ModelLines<'a>,
+    old_lines: Vec<&'a str>,
+    new_lines: Vec<&'a str>,
+    spelling: Spelling,
+    out: Vec<Line>,
+    /// The next line of the file that is not dealt with.
+    next: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn write(mut self) -> Result<(Range<usize>, String), Fault> {
+        let lines = || self.fit.places.iter().filter_map(|place| place.line());
+        let (Some(first), Some(last)) = (lines().next(), lines().next_back()) else {
+            return Err(NOT_AS_IT_SAYS.into());
+        };
+        for (at, place) in self.fit.places.iter().enumerate() {
+            if let LinePlace::Same(line) = place {
+                self.spelling.learn(self.old_lines[at], self.file.line(*line));
+            }
+        }
+        self.merge()?;
+        self.prove()?;
+        let (old, new) = (self.old, self.new);
+        let blanks = [self.file.blank_before(first), self.file.blank_after(last)];
+        let edges = [
+            (old.blank_before, new.blank_before, blanks[0]),
+            (old.blank_after, new.blank_after, blanks[1]),
+        ];
+        if edges.iter().any(|(old, new, there)| old > new && there < old && *there > 0) {
+            return Err(BESIDE_BLANK.into());
+        }
+        let [(before_gone, before_added), (after_gone, after_added)] =
+            edges.map(|(old, new, there)| {
+                let gone = old.saturating_sub(new).min(there);
+                (gone, new.saturating_sub(old))
+            });
+        let start = self.file.range(first - before_gone).start;
+        let end = last + after_gone;
+        let blank = || Line {
+            text: String::new(),
+            end: self.file.ending(first),
+            new: None,
+        };
+        let mut lines: Vec<Line> = (0..before_added).map(|_| blank()).collect();
+        lines.append(&mut self.out);
+        lines.extend((0..after_added).map(|_| blank()));
+        // A text that is taken away whole takes its line end with it.
+        let Some((last, others)) = lines.split_last() else {
+            return Ok((start..self.file.end(end), String::new()));
+        };
+        let mut content = String::new();
+        for line in others {
+            content.push_str(&line.text);
+            content.push_str(if line.end.is_empty() { self.file.ending(first) } else { line.end });
+        }
+        content.push_str(&last.text);
+        Ok((start..self.file.range(end).end, content))
+    }
+
+    fn merge(&mut self) -> Result<(), Fault> {
+        let pairs = self.fit.places.iter().enumerate().filter_map(|(at, place)| {
+            let line = place.line().filter(|_| !self.old_lines[at].is_empty())?;
+            Some(Pair {
+                at,
+                old: indentation(self.old_lines[at]),
+                file: indentation(self.file.line(line)),
+            })
+        });
+        let pairs: Vec<Pair<'_>> = pairs.collect();
+        let layout = layout(&Indented {
+            old: &self.old_lines,
+            new: &self.new_lines,
+            pairs: &pairs,
+            unit: &self.file.unit(),
+        })?;
+        // Where the file has other blank lines, both lines beside them stay, and nothing comes
+        // between.
+        let stays_with_the_one_before = |at: usize| {
+            let mut kept = layout.ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+            let before = (0..at).rev().find(|at| !self.old_lines[*at].is_empty());
+            before.is_some_and(|before| {
+                kept.any(|op| op.old_range().contains(&before) && op.old_range().contains(&at))
+            })
+        };
+        if !self.fit.other_blanks.iter().all(|at| stays_with_the_one_before(*at)) {
+            return Err(BESIDE_BLANK.into());
+        }
+        for op in &layout.ops {
+            match op {
+                DiffOp::Equal { .. } => {
+                    for (old, new) in op.old_range().zip(op.new_range()) {
+                        self.keep(old, new);
+                    }
+                }
+                _ => self.change(op, &layout)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a line as the file has it, with what the old text has left out before it.
+    fn keep(&mut self, old: usize, new: usize) {
+        let (until, own) = match self.fit.places[old] {
+            LinePlace::Same(line) | LinePlace::Near(line) => (line, Some(line)),
+            LinePlace::Elided(until) => (until, None),
+            LinePlace::Missing => return,
+        };
+        for line in self.next..until {
+            let text = self.file.whole(line).to_owned();
+            let end = self.file.own_ending(line);
+            self.out.push(Line { text, end, new: None });
+        }
+        if let Some(line) = own {
+            let (there, content) = (self.file.whole(line), self.file.line(line));
+            let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
+            // Unless the edit is about the blanks at its end.
+            let is_about_blanks = before != after && before == &there[content.len()..];
+            let text = if is_about_blanks {
+                format!("{content}{after}")
+            } else {
+                there.to_owned()
+            };
+            let end = self.file.own_ending(line);
+            self.out.push(Line { text, end, new: Some(new) });
+        }
+        self.next = own.map_or(until, |line| line + 1);
+    }
+
+    fn change(&mut self, op: &DiffOp, layout: &Layout) -> Result<(), Fault> {
+        let old = op.old_range();
+        let start = self.next;
+        for at in old.clone() {
+            match self.fit.places[at] {
+                LinePlace::Same(line) if line == self.next => self.next = line + 1,
+                LinePlace::Missing => {}
+                _ => return Err(NOT_AS_IT_SAYS.into()),
+            }
+        }
+        self.check_not_applied(op, start..self.next)?;
+        let contents = self.contents(op)?;
+        for (at, content) in op.new_range().zip(contents) {
+            let line = self.new_lines[at];
+            let is_omission = !old.is_empty() && omission(line).is_some();
+            if is_omission && !self.old_lines.contains(&line) {
+                return Err("the new text leaves lines out that the old one has".into());
+            }
+            if let Some(doubt) = self.fit.texts.doubt
+                && self.fit.texts.doubtful.contains(&(at + self.new.blank_before))
+            {
+                return Err(doubt.into());
+            }
+            let blanks = self.tail(op, at, content.is_empty())?;
+            let text = format!("{}{content}{blanks}", layout.indents[at]);
+            // As the line in whose place it is, else as the line before.
+            let partner = (old.start + at - op.new_range().start).min(old.end);
+            let partner = old.contains(&partner).then(|| self.fit.places[partner].line());
+            let line = partner.flatten().unwrap_or(self.next.saturating_sub(1));
+            let end = self.file.ending(line);
+            self.out.push(Line { text, end, new: Some(at) });
+        }
+        Ok(())
+    }
+
+    /// Returns the blanks at the end of a new line.
+    fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
+        let own = tail(self.new.lines[at]);
+        let (mut has_more, mut has_lost) = (false, false);
+        for (old, place) in self.fit.places.iter().enumerate() {
+            if let LinePlace::Same(line) = place {
+                let (model, there) = (tail(self.old.lines[old]), tail(self.file.whole(*line)));
+                has_more |= model != there;
+                has_lost |= model.len() < there.len() && self.old_lines[old].is_empty() == is_blank;
+            }
+        }
+        if !has_more {
+            return Ok(own);
+        }
+        // A line for a line has the blanks of that one, if they are known.
+        let (old, new) = (op.old_range(), op.new_range());
+        let partner = (old.len() == new.len()).then(|| old.start + (at - new.start));
+        if let Some(partner) = partner
+            && let LinePlace::Same(line) = self.fit.places[partner]
+            && tail(self.file.whole(line)) == own
+            && tail(self.old.lines[partner]) == own
+        {
+            return Ok(own);
+        }
+        if has_lost {
+            return Err(LOST_BLANKS.into());
+        }
+        Ok("")
+    }
+
+    /// Checks that what is new is not beside the place already, before or behind the lines
+    /// `gone`.
+    fn check_not_applied(&self, op: &DiffOp, gone: Range<usize>) -> Result<(), Fault> {
+        let keys = |line: &str| key(line, Blanks::Dropped).into_owned();
+        let filled = |line: &String| !line.is_empty();
+        let new = self.new_lines[op.new_range()].iter();
+        let new: Vec<String> = new.map(|line| keys(line)).filter(filled).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let lines = |line: usize| Some(keys(self.file.line(line))).filter(filled);
+        let above: Vec<String> = (0..gone.start).rev().filter_map(lines).take(new.len()).collect();
+        let below = gone.end..self.file.len();
+        let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
+        // At an edge of the old text, it may have forgotten the lines that the file has next.
+        let (old, all) = (op.old_range(), self.old_lines.len());
+        let least = |is_edge: bool| if is_edge { 1 } else { new.len() };
+        let is_above = |n: usize| above.len() >= n && new[..n].iter().eq(above[..n].iter().rev());
+        let is_below = |n: usize| below.len() >= n && new[new.len() - n..].iter().eq(&below[..n]);
+        if (least(old.start == 0)..=new.len()).any(is_above) {
+            return Err(Fault::Applied(gone.start.saturating_sub(1)));
+        }
+        if (least(old.end == all)..=new.len()).any(is_below) {
+            return Err(Fault::Applied(gone.end));
+        }
+        Ok(())
+    }
+
+    /// Returns the new lines of a change without their indentation. Words that both texts have are
+    /// in the file's spelling.
+    fn contents(&self, op: &DiffOp) -> Result<Vec<String>, Fault> {
+        let joined = |lines: &[&str]| {
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
+            lines.join("\n")
+        };
+        let new = joined(&self.new_lines[op.new_range()]);
+        let old = joined(&self.old_lines[op.old_range()]);
+        let places = self.fit.places[op.old_range()].iter();
+        let there = places.filter_map(|place| place.line());
+        let there: Vec<&str> = there.map(|line| self.file.line(line)).collect();
+        let there = joined(&there);
+        let merged = if there == old && !self.spelling.differs {
+            new
+        } else {
+            self.spelling.write(&old, &there, &new)?
+        };
+        Ok(merged.split('\n').map(str::to_owned).collect())
+    }
+
+    /// Proves that the new content reads as the new text: it has all of its lines in their order,
+    /// and besides only lines that were there.
+    fn prove(&self) -> Result<(), Fault> {
+        let is_elsewhere = |at: &usize| {
+            let line = self.new_lines[*at];
+            line.is_empty() || omission(line).is_some()
+        };
+        let mut next = 0;
+        for line in &self.out {
+            let Some(new) = line.new else { continue };
+            let is_near = || {
+                let near = self.fit.places.iter().filter_map(|place| match place {
+                    LinePlace::Near(line) => Some(self.file.whole(*line)),
+                    _ => None,
+                });
+                near.into_iter().any(|near| near == line.text)
+            };
+            let reads_so = |blanks| key(&line.text, blanks) == key(self.new_lines[new], blanks);
+            let is_next = (next..new).all(|at| is_elsewhere(&at));
+            if !is_next || !(reads_so(Blanks::Dropped) || is_near()) {
+                return Err(NOT_AS_IT_SAYS.into());
+            }
+            next = new + 1;
+        }
+        if (next..self.new_lines.len()).all(|at| is_elsewhere(&at)) {
+            Ok(())
+        } else {
+            Err(NOT_AS_IT_SAYS.into())
+        }
+    }
+}
+
+/// Returns the blanks at the end of a line.
+fn tail(line: &str) -> &str {
+    &line[trim_end(line).len()..]
+}
+
+/// What characters that look alike are in the file, where the old text has others.
+#[derive(Debug, Default)]
+struct Spelling {
+    files: BTreeMap<String, BTreeSet<String>>,
+    /// At least one is another in the file.
+    differs: bool,
+    /// Blanks of the old text are spaces, and those of the file are of two kinds.
+    has_other_blanks: bool,
+}
+
+impl Spelling {
+    /// Learns from a line of the old text, and that line of the file.
+    fn learn(&mut self, old: &str, there: &str) {
+        let [old_form, there_form] = [old, there].map(|text| form(text, Blanks::Dropped));
+        if old_form.len() != there_form.len() {
+            return;
+        }
+        let mut start = 0;
+        for end in 1..=old_form.len() {
+            let is_whole = |form: &[FormChar]| {
+                form.get(end).is_none_or(|next| next.start() >= form[end - 1].end())
+            };
+            if !is_whole(&old_form) || !is_whole(&there_form) {
+                continue;
+            }
+            let [one, file] = [(old, &old_form), (there, &there_form)]
+                .map(|(text, form)| source(text, form, &(start..end)));
+            let can_differ = |c: char| !c.is_alphanumeric() || !c.is_ascii();
+            if one != file || one.chars().all(can_differ) {
+                self.differs |= one != file;
+                let files = self.files.entry(one.to_owned()).or_default();
+                files.insert(file.to_owned());
+            }
+            let [blanks, files] = [(old, &old_form), (there, &there_form)]
+                .map(|(text, form)| before(text, form, &(start..end)));
+            self.has_other_blanks |= files.contains(is_other_blank) && !blanks.contains(is_other_blank);
+            start = end;
+        }
+    }
+
+    /// Returns a new word as the file spells it.
+    fn spelled(&self, word: &str) -> Result<String, Fault> {
+        let one = |part: &str| match self.files.get(part) {
+            Some(files) if files.len() > 1 => Err(Fault::Unclear(TWO_SPELLINGS)),
+            Some(files) => Ok(files.iter().next().map_or(part, |file| file).to_owned()),
+            None => Ok(part.to_owned()),
+        };
+        if self.files.contains_key(word) {
+            return one(word);
+        }
+        word.chars().map(|c| one(c.encode_utf8(&mut [0; 4]))).collect()
+    }
+
+    /// Returns the new text with the file's spelling of all words that it has in common with the
+    /// old one, which has the same form as the text that is there.
+    fn write(&self, old: &str, there: &str, new: &str) -> Result<String, Fault> {
+        let [old_form, there_form, new_form] = [old, there, new].map(|t| form(t, Blanks::Dropped));
+        if old_form.len() != there_form.len() {
+            return Ok(new.to_owned());
+        }
+        // What is one character in the file is kept or goes as one.
+        let is_whole = |at: usize| there_form[at - 1].end() <= there_form[at].start();
+        let old_words = words(&old_form, is_whole);
+        let new_words = words(&new_form, |_| true);
+        let mut out = String::with_capacity(new.len());
+        for op in diff_words((&old_form, &old_words), (&new_form, &new_words)) {
+            let is_kept = matches!(op, DiffOp::Equal { .. });
+            for (n, word) in new_words[op.new_range()].iter().enumerate() {
+                // The old word that this one is, or whose place it takes.
+                let old_word = old_words[op.old_range()].get(n);
+                let old_word = old_word.filter(|_| is_kept || n == 0);
+                let blanks = before(new, &new_form, word);
+                let is_same = |old_word: &&Range<usize>| before(old, &old_form, old_word) == blanks;
+                match old_word.filter(is_same) {
+                    Some(word) => out.push_str(before(there, &there_form, word)),
+                    None if self.has_other_blanks && blanks.contains(' ') => {
+                        return Err(TWO_SPELLINGS.into());
+                    }
+                    None => out.push_str(blanks),
+                }
+                match old_word.filter(|_| is_kept) {
+                    Some(old_word) => out.push_str(source(there, &there_form, old_word)),
+                    None => out.push_str(&self.spelled(source(new, &new_form, word))?),
+                }
+            }
+        }
+        out.push_str(&new[new_form.last().map_or(0, |last| last.end())..]);
+        Ok(out)
+    }
+}
+
+/// Cuts a form into words and other characters.
+fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let ends_word = |before: FormChar, after: FormChar| {
+        let is_one = is_word(before.c) && is_word(after.c) || before.c == '.' && after.c == '.';
+        !is_one || before.end() < after.start()
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    for at in 1..=form.len() {
+        if at == form.len() || ends_word(form[at - 1], form[at]) && may_cut(at) {
+            words.push(start..at);
+            start = at;
+        }
+    }
+    words
+}
+
+/// Returns the text of a word.
+fn source<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
+    &text[form[word.start].start()..form[word.end - 1].end()]
+}
+
+/// Returns the text between a word and the one before it.
+fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
+    let end = form[word.start].start();
+    let start = word.start.checked_sub(1).map_or(0, |at| form[at].end());
+    &text[start.min(end)..end]
+}
+
+type Words<'a> = (&'a [FormChar], &'a [Range<usize>]);
+
+fn diff_words(old: Words<'_>, new: Words<'_>) -> Vec<DiffOp> {
+    let [old, new] = [old, new].map(|(form, words)| -> Vec<String> {
+        let text = |word: &Range<usize>| form[word.clone()].iter().map(|char| char.c).collect();
+        words.iter().map(text).collect()
+    });
+    let old: Vec<&str> = old.iter().map(String::as_str).collect();
+    let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    let deadline = Some(Instant::now() + DIFF_TIME);
+    diff_lines(Algorithm::Myers, &old, &new, deadline)
+}
