@@ -190,7 +190,9 @@ fn the_files_line_ends_stay_whichever_the_texts_have() {
         format!("a\r\n{long}b\r\nc{long}\r\n"),
     );
     becomes("a\r\nb\r\n", "\nb", "\nc", "a\r\nc\r\n");
-    becomes("a\r\nb\r\n", "a\r", "b", "bb\r\n");
+    // Half a line end joins no lines.
+    becomes("a\r\nb\r\n", "a\r", "b", "b\r\nb\r\n");
+    becomes("a\r\nb\r\n", "a\r\nb\r", "c", "c\r\n");
     // Line ends are not all of an edit.
     for (content, old, new) in [
         ("a\r\nb\r\n", "a\r\nb", "a\nb"),
@@ -388,7 +390,11 @@ fn miss_by_case_says_so() {
     misses(
         "a\nb\nconst Value = 1;\n",
         "const value = 1;",
-        &["3", "case"],
+        &[
+            "line 3",
+            "old_string has `value`, the file `value`",
+            "```\nconst value = 1;\n```",
+        ],
     );
 }
 
@@ -397,7 +403,7 @@ fn miss_by_quotes_says_so() {
     misses(
         "a\nlet s = “hello”;\n",
         "let s = \"hello\";",
-        &["2", "quot"],
+        &["line 2", "the file `\\u{201c}hello\\u{201d}`", "look alike"],
     );
 }
 

@@ -1,7 +1,7 @@
 //! Edits of `replace` and `smart_edit`: a text in a file takes the place of another. How the place
 //! is found is theirs.
 
-use super::nearest::nearest;
+use super::nearest::{Source, nearest};
 use super::{BuiltinTool, placeholder};
 use crate::edit::{has_mixed_ends, whole_line_ends};
 use gemini_tools_core::tool::{
@@ -10,17 +10,20 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
-use gemini_tools_workspace::lines::{beginning, encoding_of};
+use gemini_tools_workspace::lines::{beginning, encoding_of, read_range};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::text::Encoding;
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum bytes of a file in which near misses are looked for: each takes a multiple of it in
-/// memory.
-const NEAREST_BYTES: u64 = 1024 * 1024;
+/// Maximum bytes of a file in which near misses are looked for.
+const NEAREST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Maximum bytes of a file that is decoded: each takes a multiple of it in memory.
+const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Maximum bytes of a text that near misses are looked for.
 const NEAREST_TEXT_BYTES: usize = 64 * 1024;
@@ -260,36 +263,61 @@ impl Edit {
 
     /// Returns true if a text that is not in a file literally is compared with it.
     pub(super) fn is_comparable(current: &OpenFile, text: &str) -> bool {
-        current.size() <= NEAREST_BYTES && text.len() <= NEAREST_TEXT_BYTES
+        current.size() <= MAX_DECODED_BYTES && text.len() <= NEAREST_TEXT_BYTES
     }
 
     /// Returns the error of a miss, which says what in the file is nearest, and how it differs.
-    pub(super) fn not_found(&self, Subject { current, encoding }: Subject<'_>) -> ToolError {
-        let mut message = format!(
+    pub(super) fn not_found(&self, subject: Subject<'_>) -> ToolError {
+        let message = format!(
             "old_string was not found in {}; nothing was changed.",
             self.path()
         );
+        self.missed(message, subject)
+    }
+
+    /// Returns an error that goes on with the nearest places.
+    pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
+        let current = subject.current;
         // What .geminiignore closes to reading is not shown by way of a miss either.
-        let is_shown = Self::is_comparable(current, &self.old)
+        let is_shown = current.size() <= NEAREST_BYTES
+            && self.old.len() <= NEAREST_TEXT_BYTES
             && !self.workspace.is_gemini_ignored(&self.place);
-        let candidates = if is_shown {
-            self.whole(current)
-                .map(|bytes| nearest(&encoding.decode(&bytes), &self.old))
-                .unwrap_or_default()
+        let near = if is_shown {
+            self.near(subject).unwrap_or_default()
         } else {
             Vec::new()
         };
-        for candidate in &candidates {
-            message.push_str(&format!("\nNear: {candidate}"));
+        for near in &near {
+            message.push_str(&format!("\nNear: {near}"));
         }
         let hint = if !is_shown {
             "Read the file and copy the text exactly."
-        } else if candidates.is_empty() {
+        } else if near.is_empty() {
             "The file has no similar text. Read the file and copy the text exactly."
         } else {
             "Copy the text exactly as the file has it, with all whitespace."
         };
         ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
+    }
+
+    fn near(&self, Subject { current, encoding }: Subject<'_>) -> std::io::Result<Vec<String>> {
+        if encoding.is_utf8() && encoding.mark().is_empty() {
+            let read =
+                |range: Range<u64>| read_range(&current.file, range.start, range.end - range.start);
+            let size = current.size();
+            return nearest(&Source { size, read: &read }, &self.old);
+        }
+        if current.size() > MAX_DECODED_BYTES {
+            return Ok(Vec::new());
+        }
+        let bytes = beginning(current, usize::MAX)?;
+        let text = encoding.decode(&bytes);
+        let read = |range: Range<u64>| {
+            let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
+            Ok(text.as_bytes()[start..end].to_vec())
+        };
+        let size = text.len() as u64;
+        nearest(&Source { size, read: &read }, &self.old)
     }
 
     pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {

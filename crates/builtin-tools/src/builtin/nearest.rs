@@ -1,178 +1,536 @@
-//! The text of a file that is nearest to one that was not found, and the difference.
+//! The text of a file that is nearest to one that was not found, and what differs.
+//!
+//! # How it works
+//!
+//! Where the text fits under a reading ([`crate::edit`]), that is the nearest place. Else the file
+//! is searched for what is the fewest slips away, by the bit-parallel algorithm of Myers (1999) in
+//! the blocks of Hyyrö (2003): its time is that of reading the file, times the length of the text
+//! in words of the machine, and its memory does not depend on the file. No crate that is still kept
+//! has it without a great deal more.
+//!
+//! What is shown can be passed as `old_string`: it begins and ends between words, and where it is
+//! in the file more than once, the lines around it are shown with it.
 
-use crate::edit::{plain, unescape};
-use gemini_tools_core::text::one_line;
+use crate::edit::{Reading, fitting_places, plain};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
 
-/// Candidates that a message shows.
+/// Places that a message shows.
 const SHOWN: usize = 3;
 
-/// Lines of a candidate that a message shows.
-const EXCERPT_LINES: usize = 12;
+/// Lines of a place that a message shows; of a longer one it shows what differs.
+const SHOWN_LINES: usize = 40;
 
-/// Characters of a line that a message shows.
-const EXCERPT_CHARS: usize = 200;
+/// Characters of each line that a message shows.
+const SHOWN_CHARS: usize = 2_000;
 
-/// Lines less alike than this are not near.
-const MIN_LIKENESS: f64 = 0.6;
+/// Differences that are told in words.
+const TOLD: usize = 3;
 
-/// Pairs of letters that are compared at most.
-const COMPARED_PAIRS: usize = 100_000_000;
+/// The beginning of a text that is searched for, in bytes.
+const SEARCHED_BYTES: usize = 1_024;
 
-type Normalize = fn(&str) -> String;
+/// A text is not near if it is more than this part of its length away.
+const NEAR_PART: usize = 3;
 
-/// The ways in which texts that mean the same often differ, the commonest first.
-const DIFFERENCES: [(&str, Normalize); 6] = [
-    (
-        "which differs only in its line ends: change fewer lines at once, or use smart_edit",
-        |text| text.replace('\r', ""),
-    ),
-    ("which differs only in whitespace", squeeze),
-    (
-        "which differs only in the kind of quotes or dashes",
-        plain_punctuation,
-    ),
-    ("which differs only in escaping", unescape),
-    (
-        "which differs only in upper and lower case",
-        str::to_lowercase,
-    ),
-    (
-        "which differs in whitespace, quotes, escaping or case",
-        normalize_all,
-    ),
-];
+/// A shorter text is near to everything.
+const MIN_BYTES: usize = 3;
 
-/// Describes up to three places near to `old`: their line, the difference, and the text that is there.
-pub(super) fn nearest(text: &str, old: &str) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    for (difference, normalize) in DIFFERENCES {
-        let found = same_but_for(&lines, old, difference, normalize);
-        if !found.is_empty() {
-            return found;
+/// Pieces in which a file is read.
+const PIECE_BYTES: u64 = 1024 * 1024;
+
+/// A file up to this size is held as a whole.
+const HELD_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The lines that are shown on each side of a text that is not the only one.
+const AROUND_LINES: usize = 5;
+
+/// The bytes of UTF-8 that are searched.
+pub(super) struct Source<'a> {
+    pub(super) size: u64,
+    /// Reads a range, less at the end.
+    pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
+}
+
+/// Describes up to three places near to `old`, the nearest first: their lines, the difference, and
+/// the text that is there.
+///
+/// # Errors
+///
+/// Returns the operating system's error if the file can't be read.
+pub(super) fn nearest(source: &Source<'_>, old: &str) -> io::Result<Vec<String>> {
+    let held = match source.size {
+        0..=HELD_BYTES => Some((source.read)(0..source.size)?),
+        _ => None,
+    };
+    let held = held.as_ref().map(|bytes| String::from_utf8_lossy(bytes));
+    let fits = held.as_ref().map(|text| fitting_places(text, old));
+    let mut places: Vec<(Range<u64>, Option<Reading>)> = Vec::new();
+    for (place, reading) in fits.into_iter().flatten().take(SHOWN) {
+        places.push((place.start as u64..place.end as u64, Some(reading)));
+    }
+    if places.is_empty() {
+        let wanted = old.trim_matches(['\r', '\n']).replace("\r\n", "\n");
+        places.extend(
+            approximate(source, &wanted)?
+                .into_iter()
+                .map(|place| (place, None)),
+        );
+    }
+    let mut shown = Vec::new();
+    for (place, reading) in places {
+        let (place, text) = match &held {
+            Some(held) => unique(held, place.start as usize..place.end as usize),
+            None => (
+                place.clone(),
+                String::from_utf8_lossy(&(source.read)(place)?).into_owned(),
+            ),
+        };
+        let line = count_lines(source, place.start)? + 1;
+        shown.push(describe(line, &text, old, reading));
+    }
+    Ok(shown)
+}
+
+/// Counts the line feeds before a byte.
+fn count_lines(source: &Source<'_>, end: u64) -> io::Result<usize> {
+    let (mut at, mut count) = (0, 0);
+    while at < end {
+        let piece = (source.read)(at..end.min(at + PIECE_BYTES))?;
+        if piece.is_empty() {
+            break;
+        }
+        count += memchr::memchr_iter(b'\n', &piece).count();
+        at += piece.len() as u64;
+    }
+    Ok(count)
+}
+
+/// Finds the places that are the fewest slips away from a text.
+fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>> {
+    let first = (source.read)(0..PIECE_BYTES.min(source.size))?;
+    let is_crlf = memchr::memmem::find(&first, b"\r\n").is_some();
+    let all = if is_crlf {
+        wanted.replace('\n', "\r\n")
+    } else {
+        wanted.to_owned()
+    };
+    let pattern = &all.as_bytes()[..all.len().min(SEARCHED_BYTES)];
+    if pattern.len() < MIN_BYTES {
+        return Ok(Vec::new());
+    }
+    let farthest = pattern.len().div_ceil(NEAR_PART);
+    let mut search = Myers::new(pattern);
+    // The ends of places, those of one place as its nearest one.
+    let mut ends: Vec<(usize, u64)> = Vec::new();
+    let (mut at, mut limit) = (0, farthest);
+    while at < source.size {
+        let piece = (source.read)(at..source.size.min(at + PIECE_BYTES))?;
+        if piece.is_empty() {
+            break;
+        }
+        for byte in &piece {
+            at += 1;
+            let slips = search.step(*byte);
+            if slips > limit {
+                continue;
+            }
+            match ends.last_mut() {
+                Some((least, end)) if at - *end < pattern.len() as u64 => {
+                    if slips < *least {
+                        (*least, *end) = (slips, at);
+                    }
+                }
+                _ => ends.push((slips, at)),
+            }
+            if ends.len() > 16 * SHOWN {
+                let last = ends.pop();
+                ends.sort_by_key(|(slips, _)| *slips);
+                ends.truncate(SHOWN);
+                limit = ends.last().map_or(limit, |(slips, _)| *slips);
+                ends.extend(last);
+            }
         }
     }
-    most_alike(&lines, old)
+    ends.sort_by_key(|(slips, _)| *slips);
+    ends.truncate(SHOWN);
+    let mut places = Vec::new();
+    for (slips, end) in ends {
+        let from = end.saturating_sub((pattern.len() + slips) as u64);
+        let window = (source.read)(from..end)?;
+        let start = from + (window.len() - length_from_end(pattern, &window, slips)) as u64;
+        let rest = (all.len() - pattern.len()) as u64;
+        // Room for a word or a line that goes on at either side.
+        let around = start.saturating_sub(SHOWN_CHARS as u64)
+            ..(end + rest + SHOWN_CHARS as u64).min(source.size);
+        let bytes = (source.read)(around.clone())?;
+        let place = (start - around.start) as usize
+            ..((end + rest).min(source.size) - around.start) as usize;
+        let place = whole_words(&bytes, place, wanted);
+        places.push(around.start + place.start as u64..around.start + place.end as u64);
+    }
+    Ok(places)
 }
 
-fn same_but_for(lines: &[&str], old: &str, difference: &str, normalize: Normalize) -> Vec<String> {
-    // Escaping can hide line feeds, so the text is normalized as a whole.
-    let wanted = normalize(old);
-    let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
-    if wanted.iter().all(|line| line.trim().is_empty()) {
-        return Vec::new();
+/// Widens a place to whole words, and to the indentation of a text that has some.
+fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
+    let is_word = |at: usize| {
+        text.get(at)
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80)
+    };
+    let (mut start, mut end) = (place.start, place.end.min(text.len()));
+    while start > 0 && is_word(start - 1) && is_word(start) {
+        start -= 1;
     }
-    let normalized: Vec<String> = lines.iter().map(|line| normalize(line)).collect();
-    let fits = |window: &[String]| match wanted.as_slice() {
-        [one] => window[0].contains(one),
-        [first, middle @ .., last] => {
-            window[0].ends_with(first)
-                && window[window.len() - 1].starts_with(last)
-                && window[1..].iter().zip(middle).all(|(a, b)| a == b)
+    while end < text.len() && end > 0 && is_word(end - 1) && is_word(end) {
+        end += 1;
+    }
+    let line = text[..start]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let is_indented = text[line..start]
+        .iter()
+        .all(|byte| matches!(byte, b' ' | b'\t'));
+    if is_indented && (wanted.starts_with([' ', '\t']) || wanted.contains('\n')) {
+        start = line;
+    }
+    while start < end && matches!(text[start], b'\r' | b'\n') {
+        start += 1;
+    }
+    while end > start && matches!(text[end - 1], b'\r' | b'\n') {
+        end -= 1;
+    }
+    start..end
+}
+
+/// Returns how long the end of a window is that is so many slips away from a text.
+fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
+    let mut row: Vec<usize> = (0..=window.len()).collect();
+    for (n, one) in pattern.iter().rev().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = n + 1;
+        for (at, other) in window.iter().rev().enumerate() {
+            let same = diagonal + usize::from(one != other);
+            diagonal = row[at + 1];
+            row[at + 1] = same.min(diagonal + 1).min(row[at] + 1);
         }
-        [] => false,
-    };
-    normalized
-        .windows(wanted.len().max(1))
-        .enumerate()
-        .filter(|(_, window)| fits(window))
-        .take(SHOWN)
-        .map(|(i, _)| describe(lines, i, wanted.len(), difference))
-        .collect()
-}
-
-/// Returns the places whose lines are most alike.
-fn most_alike(lines: &[&str], old: &str) -> Vec<String> {
-    let wanted: Vec<&str> = old.lines().collect();
-    let Some((anchor, longest)) = wanted
-        .iter()
-        .enumerate()
-        .max_by_key(|(_, line)| line.trim().len())
-        .map(|(i, line)| (i, line.trim()))
-    else {
-        return Vec::new();
-    };
-    let length = longest.chars().count();
-    if !(3..=1_000).contains(&length) {
-        return Vec::new();
     }
-    let mut pairs = 0;
-    let mut scored: Vec<(f64, usize)> = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| {
-            let other = line.trim().len();
-            other * 2 >= longest.len() && other <= longest.len() * 2
-        })
-        .take_while(|(_, line)| {
-            pairs += longest.len() * line.len();
-            pairs <= COMPARED_PAIRS
-        })
-        .map(|(i, line)| (strsim::normalized_levenshtein(longest, line.trim()), i))
-        .filter(|(score, _)| *score >= MIN_LIKENESS)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored
-        .into_iter()
-        .take(SHOWN)
-        .map(|(score, i)| {
-            let first = i.saturating_sub(anchor);
-            let difference = format!("which is {:.0} % alike", score * 100.0);
-            describe(lines, first, wanted.len(), &difference)
-        })
-        .collect()
+    row.iter()
+        .position(|there| *there <= slips)
+        .unwrap_or(window.len())
 }
 
-fn describe(lines: &[&str], first: usize, count: usize, difference: &str) -> String {
-    let end = (first + count.clamp(1, EXCERPT_LINES)).min(lines.len());
-    let mut text = format!("line {}, {difference}:", first + 1);
-    for line in &lines[first..end] {
-        text.push('\n');
-        text.extend(line.chars().take(EXCERPT_CHARS));
+/// Widens a place until its text is in the file only once.
+fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
+    let boundary = |at: usize, step: isize| {
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at = at.saturating_add_signed(step);
+        }
+        at
+    };
+    let (mut start, mut end) = (boundary(place.start, -1), boundary(place.end, 1));
+    let is_unique = |place: Range<usize>| {
+        let wanted = &text[place];
+        memchr::memmem::find_iter(text.as_bytes(), wanted)
+            .take(2)
+            .count()
+            < 2
+    };
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = |at: usize| text[at..].find('\n').map_or(text.len(), |more| at + more);
+    for widened in 0..=2 * AROUND_LINES {
+        if is_unique(start..end) {
+            break;
+        }
+        if widened == 0 {
+            (start, end) = (line_start(start), line_end(end));
+        } else if widened % 2 == 1 {
+            start = line_start(start.saturating_sub(1));
+        } else {
+            end = line_end((end + 1).min(text.len()));
+        }
     }
-    text
+    (start as u64..end as u64, text[start..end].to_owned())
 }
 
-fn squeeze(text: &str) -> String {
-    let lines: Vec<String> = text.split('\n').map(one_line).collect();
-    lines.join("\n")
+/// Describes a place: its lines, what differs, and its text.
+fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> String {
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
+    let wanted = old.trim_matches(['\r', '\n']).replace("\r\n", "\n");
+    let wanted: Vec<&str> = wanted.split('\n').collect();
+    let place = match lines.len() {
+        1 => format!("line {line}"),
+        more => format!("lines {line}-{}", line + more - 1),
+    };
+    let differences = differences(&wanted, &lines);
+    let why = match (reading, differences.is_empty()) {
+        (Some(reading), false) => format!("{differences} ({})", reading.describe()),
+        (None, false) => differences,
+        (Some(reading), true) => format!("where {}", reading.describe()),
+        (None, true) => "where line ends differ".to_owned(),
+    };
+    let cut = |line: &str| line.chars().take(SHOWN_CHARS).collect::<String>();
+    let shown = if lines.len() <= SHOWN_LINES {
+        lines.iter().map(|line| cut(line)).collect()
+    } else {
+        marked(&wanted, &lines)
+            .iter()
+            .map(|line| cut(line))
+            .collect::<Vec<_>>()
+    };
+    let fence = if text.contains("```") { "````" } else { "```" };
+    format!("{place}, {why}:\n{fence}\n{}\n{fence}", shown.join("\n"))
 }
 
-fn plain_punctuation(text: &str) -> String {
-    let plain = text.chars().filter_map(plain);
-    // All quotes are alike.
-    plain.map(|c| if c == '\'' { '"' } else { c }).collect()
+/// Returns the lines that differ, with the marks of a diff.
+fn marked(wanted: &[&str], lines: &[&str]) -> Vec<String> {
+    let mut out = Vec::new();
+    for op in diff_lines(Algorithm::Patience, wanted, lines, None) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            out.extend(wanted[op.old_range()].iter().map(|line| format!("-{line}")));
+            out.extend(lines[op.new_range()].iter().map(|line| format!("+{line}")));
+        }
+    }
+    out
 }
 
-fn normalize_all(text: &str) -> String {
-    squeeze(&plain_punctuation(&unescape(text)).to_lowercase())
+/// Says in words what differs: `where line 3 of old_string has ..., the file ...`.
+fn differences(wanted: &[&str], lines: &[&str]) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut more = 0;
+    for op in diff_lines(Algorithm::Patience, wanted, lines, None) {
+        let (old, new) = (op.old_range(), op.new_range());
+        if matches!(op, DiffOp::Equal { .. }) {
+            continue;
+        }
+        for at in 0..old.len().max(new.len()) {
+            let line = |n: usize| match wanted.len() {
+                1 => "old_string".to_owned(),
+                _ => format!("line {} of old_string", n + 1),
+            };
+            let (one, other) = (wanted.get(old.start + at), lines.get(new.start + at));
+            let one = one.filter(|_| at < old.len());
+            let other = other.filter(|_| at < new.len());
+            let words = match (one, other) {
+                (Some(one), Some(other)) => {
+                    let (one, other) = apart(one, other);
+                    format!("{} has {one}, the file {other}", line(old.start + at))
+                }
+                (Some(one), None) => format!("the file has no line {}", quoted(one)),
+                (None, Some(other)) => format!("old_string has no line {}", quoted(other)),
+                (None, None) => continue,
+            };
+            if told.len() < TOLD {
+                told.push(words);
+            } else {
+                more += 1;
+            }
+        }
+    }
+    match (told.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!("where {}", told.join("; ")),
+        (false, more) => format!("where {}; and {more} more", told.join("; ")),
+    }
+}
+
+/// Returns the words in which two lines differ.
+fn apart(one: &str, other: &str) -> (String, String) {
+    let same = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
+        a.zip(b)
+            .take_while(|(a, b)| a == b)
+            .map(|(a, _)| a.len_utf8())
+            .sum::<usize>()
+    };
+    let mut start = same(&mut one.chars(), &mut other.chars());
+    let end = same(
+        &mut one[start..].chars().rev(),
+        &mut other[start..].chars().rev(),
+    );
+    let (mut one_end, mut other_end) = (one.len() - end, other.len() - end);
+    if one[..start].trim().is_empty() {
+        // Of indentation, all of it.
+        let indentation = |line: &str| line.len() - line.trim_start().len();
+        start = 0;
+        let further = one.trim_start() == other.trim_start();
+        if further {
+            (one_end, other_end) = (indentation(one), indentation(other));
+        }
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_within =
+        |text: &str, at: usize| text[..at].ends_with(is_word) && text[at..].starts_with(is_word);
+    while is_within(one, start) || is_within(other, start) {
+        start -= one[..start].chars().next_back().map_or(1, char::len_utf8);
+    }
+    while is_within(one, one_end) || is_within(other, other_end) {
+        let more = one[one_end..].chars().next().map_or(1, char::len_utf8);
+        one_end += more;
+        other_end += more;
+    }
+    (
+        quoted(&one[start..one_end]),
+        quoted(&other[start..other_end]),
+    )
+}
+
+/// Puts a text between backquotes, with what can't be seen as escapes.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("`");
+    for c in text.chars().take(80) {
+        if c == '\t' || c.is_control() || plain(c) != Some(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    if text.chars().nth(80).is_some() {
+        out.push('…');
+    }
+    match text {
+        "" => Cow::from("nothing"),
+        _ => Cow::from(out + "`"),
+    }
+    .into_owned()
+}
+
+/// The distances between a text and the ends of what was read so far.
+struct Myers {
+    /// The places of each byte in the text, as bits.
+    places: Vec<u64>,
+    /// Where the distance grows or shrinks by one from one place of the text to the next.
+    more: Vec<u64>,
+    less: Vec<u64>,
+    last: u64,
+    slips: usize,
+}
+
+impl Myers {
+    fn new(pattern: &[u8]) -> Self {
+        let blocks = pattern.len().div_ceil(64);
+        let mut places = vec![0; 256 * blocks];
+        for (at, byte) in pattern.iter().enumerate() {
+            places[usize::from(*byte) * blocks + at / 64] |= 1 << (at % 64);
+        }
+        Self {
+            places,
+            more: vec![u64::MAX; blocks],
+            less: vec![0; blocks],
+            last: 1 << ((pattern.len() - 1) % 64),
+            slips: pattern.len(),
+        }
+    }
+
+    /// Reads a byte, and returns the distance of the text to what ends with it.
+    fn step(&mut self, byte: u8) -> usize {
+        let blocks = self.more.len();
+        let places = &self.places[usize::from(byte) * blocks..][..blocks];
+        let (mut grows, mut shrinks) = (0_u64, 0_u64);
+        for (block, same) in places.iter().enumerate() {
+            let (more, less) = (self.more[block], self.less[block]);
+            let vertical = same | less;
+            let same = same | shrinks;
+            let horizontal = ((same & more).wrapping_add(more) ^ more) | same;
+            let up = less | !(horizontal | more);
+            let down = more & horizontal;
+            let top = if block + 1 == blocks {
+                self.last
+            } else {
+                1 << 63
+            };
+            let out = (u64::from(up & top != 0), u64::from(down & top != 0));
+            let (up, down) = (up << 1 | grows, down << 1 | shrinks);
+            self.more[block] = down | !(vertical | up);
+            self.less[block] = up & vertical;
+            (grows, shrinks) = out;
+        }
+        self.slips = self.slips + grows as usize - shrinks as usize;
+        self.slips
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{Source, nearest};
+
+    fn near(text: &str, old: &str) -> Vec<String> {
+        let read = |range: std::ops::Range<u64>| {
+            let end = (range.end as usize).min(text.len());
+            Ok(text.as_bytes()[range.start as usize..end].to_vec())
+        };
+        let source = Source {
+            size: text.len() as u64,
+            read: &read,
+        };
+        nearest(&source, old).expect("no file")
+    }
 
     #[test]
-    fn the_difference_is_named_with_the_line() {
+    fn the_difference_is_named_with_the_line_and_the_text_that_is_there() {
         let text = "fn a() {\n\tlet x = \"one\";\n    Return(x)\n}\nfoo(“bar”)\nlast line of all\n";
         let cases = [
-            ("    let x = \"one\";", 2, "whitespace"),
-            ("let x = 'one';", 2, "quotes"),
-            ("return(x)", 3, "case"),
-            ("fn a() {\\n\\tlet x", 1, "escaping"),
-            ("foo(\"bar\")", 5, "quotes"),
-            ("foo(„bar″)", 5, "quotes"),
-            ("last lime of all", 6, "alike"),
-            ("fn a() {\n  let x = \"one\";\n  Return(x)", 1, "whitespace"),
-            ("fn a() {\r\n\tlet x = \"one\";", 1, "line ends"),
+            (
+                "    let x = \"one\";",
+                "line 2, where old_string has `    `, the file `\\t` (",
+                "\tlet x = \"one\";",
+            ),
+            (
+                "let x = 'one';",
+                "line 2, where old_string has `'one'`, the file `\"one\"`",
+                "let x = \"one\";",
+            ),
+            (
+                "return(x)",
+                "line 3, where old_string has `return`, the file `Return`:",
+                "Return(x)",
+            ),
+            (
+                "foo(\"bar\")",
+                "line 5, where old_string has `\"bar\"`, the file `\\u{201c}bar\\u{201d}` (",
+                "foo(“bar”)",
+            ),
+            (
+                "last lime of all",
+                "line 6, where old_string has `lime`, the file `line`:",
+                "last line of all",
+            ),
+            ("ast line af al", "line 6, where ", "last line of all"),
+            (
+                "fn a() {\n  let x = \"one\";\n  Return(x)",
+                "lines 1-3, where line 2 of old_string has `  `, the file `\\t`; line 3 of old_string has `  `, the file `    ` (",
+                "fn a() {\n\tlet x = \"one\";\n    Return(x)",
+            ),
         ];
-        for (old, line, word) in cases {
-            let found = nearest(text, old);
+        for (old, words, there) in cases {
+            let found = near(text, old);
             let first = found.first().unwrap_or_else(|| panic!("{old}"));
-            let (head, _) = first.split_once(":\n").expect("a text");
-            assert!(head.starts_with(&format!("line {line},")), "{old}: {head}");
-            assert!(head.contains(word), "{old}: {head}");
+            assert!(first.starts_with(words), "{old}: {first}");
+            assert!(
+                first.ends_with(&format!("\n```\n{there}\n```")),
+                "{old}: {first}"
+            );
         }
-        assert!(nearest(text, "something else entirely, not here").is_empty());
-        assert!(nearest("", "x").is_empty());
+        assert!(near(text, "something else entirely, not here").is_empty());
+        assert!(near("", "xyz").is_empty());
+    }
+
+    #[test]
+    fn what_is_shown_is_in_the_file_once() {
+        let text = "a {\n  same(one);\n}\nb {\n  same(one);\n}\n";
+        let found = near(text, "b {\n  some(one);");
+        assert!(
+            found[0].ends_with("\n```\nb {\n  same(one);\n```"),
+            "{found:?}"
+        );
+        let found = near(text, "some(one)");
+        assert!(
+            found[0].ends_with("\n```\na {\n  same(one);\n```"),
+            "{found:?}"
+        );
     }
 }

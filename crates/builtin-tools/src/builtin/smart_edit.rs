@@ -163,20 +163,16 @@ impl Call {
         cx.cancel.check()?;
         match apply_inexactly(&text, old, new) {
             Ok(edited) => self.inexact_edit(subject, &text, &edited),
-            Err(Refusal::NotFound) => Err(self.edit.not_found(subject)),
-            Err(refusal) => Err(self.refused(&refusal)),
+            Err(refusal) => Err(self.refused(&refusal, subject)),
         }
     }
 
     /// Returns the error for a text that is not there literally.
-    fn refused(&self, refusal: &Refusal) -> ToolError {
+    fn refused(&self, refusal: &Refusal, subject: Subject<'_>) -> ToolError {
         let path = self.edit.path();
         let described = |reading: &Option<Reading>| reading.map_or("", Reading::describe);
         match refusal {
-            Refusal::NotFound => ToolError::new(
-                ErrorKind::EditNoOccurrenceFound,
-                format!("old_string was not found in {path}; nothing was changed."),
-            ),
+            Refusal::NotFound => self.edit.not_found(subject),
             Refusal::Several { reading, lines } => {
                 let places = gemini_tools_core::text::counted(lines.len(), "place");
                 ambiguous(format!(
@@ -186,15 +182,14 @@ impl Call {
                     line_list(lines.iter().map(|line| *line as u64))
                 ))
             }
-            Refusal::Unclear { reading, line, why } => ToolError::new(
-                ErrorKind::EditNoOccurrenceFound,
+            Refusal::Unclear { reading, line, why } => self.edit.missed(
                 format!(
                     "old_string is not in {path} literally. It resembles line {line} and after \
                      ({}), but {why}; nothing was changed.",
                     described(reading)
                 ),
-            )
-            .with_hint("Copy the text exactly as the file has it, with all whitespace."),
+                subject,
+            ),
             Refusal::Applied { line } => self
                 .edit
                 .no_change(&format!("the new text is at line {line} already")),

@@ -92,6 +92,8 @@ pub(super) struct Fit<'t> {
     pub(super) texts: Cow<'t, Texts>,
     /// Of each line of the old text.
     pub(super) places: Vec<LinePlace>,
+    /// What is before it on its first line, and behind it on its last one, in bytes.
+    around: (usize, usize),
     /// Numbers of the old text's lines before which the file has other blank lines.
     pub(super) other_blanks: Vec<usize>,
     near: usize,
@@ -160,7 +162,9 @@ impl<'t> Old<'t> {
 
     fn characters(&self) -> usize {
         let lines = self.runs.iter().flatten();
-        lines.map(|at| key(self.lines[*at], Blanks::Dropped).chars().count()).sum()
+        lines
+            .map(|at| key(self.lines[*at], Blanks::Dropped).chars().count())
+            .sum()
     }
 }
 
@@ -190,11 +194,18 @@ impl<'a> Haystack<'a> {
             return self.parts(texts);
         }
         let old = Old::new(texts);
-        let blanks = if rank == Rank::Strict { Blanks::Kept } else { Blanks::Dropped };
+        let blanks = if rank == Rank::Strict {
+            Blanks::Kept
+        } else {
+            Blanks::Dropped
+        };
         let level = self.level(rank);
         let number = |at: &usize| level.number(old.lines[*at], blanks);
-        let runs: Vec<Vec<Option<u32>>> =
-            old.runs.iter().map(|run| run.iter().map(number).collect()).collect();
+        let runs: Vec<Vec<Option<u32>>> = old
+            .runs
+            .iter()
+            .map(|run| run.iter().map(number).collect())
+            .collect();
         if runs.iter().any(Vec::is_empty) {
             return Vec::new();
         }
@@ -204,7 +215,11 @@ impl<'a> Haystack<'a> {
         };
         let says_enough = old.characters() >= least;
         let may_differ = rank == Rank::Mistyped && runs.len() == 1;
-        let mistyped = if may_differ { MAX_MISTYPED.min(runs[0].len() / 3) } else { 0 };
+        let mistyped = if may_differ {
+            MAX_MISTYPED.min(runs[0].len() / 3)
+        } else {
+            0
+        };
         let mut fits: Vec<Fit<'t>> = Vec::new();
         for start in 0..self.filled.len() {
             let Some(starts) = self.starts(level, &runs, start, mistyped) else {
@@ -321,8 +336,16 @@ impl<'a> Haystack<'a> {
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
             // Blank lines beside what is left out are those of the file.
-            let above = self.file.blank_after(from - 1).min(elision - before - 1).min(to - from);
-            let below = self.file.blank_before(to).min(first - elision - 1).min(to - from - above);
+            let above = self
+                .file
+                .blank_after(from - 1)
+                .min(elision - before - 1)
+                .min(to - from);
+            let below = self
+                .file
+                .blank_before(to)
+                .min(first - elision - 1)
+                .min(to - from - above);
             for blank in 0..above {
                 places[before + 1 + blank] = LinePlace::Same(from + blank);
             }
@@ -337,6 +360,7 @@ impl<'a> Haystack<'a> {
         Some(Fit {
             texts: Cow::Borrowed(texts),
             places,
+            around: (0, 0),
             other_blanks,
             near,
         })
@@ -349,7 +373,11 @@ impl<'a> Haystack<'a> {
             Rank::LinesLeftOut => true,
             Rank::Mistyped => {
                 let same = |place: &&LinePlace| matches!(place, LinePlace::Same(_));
-                let filled = fit.places.iter().zip(&old.lines).filter(|(_, l)| !l.is_empty());
+                let filled = fit
+                    .places
+                    .iter()
+                    .zip(&old.lines)
+                    .filter(|(_, l)| !l.is_empty());
                 let same = filled.map(|(place, _)| place).filter(same).count();
                 fit.near * 2 <= same
             }
@@ -369,12 +397,17 @@ impl<'a> Haystack<'a> {
         let marks = |text: &str| text.matches(['\\', '&']).count();
         likeness >= MIN_LIKENESS
             && marks(&wanted) == marks(&there)
-            && level.numbers.keys().all(|other| *other == there || self::likeness(&wanted, other) < likeness)
+            && level
+                .numbers
+                .keys()
+                .all(|other| *other == there || self::likeness(&wanted, other) < likeness)
     }
 
     fn has_same_blanks(&self, fit: &Fit<'_>, old: &Old<'_>) -> bool {
         let lines = fit.places.iter().zip(&old.lines);
-        lines.filter_map(|(place, old)| Some((place.line()?, *old))).all(|(line, old)| self.file.line(line) == old)
+        lines
+            .filter_map(|(place, old)| Some((place.line()?, *old)))
+            .all(|(line, old)| self.file.line(line) == old)
     }
 
     /// Returns the places where an old text is a part of a line, or begins or ends within one.
@@ -392,6 +425,7 @@ impl<'a> Haystack<'a> {
             let text = |line: usize| self.file.line(line);
             let end = line + lines.len() - 1;
             let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
+            let around = (head.len(), tail.len());
             let head = if head.trim().is_empty() { "" } else { head };
             let mut texts = texts.clone();
             texts.old = [head, old, tail].concat();
@@ -403,6 +437,7 @@ impl<'a> Haystack<'a> {
             fits.push(Fit {
                 texts: Cow::Owned(texts),
                 places: (line..=end).map(LinePlace::Same).collect(),
+                around,
                 other_blanks: Vec::new(),
                 near: 0,
             });
@@ -429,7 +464,9 @@ impl<'a> Haystack<'a> {
             let inner = 1..lines.len() - 1;
             let is_there = key(text(0), Blanks::Kept).ends_with(&*head)
                 && key(text(lines.len() - 1), Blanks::Kept).starts_with(&*tail)
-                && inner.clone().all(|n| key(text(n), Blanks::Kept) == key(lines[n], Blanks::Kept));
+                && inner
+                    .clone()
+                    .all(|n| key(text(n), Blanks::Kept) == key(lines[n], Blanks::Kept));
             if !is_there {
                 continue;
             }
@@ -440,6 +477,13 @@ impl<'a> Haystack<'a> {
             }
         }
         fits
+    }
+
+    /// Returns the bytes of a place.
+    pub(super) fn place(&self, fit: &Fit<'_>) -> Range<usize> {
+        let [first, last] = [fit.first_line(), fit.last_line()].map(|line| self.file.range(line));
+        let end = last.start + self.file.line(fit.last_line()).len();
+        first.start + fit.around.0..end - fit.around.1
     }
 
     /// Returns the line at which the new text is in the file as a whole.
@@ -503,7 +547,9 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
         let (first, last) = (chars[at], chars[at + length - 1]);
         // A character of the file may be several of the form.
         let is_cut = at > 0 && chars[at - 1].end() > first.start()
-            || chars.get(at + length).is_some_and(|next| next.start() < last.end());
+            || chars
+                .get(at + length)
+                .is_some_and(|next| next.start() < last.end());
         if !is_cut {
             places.push(first.start()..last.end());
         }

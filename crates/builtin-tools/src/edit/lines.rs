@@ -62,7 +62,10 @@ impl<'a> FileLines<'a> {
     pub(super) fn ending(&self, line: usize) -> &'static str {
         let before = (0..=line).rev().map(|line| self.own_ending(line));
         let after = (line..self.len()).map(|line| self.own_ending(line));
-        before.chain(after).find(|end| !end.is_empty()).unwrap_or("\n")
+        before
+            .chain(after)
+            .find(|end| !end.is_empty())
+            .unwrap_or("\n")
     }
 
     /// Returns the byte after a line's end.
@@ -81,11 +84,6 @@ impl<'a> FileLines<'a> {
     pub(super) fn blank_after(&self, line: usize) -> usize {
         let is_blank = |line: &usize| self.line(*line).is_empty();
         (line + 1..self.len()).take_while(is_blank).count()
-    }
-
-    /// Returns the unit of the lines' indentation.
-    pub(super) fn unit(&self) -> String {
-        super::depth::unit_of(self.text.lines()).unwrap_or_else(|| "    ".to_owned())
     }
 }
 

@@ -35,9 +35,9 @@ mod write;
 use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 
-use fit::{Haystack, Rank};
 pub(crate) use depth::unit_of;
-pub(crate) use form::{plain, unescape};
+use fit::{Haystack, Rank};
+pub(crate) use form::plain;
 use lines::FileLines;
 pub(crate) use omission::omission;
 pub(crate) use write::placed_literally;
@@ -186,7 +186,9 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
 /// Takes half a line end off the end of both texts: the other half is in the file.
 pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
     match old.strip_suffix('\r') {
-        Some(old) if !new.ends_with('\n') => (old, new.strip_suffix('\r').unwrap_or(new)),
+        Some(old) if old.contains('\n') || !new.ends_with('\n') => {
+            (old, new.strip_suffix('\r').unwrap_or(new))
+        }
         _ => (old, new),
     }
 }
@@ -231,14 +233,16 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
                 _ => false,
             };
             let several = fits.len();
-            edits.push(if several == 1 || several <= MAX_PLACES && fits[1..].iter().all(is_same) {
-                edit
-            } else {
-                Err(Refusal::Several {
-                    reading: Some(rank.reading(pair)),
-                    lines: fits.iter().map(|fit| fit.first_line() + 1).collect(),
-                })
-            });
+            edits.push(
+                if several == 1 || several <= MAX_PLACES && fits[1..].iter().all(is_same) {
+                    edit
+                } else {
+                    Err(Refusal::Several {
+                        reading: Some(rank.reading(pair)),
+                        lines: fits.iter().map(|fit| fit.first_line() + 1).collect(),
+                    })
+                },
+            );
         }
         let Some(first) = edits.pop() else { continue };
         let result = |edit: &Result<Edited, Refusal>| match edit {
@@ -263,6 +267,28 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
         }
     }
     Err(Refusal::NotFound)
+}
+
+/// Returns the places that an old text fits, at the strictest rank at which there are some.
+pub(crate) fn fitting_places(text: &str, old: &str) -> Vec<(Range<usize>, Reading)> {
+    let file = FileLines::new(text);
+    let haystack = Haystack::new(&file);
+    let pairs = reading::pairs(text, old, old);
+    let ranks = [Rank::Strict, Rank::Loose, Rank::Part, Rank::LinesLeftOut];
+    for rank in ranks {
+        let mut places = Vec::new();
+        for pair in &pairs {
+            let fits = haystack.fits(pair, rank);
+            places.extend(
+                fits.iter()
+                    .map(|fit| (haystack.place(fit), rank.reading(pair))),
+            );
+        }
+        if !places.is_empty() {
+            return places;
+        }
+    }
+    Vec::new()
 }
 
 #[cfg(test)]

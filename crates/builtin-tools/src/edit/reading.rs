@@ -33,9 +33,18 @@ impl Texts {
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     // Characters that can't be seen, or look like a space, are not meant where the file has none.
     let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
-    let stray: Vec<char> = old.chars().filter(|c| is_hidden(*c) && !text.contains(*c)).collect();
+    let stray: Vec<char> = old
+        .chars()
+        .filter(|c| is_hidden(*c) && !text.contains(*c))
+        .collect();
     let [old, new] = [old, new].map(|part| {
-        let chars = part.chars().filter_map(|c| if stray.contains(&c) { plain(c) } else { Some(c) });
+        let chars = part.chars().filter_map(|c| {
+            if stray.contains(&c) {
+                plain(c)
+            } else {
+                Some(c)
+            }
+        });
         chars.collect::<String>().replace("\r\n", "\n")
     });
     let mut pairs = vec![Texts::new(old.clone(), new.clone(), None)];
@@ -103,7 +112,11 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
     }
     // A new text that has its line ends while the old one had none was not escaped.
     if !old.contains('\n') && new.contains('\n') {
-        return Some(Texts::new(plain_old, new.to_owned(), Some(Reading::Escapes)));
+        return Some(Texts::new(
+            plain_old,
+            new.to_owned(),
+            Some(Reading::Escapes),
+        ));
     }
     let mut texts = Texts::new(plain_old, unescape(new), Some(Reading::Escapes));
     texts.find_doubts(old, new, &of_old);
@@ -137,7 +150,11 @@ impl Texts {
                         }
                         open = None;
                     } else if matches!(escaped, '"' | '`') {
-                        open = if open == Some(escaped) { None } else { open.or(Some(escaped)) };
+                        open = if open == Some(escaped) {
+                            None
+                        } else {
+                            open.or(Some(escaped))
+                        };
                     }
                 }
                 _ if c == '\n' => {
@@ -145,7 +162,11 @@ impl Texts {
                     open = None;
                 }
                 _ if matches!(c, '"' | '`' | '\'') && !old.contains("\\\"") => {
-                    open = if open == Some(c) { None } else { open.or(Some(c)) };
+                    open = if open == Some(c) {
+                        None
+                    } else {
+                        open.or(Some(c))
+                    };
                 }
                 _ => {}
             }
@@ -188,7 +209,9 @@ fn without_entities(old: &str, new: &str) -> Option<Texts> {
     }
     let is_whole = |text: &str| {
         let rest = ENTITIES.into_iter();
-        let rest = rest.fold(text.to_owned(), |text, (entity, _)| text.replace(entity, ""));
+        let rest = rest.fold(text.to_owned(), |text, (entity, _)| {
+            text.replace(entity, "")
+        });
         !rest.contains(['<', '>', '&'])
     };
     let mut texts = Texts::new(plain, decode(new), Some(Reading::Escapes));

@@ -1,47 +1,41 @@
-use super::{MatchTier, Outcome, find_place};
-use gemini_tools_core::tool::Cancellation;
+use super::{Reading, Refusal, apply};
 
-fn edit(text: &str, old: &str, new: &str) -> Result<(String, MatchTier), (MatchTier, Outcome)> {
-    let found = find_place(text, old, new, &MatchTier::ALL, &Cancellation::default());
-    match found.expect("not interrupted") {
-        (tier, Outcome::One(place, new)) => {
-            let mut edited = text.to_owned();
-            edited.replace_range(place, &new);
-            Ok((edited, tier))
-        }
-        other => Err(other),
-    }
+fn edit(text: &str, old: &str, new: &str) -> Result<(String, Option<Reading>), Refusal> {
+    apply(text, old, new).map(|edited| (edited.text(text), edited.reading))
 }
 
 #[track_caller]
-fn gives(tier: MatchTier, text: &str, old: &str, new: &str, expected: &str) {
-    assert_eq!(edit(text, old, new), Ok((expected.to_owned(), tier)));
+fn gives(reading: Reading, text: &str, old: &str, new: &str, expected: &str) {
+    assert_eq!(
+        edit(text, old, new),
+        Ok((expected.to_owned(), Some(reading)))
+    );
 }
 
 #[test]
 fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
     let text = "a  \r\nb\r\nc\t\r\nd";
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         text,
-        "a\nb \nc",
-        "a\nB\nB2\nc",
-        "a  \r\nB\r\nB2\r\nc\t\r\nd",
+        "a\nb\nc",
+        "a\nB\nc",
+        "a  \r\nB\r\nc\t\r\nd",
     );
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "a\nb",
         "\n\na\nb\n\n",
         "\n\na\nx\n\n",
         "a\nx",
     );
-    gives(MatchTier::LookAlikes, "a \nb\nc\n", "a\nb\n", "", "c\n");
+    gives(Reading::LookAlikes, "a \nb\nc\n", "a\nb\n", "", "c\n");
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "a \nb\nc\n",
         "a\r\nb\r\n",
-        "a\r\nx\r\ny\r\n",
-        "a \nx\ny\nc\n",
+        "a\r\nx\r\n",
+        "a \nx\nc\n",
     );
 }
 
@@ -49,14 +43,14 @@ fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
 fn a_shifted_text_is_shifted_back() {
     let text = "def f():\n    if x:\n        y()\n    z()\n";
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         text,
         "if x:\n    y()\n",
         "if x:\n    y()\n    w()\n",
         "def f():\n    if x:\n        y()\n        w()\n    z()\n",
     );
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "\tif (x) {\n\t\ty();\n\t}\n",
         "    if (x) {\n        y();\n    }",
         "    if (x) {\n        if (z) {\n            y();\n        }\n    }",
@@ -67,21 +61,21 @@ fn a_shifted_text_is_shifted_back() {
 #[test]
 fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    c()\n",
         "    log()\n    stop()\nstop()\nc()",
         "        log()\n        stop()\n    stop()\n    d()\n    c()",
         "def f():\n    for i in r:\n        log()\n        stop()\n    stop()\n    d()\n    c()\n",
     );
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        z()\n",
         "    if b:\n        x()\n    else:\n        y()\nelse:\n    z()",
         "        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()",
         "def f():\n    if a:\n        if b:\n            x()\n        else:\n            y()\n    else:\n        w()\n        z()\n",
     );
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "function f() {\n    for (;;) {\n        if (a) {\n            x();\n        }\n    }\n    c();\n}\n",
         "    if (a) {\n        x();\n    }\n}\nc();",
         "        if (a) {\n            x();\n        }\n    }\n    d();\n    c();",
@@ -92,7 +86,7 @@ fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
 #[test]
 fn look_alikes_stay_where_they_are_only_quoted() {
     gives(
-        MatchTier::LookAlikes,
+        Reading::LookAlikes,
         "say “hi” — don’t\u{a0}go",
         "say \"hi\" - don't go",
         "say \"hi\" - don't stay",
@@ -103,14 +97,14 @@ fn look_alikes_stay_where_they_are_only_quoted() {
 #[test]
 fn escapes_and_line_numbers_are_taken_off() {
     gives(
-        MatchTier::Escapes,
+        Reading::Escapes,
         "a(\"x\")\n\tb()\n",
         "a(\\\"x\\\")\\n\\tb()",
         "a(\\\"y\\\")\\n\\tb()",
         "a(\"y\")\n\tb()\n",
     );
     gives(
-        MatchTier::LineNumbers,
+        Reading::LineNumbers,
         "  a\n  b\n",
         "12:   a\n13:   b",
         "12:   a\n13:   c",
@@ -119,15 +113,158 @@ fn escapes_and_line_numbers_are_taken_off() {
 }
 
 #[test]
-fn what_is_only_quoted_may_differ_a_little() {
-    let text = "fn total(xs: &[u32]) -> u32 {\n    // Adds them up.\n    let mut sum = 0;\n    for x in xs {\n        sum += x;\n    }\n    sum\n}\n";
+fn a_line_that_stays_may_be_mistyped() {
+    let text = "fn total(xs: &[u32]) -> u32 {\n    let mut sum = 0;\n    for x in xs {\n        sum += x;\n    }\n    sum\n}\n";
     gives(
-        MatchTier::Anchored,
+        Reading::Mistyped,
         text,
-        "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x;",
-        "fn total(xs: &[u32]) -> u32{\n    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;",
+        "fn totl(xs: &[u32]) -> u32 {\n    let mut sum = 0;\n    for x in xs {\n        sum += x;",
+        "fn totl(xs: &[u32]) -> u32 {\n    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;",
         &text.replace("sum += x;", "sum += x * 2;"),
     );
+    // One that goes may not.
+    let old = "    let mut sum = 0;\n    for x in xs {\n        sum =+ x;\n    }\n    sum";
+    let new = "    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;\n    }\n    sum";
+    assert_eq!(edit(text, old, new), Err(Refusal::NotFound));
+}
+
+/// A file, both texts, and whether the edit is refused because the new text is there already.
+const REFUSED: &[(&str, &str, &str)] = &[
+    // A line of the file that only looks like a comment was left out.
+    (
+        "#define HELP   1\n#define CMD   2\n\n#define SET 3\n",
+        "#define HELP   1\n\n#define SET 3\n",
+        "#define HELP   1\n#define CMD   2\n\n#define SET 3\n",
+    ),
+    (
+        "# markdoc\n\n## 0.2.3\n\n- Updated\n\n## 0.2.2\n\n- a\n",
+        "# markdoc\n\n## 0.2.2\n",
+        "# markdoc\n\n## 0.2.3\n\n- Updated\n\n## 0.2.2\n",
+    ),
+    (
+        "\tend = strchr(host);\n\tif (end) {\n\t\t*end = 0;\n\t\tend++;\n\t} else\n",
+        "\tend = strchr(host);\n\tif (end) {\n\t\tend++;\n\t} else",
+        "\tend = strchr(host);\n\tif (end) {\n\t\tif (p) {\n\t\t\t*end = 0;\n\t\t}\n\t\tend++;\n\t} else",
+    ),
+    // A line that old_string forgot is near to the one that follows.
+    (
+        "  },\n  \"scripts\": {\n    \"build\": \"astro-scripts build && tsc\",\n    \"build:ci\": \"astro-scripts build\",\n    \"dev\": \"x\"\n",
+        "  },\n  \"scripts\": {\n    \"build:ci\": \"astro-scripts build\",\n",
+        "  },\n  \"files\": [],\n  \"scripts\": {\n    \"build\": \"astro-scripts build && tsc\",\n    \"build:ci\": \"astro-scripts build\",\n",
+    ),
+    // `\neg` and `\to` are commands of TeX.
+    (
+        "\\begin{ex}\\label{ex:taut}\n  Show it.\n\\end{ex}\n",
+        "\\begin{ex}\\label{ex:taut}\\n  Show it.\\n\\end{ex}",
+        "\\begin{ex}\\label{ex:taut}\\n  Show that $\\neg A \\to B$.\\n\\end{ex}",
+    ),
+    // The marks of a diff.
+    (
+        "    /* Sort parameters\n     * have to take */\n    int sort_desc;\n",
+        "     /* Sort parameters\n      * have to take */\n     int sort_desc;\n",
+        "     /* Sort parameters\n      * have to take */\n+    int sort_dontsort;\n     int sort_desc;\n",
+    ),
+    // A blank line beside the change was left out.
+    (
+        "</div>\n```\n\n### Slots\ntext of slots\n",
+        "</div>\n```\n### Slots\ntext of slots",
+        "</div>\n```\n### Props\n\nProps are so.\n\n### Slots\ntext of slots",
+    ),
+    // A forgotten line at the edge of old_string.
+    (
+        "a = one()\nb = two()\nc = three()\n",
+        "a = one()  \nb = two()",
+        "a = one()  \nb = 2\nc = three()",
+    ),
+    // The file has both kinds of quotes, and a new word has one of them.
+    (
+        "it’s “so” and it's so\nend of all\n",
+        "it's \"so\" and it's so\nend  of all",
+        "it's \"so\" and it's so\nwasn't\nend  of all",
+    ),
+    // Blanks at the ends of lines that only the file has.
+    (
+        "one two \nthree four\n",
+        "one two\nthree four",
+        "one two\nnew line\nthree four",
+    ),
+];
+
+#[test]
+fn what_has_two_meanings_is_refused() {
+    for (text, old, new) in REFUSED {
+        let edited = edit(text, old, new);
+        assert!(edited.is_err(), "{old:?}: {edited:?}");
+    }
+}
+
+#[test]
+fn what_is_done_already_is_said_to_be() {
+    let text = "fn one() {\n    first();\n    second();\n    third();\n}\n";
+    let old = "  first();\n  third();\n";
+    let new = "  first();\n  second();\n  third();\n";
+    assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
+    // What is new is beside the place.
+    let old = "  second(); \n  third();";
+    let new = "  first();\n  second();\n  third();";
+    assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
+}
+
+#[test]
+fn each_reading_has_an_inverse_for_new_lines() {
+    // Entities.
+    gives(
+        Reading::Escapes,
+        "git config bogus &&\n\trejected\n",
+        "git config bogus &amp;&amp;\n\trejected",
+        "git config bogus &amp;&amp;\n\tstatus 2&gt;err &amp;&amp;\n\trejected",
+        "git config bogus &&\n\tstatus 2>err &&\n\trejected\n",
+    );
+    // No-break spaces.
+    gives(
+        Reading::LookAlikes,
+        "  - scipy=1.9\n  - tqdm=4.64\n",
+        "\u{a0}\u{a0}-\u{a0}scipy=1.9\n\u{a0}\u{a0}-\u{a0}tqdm=4.64",
+        "\u{a0}\u{a0}-\u{a0}scipy=1.9\n  - stats=0.13\n\u{a0}\u{a0}-\u{a0}tqdm=4.64",
+        "  - scipy=1.9\n  - stats=0.13\n  - tqdm=4.64\n",
+    );
+    // Quotes.
+    gives(
+        Reading::LookAlikes,
+        "say('one')\nsay('two')\n",
+        "say(‘one’)\nsay(‘two’)",
+        "say(‘one’)\nsay(‘new’)\nsay(‘two’)",
+        "say('one')\nsay('new')\nsay('two')\n",
+    );
+    // A string of JSON.
+    gives(
+        Reading::Escapes,
+        "a(\"x\\n\");\nb();\n",
+        "a(\\\"x\\\\n\\\");\\nb();",
+        "a(\\\"x\\\\n\\\");\\nc(\\\"y\\\\t\\\");\\nb();",
+        "a(\"x\\n\");\nc(\"y\\t\");\nb();\n",
+    );
+    // A fence.
+    gives(
+        Reading::Fence,
+        "one();\ntwo();\n",
+        "```js\none();\ntwo();\n```",
+        "```js\none();\nthree();\n```",
+        "one();\nthree();\n",
+    );
+}
+
+#[test]
+fn half_a_line_end_joins_no_lines_and_mixed_ends_stay() {
+    let text = "line1\r\nline2\r\n";
+    let same = edit(text, "line1\r", "line one").map(|(text, _)| text);
+    assert_eq!(same.as_deref(), Ok("line one\r\nline2\r\n"));
+    let text = "a\r\nb\nc\r\n";
+    let edited = edit(text, "a\nb\nc", "a\nB\nc").map(|(text, _)| text);
+    assert_eq!(edited.as_deref(), Ok("a\r\nB\nc\r\n"));
+    let edited = edit(text, "a\r\nb\nc", "a\r\nb\nn\nc").map(|(text, _)| text);
+    assert_eq!(edited.as_deref(), Ok("a\r\nb\nn\nc\r\n"));
+    assert!(edit(text, "a\nb\nc", "a\nb\nn\nc").is_err());
 }
 
 proptest::proptest! {
@@ -140,10 +277,10 @@ proptest::proptest! {
         let part: String = text.chars().skip(from).take(length).collect();
         let slipped = part.replace('\'', "’").replace("\r\n", "\n").replace(" \n", "\n");
         let appended = format!("{slipped}\nNEW");
-        if let Ok((edited, tier)) = edit(&text, &slipped, &appended) {
+        if let Ok((edited, reading)) = edit(&text, &slipped, &appended) {
             let without = edited.replace("\r\nNEW", "").replace("\nNEW", "").replace("NEW", "");
             let bare = |t: &str| t.split_whitespace().collect::<String>();
-            proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", tier);
+            proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", reading);
         }
     }
 }
@@ -166,18 +303,24 @@ fn lines_of_invisible_characters_are_dealt_with() {
     }
     let text = "foo(a): \u{200b}";
     let more = format!("{text}\nNEW");
-    gives(MatchTier::LookAlikes, text, text, &more, &more);
+    assert_eq!(edit(text, text, &more), Ok((more.clone(), None)));
 }
 
 #[test]
 fn two_places_are_one_too_many() {
     let twice = "a  \nb\n\na \nb\n";
+    let (reading, lines) = (Some(Reading::LookAlikes), vec![1, 4]);
     assert_eq!(
         edit(twice, "a\nb", "c"),
-        Err((MatchTier::LookAlikes, Outcome::Several(vec![1, 4])))
+        Err(Refusal::Several { reading, lines })
     );
     assert_eq!(
         edit("x\ny\n", "something else", "z"),
-        Err((MatchTier::Anchored, Outcome::Nothing))
+        Err(Refusal::NotFound)
+    );
+    let (reading, lines) = (None, vec![1, 2]);
+    assert_eq!(
+        edit("x\nx\n", "x", "z"),
+        Err(Refusal::Several { reading, lines })
     );
 }

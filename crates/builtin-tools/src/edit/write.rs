@@ -2,9 +2,9 @@
 //!
 //! What the old and the new text have in common stays as the file has it, to the byte.
 
-use super::depth::{Layout, Pair, Texts as Indented, layout};
+use super::depth::{Layout, Pair, Texts as Indented, layout, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
-use super::form::{Blanks, FormChar, form, key};
+use super::form::{Blanks, FormChar, form, key, plain};
 use super::lines::{FileLines, ModelLines, indentation, trim_end};
 use super::omission::omission;
 use super::reading::{Texts, is_other_blank};
@@ -23,8 +23,9 @@ const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
 const BESIDE_BLANK: &str = "the file has other blank lines than old_string beside a change";
 const TWO_SPELLINGS: &str =
     "old_string has one character where the file has two, and new_string has it in a new line";
-const LOST_BLANKS: &str =
-    "the file has blanks at the ends of lines which old_string lacks, so those of new lines are not clear";
+const OTHER_BLANKS: &str = "the file has other blanks at the ends of lines than old_string, so those of new lines are not clear";
+const TWO_ENDS: &str =
+    "the file's lines end in two ways there, so the ends of new lines are not clear";
 
 /// Makes the new content of a place.
 pub(super) fn write(
@@ -105,7 +106,8 @@ impl<'a> Writer<'a> {
         };
         for (at, place) in self.fit.places.iter().enumerate() {
             if let LinePlace::Same(line) = place {
-                self.spelling.learn(self.old_lines[at], self.file.line(*line));
+                self.spelling
+                    .learn(self.old_lines[at], self.file.line(*line));
             }
         }
         self.merge()?;
@@ -116,7 +118,9 @@ impl<'a> Writer<'a> {
             (old.blank_before, new.blank_before, blanks[0]),
             (old.blank_after, new.blank_after, blanks[1]),
         ];
-        if edges.iter().any(|(old, new, there)| old > new && there < old && *there > 0) {
+        if edges.iter().any(|(old, new, there)| {
+            old > new && there < old && (*there > 0 || last + 1 == self.file.len())
+        }) {
             return Err(BESIDE_BLANK.into());
         }
         let [(before_gone, before_added), (after_gone, after_added)] =
@@ -141,38 +145,59 @@ impl<'a> Writer<'a> {
         let mut content = String::new();
         for line in others {
             content.push_str(&line.text);
-            content.push_str(if line.end.is_empty() { self.file.ending(first) } else { line.end });
+            content.push_str(if line.end.is_empty() {
+                self.file.ending(first)
+            } else {
+                line.end
+            });
         }
         content.push_str(&last.text);
-        Ok((start..self.file.range(end).end, content))
+        if after_gone == 0 {
+            return Ok((start..self.file.range(end).end, content));
+        }
+        content.push_str(last.end);
+        Ok((start..self.file.end(end), content))
     }
 
     fn merge(&mut self) -> Result<(), Fault> {
-        let pairs = self.fit.places.iter().enumerate().filter_map(|(at, place)| {
-            let line = place.line().filter(|_| !self.old_lines[at].is_empty())?;
-            Some(Pair {
-                at,
-                old: indentation(self.old_lines[at]),
-                file: indentation(self.file.line(line)),
-            })
-        });
+        let pairs = self
+            .fit
+            .places
+            .iter()
+            .enumerate()
+            .filter_map(|(at, place)| {
+                let line = place.line().filter(|_| !self.old_lines[at].is_empty())?;
+                Some(Pair {
+                    at,
+                    old: indentation(self.old_lines[at]),
+                    file: indentation(self.file.line(line)),
+                })
+            });
         let pairs: Vec<Pair<'_>> = pairs.collect();
         let layout = layout(&Indented {
             old: &self.old_lines,
             new: &self.new_lines,
             pairs: &pairs,
-            unit: &self.file.unit(),
+            unit: &self.unit(),
         })?;
         // Where the file has other blank lines, both lines beside them stay, and nothing comes
         // between.
         let stays_with_the_one_before = |at: usize| {
-            let mut kept = layout.ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+            let mut kept = layout
+                .ops
+                .iter()
+                .filter(|op| matches!(op, DiffOp::Equal { .. }));
             let before = (0..at).rev().find(|at| !self.old_lines[*at].is_empty());
             before.is_some_and(|before| {
                 kept.any(|op| op.old_range().contains(&before) && op.old_range().contains(&at))
             })
         };
-        if !self.fit.other_blanks.iter().all(|at| stays_with_the_one_before(*at)) {
+        if !self
+            .fit
+            .other_blanks
+            .iter()
+            .all(|at| stays_with_the_one_before(*at))
+        {
             return Err(BESIDE_BLANK.into());
         }
         for op in &layout.ops {
@@ -188,6 +213,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Returns the unit of the file's indentation, else of the texts'.
+    fn unit(&self) -> String {
+        let texts = || unit_of(self.old_lines.iter().chain(&self.new_lines).copied());
+        let unit = unit_of(self.file.text.lines()).or_else(texts);
+        unit.unwrap_or_else(|| "    ".to_owned())
+    }
+
     /// Keeps a line as the file has it, with what the old text has left out before it.
     fn keep(&mut self, old: usize, new: usize) {
         let (until, own) = match self.fit.places[old] {
@@ -198,20 +230,29 @@ impl<'a> Writer<'a> {
         for line in self.next..until {
             let text = self.file.whole(line).to_owned();
             let end = self.file.own_ending(line);
-            self.out.push(Line { text, end, new: None });
+            self.out.push(Line {
+                text,
+                end,
+                new: None,
+            });
         }
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
             // Unless the edit is about the blanks at its end.
-            let is_about_blanks = before != after && before == &there[content.len()..];
+            let is_about_blanks =
+                before != after && before == &there[content.len()..] && !self.has_other_tails();
             let text = if is_about_blanks {
                 format!("{content}{after}")
             } else {
                 there.to_owned()
             };
             let end = self.file.own_ending(line);
-            self.out.push(Line { text, end, new: Some(new) });
+            self.out.push(Line {
+                text,
+                end,
+                new: Some(new),
+            });
         }
         self.next = own.map_or(until, |line| line + 1);
     }
@@ -227,6 +268,9 @@ impl<'a> Writer<'a> {
             }
         }
         self.check_not_applied(op, start..self.next)?;
+        if old.len() != op.new_range().len() && self.has_two_ends() {
+            return Err(TWO_ENDS.into());
+        }
         let contents = self.contents(op)?;
         for (at, content) in op.new_range().zip(contents) {
             let line = self.new_lines[at];
@@ -235,7 +279,11 @@ impl<'a> Writer<'a> {
                 return Err("the new text leaves lines out that the old one has".into());
             }
             if let Some(doubt) = self.fit.texts.doubt
-                && self.fit.texts.doubtful.contains(&(at + self.new.blank_before))
+                && self
+                    .fit
+                    .texts
+                    .doubtful
+                    .contains(&(at + self.new.blank_before))
             {
                 return Err(doubt.into());
             }
@@ -243,26 +291,34 @@ impl<'a> Writer<'a> {
             let text = format!("{}{content}{blanks}", layout.indents[at]);
             // As the line in whose place it is, else as the line before.
             let partner = (old.start + at - op.new_range().start).min(old.end);
-            let partner = old.contains(&partner).then(|| self.fit.places[partner].line());
+            let partner = old
+                .contains(&partner)
+                .then(|| self.fit.places[partner].line());
             let line = partner.flatten().unwrap_or(self.next.saturating_sub(1));
             let end = self.file.ending(line);
-            self.out.push(Line { text, end, new: Some(at) });
+            self.out.push(Line {
+                text,
+                end,
+                new: Some(at),
+            });
         }
         Ok(())
+    }
+
+    /// Returns true if lines of the place end in different ways.
+    fn has_two_ends(&self) -> bool {
+        let lines = || self.fit.places.iter().filter_map(|place| place.line());
+        let mut ends = lines()
+            .map(|line| self.file.own_ending(line))
+            .filter(|end| !end.is_empty());
+        let first = ends.next();
+        ends.any(|end| Some(end) != first)
     }
 
     /// Returns the blanks at the end of a new line.
     fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
         let own = tail(self.new.lines[at]);
-        let (mut has_more, mut has_lost) = (false, false);
-        for (old, place) in self.fit.places.iter().enumerate() {
-            if let LinePlace::Same(line) = place {
-                let (model, there) = (tail(self.old.lines[old]), tail(self.file.whole(*line)));
-                has_more |= model != there;
-                has_lost |= model.len() < there.len() && self.old_lines[old].is_empty() == is_blank;
-            }
-        }
-        if !has_more {
+        if !self.has_other_tails() {
             return Ok(own);
         }
         // A line for a line has the blanks of that one, if they are known.
@@ -275,10 +331,33 @@ impl<'a> Writer<'a> {
         {
             return Ok(own);
         }
-        if has_lost {
-            return Err(LOST_BLANKS.into());
+        // Blanks that the old text has beyond the file's are those of the model.
+        let is_lost = |(at, old, there): (usize, &str, &str)| {
+            old != there && !there.is_empty() && self.old_lines[at].is_empty() == is_blank
+        };
+        let is_models = own.is_empty()
+            || self
+                .tails()
+                .any(|(_, old, there)| old == own && there != own);
+        if !is_models || self.tails().any(is_lost) {
+            return Err(OTHER_BLANKS.into());
         }
         Ok("")
+    }
+
+    /// Returns the blanks at the ends of the old text's lines, and of those of the file.
+    fn tails(&self) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
+        let places = self.fit.places.iter().enumerate();
+        places.filter_map(|(at, place)| match place {
+            LinePlace::Same(line) => {
+                Some((at, tail(self.old.lines[at]), tail(self.file.whole(*line))))
+            }
+            _ => None,
+        })
+    }
+
+    fn has_other_tails(&self) -> bool {
+        self.tails().any(|(_, old, there)| old != there)
     }
 
     /// Checks that what is new is not beside the place already, before or behind the lines
@@ -292,7 +371,11 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         let lines = |line: usize| Some(keys(self.file.line(line))).filter(filled);
-        let above: Vec<String> = (0..gone.start).rev().filter_map(lines).take(new.len()).collect();
+        let above: Vec<String> = (0..gone.start)
+            .rev()
+            .filter_map(lines)
+            .take(new.len())
+            .collect();
         let below = gone.end..self.file.len();
         let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
         // At an edge of the old text, it may have forgotten the lines that the file has next.
@@ -322,7 +405,7 @@ impl<'a> Writer<'a> {
         let there = places.filter_map(|place| place.line());
         let there: Vec<&str> = there.map(|line| self.file.line(line)).collect();
         let there = joined(&there);
-        let merged = if there == old && !self.spelling.differs {
+        let merged = if there == old && !self.spelling.differs && self.spelling.gaps.is_empty() {
             new
         } else {
             self.spelling.write(&old, &there, &new)?
@@ -371,8 +454,12 @@ fn tail(line: &str) -> &str {
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,
+    /// What several blanks are in the file, where they are others.
+    gaps: BTreeMap<String, BTreeSet<String>>,
     /// At least one is another in the file.
     differs: bool,
+    /// At least one is plain in the file, and is not in the old text.
+    has_typography: bool,
     /// Blanks of the old text are spaces, and those of the file are of two kinds.
     has_other_blanks: bool,
 }
@@ -387,7 +474,8 @@ impl Spelling {
         let mut start = 0;
         for end in 1..=old_form.len() {
             let is_whole = |form: &[FormChar]| {
-                form.get(end).is_none_or(|next| next.start() >= form[end - 1].end())
+                form.get(end)
+                    .is_none_or(|next| next.start() >= form[end - 1].end())
             };
             if !is_whole(&old_form) || !is_whole(&there_form) {
                 continue;
@@ -397,12 +485,18 @@ impl Spelling {
             let can_differ = |c: char| !c.is_alphanumeric() || !c.is_ascii();
             if one != file || one.chars().all(can_differ) {
                 self.differs |= one != file;
+                self.has_typography |= one != file && file.is_ascii();
                 let files = self.files.entry(one.to_owned()).or_default();
                 files.insert(file.to_owned());
             }
             let [blanks, files] = [(old, &old_form), (there, &there_form)]
                 .map(|(text, form)| before(text, form, &(start..end)));
-            self.has_other_blanks |= files.contains(is_other_blank) && !blanks.contains(is_other_blank);
+            self.has_other_blanks |=
+                files.contains(is_other_blank) && !blanks.contains(is_other_blank);
+            if blanks != files && blanks.len() > 1 && start > 0 {
+                let there = self.gaps.entry(blanks.to_owned()).or_default();
+                there.insert(files.to_owned());
+            }
             start = end;
         }
     }
@@ -411,13 +505,21 @@ impl Spelling {
     fn spelled(&self, word: &str) -> Result<String, Fault> {
         let one = |part: &str| match self.files.get(part) {
             Some(files) if files.len() > 1 => Err(Fault::Unclear(TWO_SPELLINGS)),
-            Some(files) => Ok(files.iter().next().map_or(part, |file| file).to_owned()),
+            Some(files) => Ok(files.first().map_or(part, |file| file).to_owned()),
+            // Another of the characters that the old text has where the file has plain ones.
+            None if self.has_typography
+                && part.chars().all(|c| !c.is_ascii() && plain(c) != Some(c)) =>
+            {
+                Err(Fault::Unclear(TWO_SPELLINGS))
+            }
             None => Ok(part.to_owned()),
         };
         if self.files.contains_key(word) {
             return one(word);
         }
-        word.chars().map(|c| one(c.encode_utf8(&mut [0; 4]))).collect()
+        word.chars()
+            .map(|c| one(c.encode_utf8(&mut [0; 4])))
+            .collect()
     }
 
     /// Returns the new text with the file's spelling of all words that it has in common with the
@@ -445,7 +547,11 @@ impl Spelling {
                     None if self.has_other_blanks && blanks.contains(' ') => {
                         return Err(TWO_SPELLINGS.into());
                     }
-                    None => out.push_str(blanks),
+                    None => out.push_str(match self.gaps.get(blanks) {
+                        Some(files) if files.len() > 1 => return Err(TWO_SPELLINGS.into()),
+                        Some(files) => files.first().map_or(blanks, |file| file),
+                        None => blanks,
+                    }),
                 }
                 match old_word.filter(|_| is_kept) {
                     Some(old_word) => out.push_str(source(there, &there_form, old_word)),
