@@ -63,7 +63,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
         .has_files_indentation(!rules.is_empty())
         .ok_or(UNCLEAR)?
     {
-        let indents = Layouts::new(texts, &ops).agreed_indents(&ops, &rules);
+        let indents = Layouts::new(texts, &ops).agreed_indents(&rules);
         return Ok(Layout {
             ops,
             indents: indents.ok_or(UNCLEAR)?,
@@ -174,28 +174,19 @@ impl<'t> Layouts<'t> {
     }
 
     /// Returns the layout if all readings that make sense give the same one.
-    fn agreed_indents(&self, ops: &[DiffOp], rules: &[Rule<'_>]) -> Option<Indents> {
+    fn agreed_indents(&self, rules: &[Rule<'_>]) -> Option<Indents> {
         let odd_first = self.texts.odd_first();
-        let indents = if rules.is_empty() && odd_first.is_none() {
-            let table = self.table();
-            // Where depth is not known, a block may go only with all of its lines.
-            let ends_block = |line: &&str| {
-                opening(line).is_some() || line.trim_start().starts_with(['}', ')', ']'])
-            };
-            let moves_lines = |op: &DiffOp| {
-                let (old, new) = (op.old_range(), op.new_range());
-                old.len() != new.len() && self.texts.old[old].iter().any(ends_block)
-            };
-            if table.is_none() && ops.iter().any(moves_lines) {
-                return None;
-            }
+        let table = self.table();
+        let by_table = || {
+            let table = table.as_ref()?;
             self.indents_with(|at| {
-                let known = match &table {
-                    Some(table) => table.get(self.written_indent(at)).copied(),
-                    None => self.indent_of_kept(at).or_else(|| self.partner(at, ops)),
-                };
-                known.map(str::to_owned)
-            })?
+                table
+                    .get(self.written_indent(at))
+                    .map(|&file| file.to_owned())
+            })
+        };
+        let indents = if rules.is_empty() && odd_first.is_none() {
+            by_table()?
         } else {
             let by_rule =
                 |rule: &Rule<'_>| self.indents_with(|at| rule.apply(self.written_indent(at)));
@@ -208,6 +199,7 @@ impl<'t> Layouts<'t> {
                 && (!readings.is_empty() || self.are_further_clear(first))
             {
                 readings.push(indents);
+                readings.extend(by_table());
             }
             let one = readings.pop()?;
             if readings.iter().any(|other| *other != one) {
@@ -246,6 +238,7 @@ impl<'t> Layouts<'t> {
     /// wherever one of the two is new: a text all of whose lines are at one depth does not tell.
     fn is_nested(&self, indents: &Indents) -> bool {
         let is_single = self.texts.pairs.len() == 1;
+        let is_flat = self.texts.pairs.iter().all(|pair| pair.old.is_empty());
         self.lines.windows(2).all(|two| {
             if two.iter().all(|at| self.kept.contains_key(at)) {
                 return true;
@@ -262,6 +255,8 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
+                // Nor is it known how deep the rest of an expression is.
+                None if is_flat && indents[two[0]] == indents[two[1]] && goes_on(below) => false,
                 // One line alone does not tell a step from a slip.
                 None => by.is_none() || !is_single,
             }
@@ -316,21 +311,6 @@ impl<'t> Layouts<'t> {
         let olds: HashMap<&str, &str> = pairs.iter().map(|p| (p.file, p.old)).collect();
         let fits = |pair: &Pair<'_>| files[pair.old] == pair.file && olds[pair.file] == pair.old;
         pairs.iter().all(fits).then_some(files)
-    }
-
-    /// Returns the file's indentation of the line whose place a new line takes. There is one only in
-    /// a change of as many lines for as many, each pair of which is indented alike and opens a block
-    /// or does not.
-    fn partner(&self, at: usize, ops: &[DiffOp]) -> Option<&'t str> {
-        let op = ops.iter().find(|op| op.new_range().contains(&at))?;
-        let (old, new) = (op.old_range(), op.new_range());
-        let are_alike = old.len() == new.len()
-            && old.clone().zip(new.clone()).all(|(old, new)| {
-                let (old, new) = (self.texts.old[old], self.texts.new[new]);
-                indentation(old) == indentation(new) && opening(old) == opening(new)
-            });
-        let partner = old.start + (at - new.start);
-        self.files.get(&partner).filter(|_| are_alike).copied()
     }
 }
 
@@ -387,10 +367,15 @@ impl<'a> Rule<'a> {
         if self.from == self.to {
             return Some(indent.to_owned());
         }
-        // What is left over aligns something, and does so with spaces.
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
         let count = levels(full, &self.from).filter(|_| !rest.contains('\t'))?;
+        // What is left over aligns something, and it is not known with what.
+        // One before a star is a comment's.
+        let is_star = rest == " " && self.from.len() >= 4 && self.to == "\t";
+        if !rest.is_empty() && !is_star {
+            return None;
+        }
         Some(self.to.repeat(count) + rest)
     }
 }
@@ -463,6 +448,14 @@ const LABELS: [&str; 7] = [
     "- ",
     "signals",
 ];
+
+/// Returns true if a line goes on with the expression of the one above it.
+fn goes_on(line: &str) -> bool {
+    let line = line.trim_start();
+    ["? ", ": ", ".", "&& ", "|| ", "+ ", "| ", "* ", "*/"]
+        .iter()
+        .any(|mark| line.starts_with(mark))
+}
 
 /// Returns true if a line must be deeper than the one above it.
 fn wants_deeper(above: &str, below: &str) -> bool {

@@ -393,8 +393,11 @@ impl<'a> Haystack<'a> {
         }
         let there = key(self.file.line(line), Blanks::Dropped);
         let likeness = likeness(&wanted, &there);
-        // An escape is no slip, but a sign of another reading.
-        let marks = |text: &str| text.matches(['\\', '&']).count();
+        // An escape is no slip, but a sign of another reading, and another number is another line.
+        let marks = |text: &str| -> String {
+            let is_mark = |c: &char| c.is_ascii_digit() || matches!(c, '\\' | '&');
+            text.chars().filter(is_mark).collect()
+        };
         likeness >= MIN_LIKENESS
             && marks(&wanted) == marks(&there)
             && level
@@ -412,6 +415,7 @@ impl<'a> Haystack<'a> {
 
     /// Returns the places where an old text is a part of a line, or begins or ends within one.
     fn parts<'t>(&self, texts: &'t Texts) -> Vec<Fit<'t>> {
+        let (starts_line, ends_line) = (texts.old.starts_with('\n'), texts.old.ends_with('\n'));
         let (old, new) = (texts.old.trim_matches('\n'), texts.new.trim_matches('\n'));
         let lines: Vec<&str> = old.split('\n').collect();
         let [first, .., last] = &*[&lines[..], &lines[lines.len() - 1..]].concat() else {
@@ -425,6 +429,15 @@ impl<'a> Haystack<'a> {
             let text = |line: usize| self.file.line(line);
             let end = line + lines.len() - 1;
             let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let cuts_word = head.ends_with(is_word) && old.starts_with(is_word)
+                || old.ends_with(is_word) && tail.starts_with(is_word);
+            if cuts_word
+                || starts_line && !head.trim().is_empty()
+                || ends_line && !tail.trim().is_empty()
+            {
+                return;
+            }
             let around = (head.len(), tail.len());
             let head = if head.trim().is_empty() { "" } else { head };
             let mut texts = texts.clone();

@@ -110,17 +110,22 @@ impl<'a> Writer<'a> {
                     .learn(self.old_lines[at], self.file.line(*line));
             }
         }
-        self.merge()?;
-        self.prove()?;
         let (old, new) = (self.old, self.new);
         let blanks = [self.file.blank_before(first), self.file.blank_after(last)];
+        let changes_edge = self.merge()?;
+        self.prove()?;
+        let lacks = [blanks[0] < old.blank_before, blanks[1] < old.blank_after];
+        if changes_edge[0] && lacks[0] || changes_edge[1] && lacks[1] {
+            return Err(BESIDE_BLANK.into());
+        }
         let edges = [
             (old.blank_before, new.blank_before, blanks[0]),
             (old.blank_after, new.blank_after, blanks[1]),
         ];
         if edges.iter().any(|(old, new, there)| {
             old > new && there < old && (*there > 0 || last + 1 == self.file.len())
-        }) {
+        }) || !self.are_blanks_gone_empty(first, last)
+        {
             return Err(BESIDE_BLANK.into());
         }
         let [(before_gone, before_added), (after_gone, after_added)] =
@@ -159,7 +164,8 @@ impl<'a> Writer<'a> {
         Ok((start..self.file.end(end), content))
     }
 
-    fn merge(&mut self) -> Result<(), Fault> {
+    /// Makes the new lines. Returns whether the first and the last line of the old text change.
+    fn merge(&mut self) -> Result<[bool; 2], Fault> {
         let pairs = self
             .fit
             .places
@@ -210,7 +216,21 @@ impl<'a> Writer<'a> {
                 _ => self.change(op, &layout)?,
             }
         }
-        Ok(())
+        let is_change =
+            |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
+        Ok([is_change(layout.ops.first()), is_change(layout.ops.last())])
+    }
+
+    /// Returns true if the blank lines at the edges that go are as in the old text, not indented.
+    fn are_blanks_gone_empty(&self, first: usize, last: usize) -> bool {
+        let (old, new) = (self.old, self.new);
+        let before = old.blank_before.saturating_sub(new.blank_before).min(first);
+        let after = old.blank_after.saturating_sub(new.blank_after);
+        let gone = (first - before..first).chain(last + 1..(last + 1 + after).min(self.file.len()));
+        let mut blank = gone
+            .map(|line| self.file.whole(line))
+            .filter(|line| line.trim().is_empty());
+        blank.all(str::is_empty)
     }
 
     /// Returns the unit of the file's indentation, else of the texts'.
@@ -318,6 +338,11 @@ impl<'a> Writer<'a> {
     /// Returns the blanks at the end of a new line.
     fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
         let own = tail(self.new.lines[at]);
+        // Blanks of a blank line may be those that the old text has on others.
+        let is_elsewhere = |line: &str| line == own && line.trim().is_empty();
+        if is_blank && !own.is_empty() && self.fit.texts.old.split('\n').any(is_elsewhere) {
+            return Err(OTHER_BLANKS.into());
+        }
         if !self.has_other_tails() {
             return Ok(own);
         }
@@ -381,8 +406,16 @@ impl<'a> Writer<'a> {
         // At an edge of the old text, it may have forgotten the lines that the file has next.
         let (old, all) = (op.old_range(), self.old_lines.len());
         let least = |is_edge: bool| if is_edge { 1 } else { new.len() };
-        let is_above = |n: usize| above.len() >= n && new[..n].iter().eq(above[..n].iter().rev());
-        let is_below = |n: usize| below.len() >= n && new[new.len() - n..].iter().eq(&below[..n]);
+        let is_above = |n: usize| {
+            let above = || above[..n.min(above.len())].iter().rev();
+            above().len() == n
+                && (new[..n].iter().eq(above()) || new[new.len() - n..].iter().eq(above()))
+        };
+        let is_below = |n: usize| {
+            let below = || below[..n.min(below.len())].iter();
+            below().len() == n
+                && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
+        };
         if (least(old.start == 0)..=new.len()).any(is_above) {
             return Err(Fault::Applied(gone.start.saturating_sub(1)));
         }
@@ -454,8 +487,8 @@ fn tail(line: &str) -> &str {
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,
-    /// What several blanks are in the file, where they are others.
-    gaps: BTreeMap<String, BTreeSet<String>>,
+    /// Several blanks in a row that are others in the file.
+    gaps: BTreeSet<String>,
     /// At least one is another in the file.
     differs: bool,
     /// At least one is plain in the file, and is not in the old text.
@@ -494,8 +527,7 @@ impl Spelling {
             self.has_other_blanks |=
                 files.contains(is_other_blank) && !blanks.contains(is_other_blank);
             if blanks != files && blanks.len() > 1 && start > 0 {
-                let there = self.gaps.entry(blanks.to_owned()).or_default();
-                there.insert(files.to_owned());
+                self.gaps.insert(blanks.to_owned());
             }
             start = end;
         }
@@ -547,11 +579,8 @@ impl Spelling {
                     None if self.has_other_blanks && blanks.contains(' ') => {
                         return Err(TWO_SPELLINGS.into());
                     }
-                    None => out.push_str(match self.gaps.get(blanks) {
-                        Some(files) if files.len() > 1 => return Err(TWO_SPELLINGS.into()),
-                        Some(files) => files.first().map_or(blanks, |file| file),
-                        None => blanks,
-                    }),
+                    None if self.gaps.contains(blanks) => return Err(TWO_SPELLINGS.into()),
+                    None => out.push_str(blanks),
                 }
                 match old_word.filter(|_| is_kept) {
                     Some(old_word) => out.push_str(source(there, &there_form, old_word)),
