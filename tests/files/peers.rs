@@ -15,7 +15,8 @@ use crate::harness::{Workspace, skipped, write};
 /// Names below the root, as they are on disk.
 pub(crate) type Names = BTreeSet<Vec<u8>>;
 
-/// Names of files and directories: some match many patterns, others look like options, patterns or the end of a line.
+/// Names of files and directories: some match many patterns, others look like options or patterns. None has a line
+/// feed, which the patterns of ripgrep and fd do not match.
 pub(crate) const NAMES: [&[u8]; 24] = [
     b"a",
     b"b",
@@ -37,7 +38,7 @@ pub(crate) const NAMES: [&[u8]; 24] = [
     b"!n",
     b"#h",
     b"a\\b",
-    b"a\nb.c",
+    b"a\tb.c",
     b"caf\xe9.c",
     "é.c".as_bytes(),
     "🎉".as_bytes(),
