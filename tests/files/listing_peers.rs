@@ -1,5 +1,5 @@
 //! `glob` and `list_directory` against `git ls-files`, fd and `rg --files`, in trees and for patterns that a seed decides.
-//! What differs is here, and in docs/tools/glob.md and list_directory.md, and nothing else does.
+//! What differs is here, and in their pages of the book, and nothing else does.
 
 use std::fs::File;
 
@@ -37,9 +37,7 @@ const PIECES: [&str; 22] = [
 ];
 
 fn pattern(random: &mut Random) -> String {
-    let pieces: Vec<_> = (0..1 + random.below(3))
-        .map(|_| random.of(&PIECES))
-        .collect();
+    let pieces: Vec<_> = (0..=random.below(3)).map(|_| random.of(&PIECES)).collect();
     pieces.join("/")
 }
 

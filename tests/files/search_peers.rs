@@ -1,5 +1,5 @@
 //! `search_file_content` against ripgrep, in trees, texts and for expressions that a seed decides: the same lines, texts and
-//! columns. What differs is here and in docs/tools/search_file_content.md, and nothing else does.
+//! columns. What differs is here and in its page of the book, and nothing else does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,8 +46,9 @@ fn text(random: &mut Random, ends: Ends) -> String {
         if random.one_in(12) {
             // No part of it is in it twice.
             let letter = random.of(&["y", "é", "y "]);
-            let filler: String = (100..900).map(|n| format!("{n}{letter}")).collect();
-            text.push_str(&format!("{filler}{}", random.of(&WORDS)));
+            let filler = crate::harness::lines(800, |n| format!("{}{letter}", n + 100));
+            text.push_str(&filler);
+            text.push_str(random.of(&WORDS));
             text.push_str(&filler.to_uppercase());
         }
         if n + 1 < count || random.one_in(2) {
