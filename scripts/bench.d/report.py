@@ -91,6 +91,12 @@ def result_of(spec, workload, share, notes):
     return Result(spec, rows[0], rows[1], rows[2:], share, load_average(), value, notes)
 
 
+def parts_note(parts):
+    """How each part of a job compares by itself, the worst last."""
+    ratios = sorted((paired_ratio(ours, peer), name) for name, ours, peer in parts)
+    return "Each by itself: " + ", ".join(f"{ratio:.2f} {name}" for ratio, name in ratios) + "."
+
+
 def milliseconds(value):
     if value >= 1000:
         return f"{value / 1000:.2f} s"

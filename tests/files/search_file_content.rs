@@ -209,6 +209,8 @@ fn a_lone_carriage_return_ends_no_line() {
         ("bar$", vec!["a.txt:2", "a.txt:3"]),
         ("foo$", vec![]),
         ("^foo", vec!["a.txt:1", "a.txt:3"]),
+        ("foo.bar.b[^x]+$", vec!["a.txt:1"]),
+        (r"o[^x]bar$", vec!["a.txt:3"]),
     ] {
         assert_eq!(
             matches(&search(&ws, &json!({"pattern": pattern}))),

@@ -24,6 +24,7 @@ pub mod custom;
 pub mod mcp;
 pub mod name_server;
 pub mod page;
+pub mod random;
 pub mod stand_in;
 pub mod terminal;
 pub mod tree;

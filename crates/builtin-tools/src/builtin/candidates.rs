@@ -23,6 +23,12 @@ const MAX_NODES: usize = 20_000;
 /// Maximum number of alternatives for what a group begins with.
 const MAX_CHOICES: usize = 128;
 
+/// Maximum number of them where the match may go on over any number of letters.
+const MAX_WANDERING_CHOICES: usize = 4;
+
+/// Repetitions up to which a part of a pattern counts as short.
+const MAX_COUNTED: usize = 16;
+
 /// The worth of a required character, beside a class that takes a part of ASCII.
 const LITERAL_WORTH: usize = 4;
 
@@ -138,8 +144,8 @@ struct Writer<'e> {
     other_references: usize,
     /// The pattern is written out for each choice.
     has_choices: bool,
-    /// A boundary of words was written that knows only ASCII.
-    has_ascii_boundary: bool,
+    /// A boundary of words was written; in choices it knows only ASCII.
+    has_boundary: bool,
 }
 
 impl<'e> Writer<'e> {
@@ -216,16 +222,48 @@ impl<'e> Writer<'e> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
         let choices = self.choices(group)?;
+        // An automaton would have to know by which choices each of several words began.
+        let body = self.groups[group].body;
+        if choices.len() > MAX_WANDERING_CHOICES && self.wanders(expr, body, false) {
+            return None;
+        }
         let mut branches = Vec::new();
         for (body, copy) in choices {
             self.chosen = Some(Choice { group, body, copy });
             branches.push(self.write(expr, Place::WHOLE)?.text);
         }
-        if self.has_ascii_boundary {
+        if self.has_boundary {
             // Beside other characters it is not known whether words end.
             branches.push(format!("(?-u:[{WIDE}])"));
         }
         Some(branches.join("|"))
+    }
+
+    /// Returns true if an expression goes on over any number of letters, other than by a group at a
+    /// boundary: one of many may have begun at each of them.
+    fn wanders(&self, expr: &Expr, group: &Expr, is_at_boundary: bool) -> bool {
+        let mut before = None;
+        match expr {
+            Expr::Repeat { child, hi, .. } if *hi > MAX_COUNTED => {
+                let class = self.class(child);
+                class.is_none_or(|class| class.has(b'e'))
+            }
+            Expr::LookAround(_, LookAround::LookAheadNeg | LookAround::LookBehindNeg) => false,
+            Expr::Group(body) if is_at_boundary && std::ptr::eq(&raw const **body, group) => false,
+            _ => expr.children_iter().any(|child| {
+                let before = before.replace(child);
+                let is_at_boundary = matches!(
+                    before,
+                    Some(Expr::Assertion(
+                        Assertion::StartText
+                            | Assertion::StartLine { .. }
+                            | Assertion::WordBoundary
+                            | Assertion::LeftWordBoundary
+                    ))
+                );
+                self.wanders(child, group, is_at_boundary)
+            }),
+        }
     }
 
     /// Returns what a group may be, and a reference to it then.
@@ -468,7 +506,7 @@ impl<'e> Writer<'e> {
             | Assertion::LeftWordBoundary
             | Assertion::RightWordBoundary => {
                 // The linear engine is slow where others meet a program that is large.
-                self.has_ascii_boundary |= self.has_choices;
+                self.has_boundary = true;
                 if self.has_choices { r"(?-u:\b)" } else { r"\b" }
             }
             _ => "",

@@ -224,7 +224,7 @@ impl Finder<'_> {
                 match self.call.scope.workspace.stat(&target) {
                     Ok(stat) => (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
                         .then_some(stat),
-                    Err(e) if e.kind == ErrorKind::FileNotFound => {
+                    Err(e) if e.kind != ErrorKind::PathNotInWorkspace => {
                         rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
                     }
                     Err(_) => None,

@@ -17,9 +17,12 @@ use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use regex_syntax::ast::{ErrorKind as AstErrorKind, parse::Parser};
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{AssertionKind, Ast, ErrorKind as AstErrorKind, Visitor, visit};
 use regex_syntax::hir::{Hir, HirKind};
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
@@ -64,8 +67,7 @@ const LIGHT_CHARS: u64 = 400;
 pub(super) struct Query {
     /// Decides about a line.
     engine: Engine,
-    /// Finds candidates for a backtracking engine, or where `$` must also match before `\r\n`. It
-    /// takes a lone carriage return for the end of a line as well, so `engine` decides.
+    /// Finds candidates for a backtracking engine, or where `$` must also match before `\r\n`.
     finder: Option<Box<RegexMatcher>>,
     /// The expression asks for carriage returns, so that one at the end of a line belongs to it.
     keeps_return: bool,
@@ -101,16 +103,20 @@ impl Backtracking {
             let lock = self.long_line.lock();
             lock.unwrap_or_else(PoisonError::into_inner)
         });
-        let text = String::from_utf8_lossy(line);
-        let found = self.regex(line)?.find_from_pos(text.as_ref(), from);
+        let text = match simdutf8::basic::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
+        let regex = self.regex(self.halvings(line))?;
+        let found = regex.find_from_pos(text.as_ref(), from);
         let found = found.map_err(|e| e.to_string())?;
         // Places in a text with replacements may be beyond the line.
         let place = |at: usize| at.min(line.len());
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
 
-    /// The expression with as many steps as a line may take.
-    fn regex(&self, line: &[u8]) -> Result<&fancy_regex::Regex, String> {
+    /// How often the steps that a line may take are halved.
+    fn halvings(&self, line: &[u8]) -> usize {
         let longest = match &self.repeated {
             Some(bytes) if line.len() > SHORT_REPEAT_BYTES => {
                 let runs = line.split(|byte| !bytes[usize::from(*byte)]);
@@ -119,7 +125,11 @@ impl Backtracking {
             _ => 0,
         };
         let halvings = (longest / SHORT_REPEAT_BYTES).checked_ilog2();
-        let halvings = halvings.map_or(0, |log| log as usize + 1);
+        halvings.map_or(0, |log| log as usize + 1)
+    }
+
+    /// The expression with a limit of steps.
+    fn regex(&self, halvings: usize) -> Result<&fancy_regex::Regex, String> {
         let halvings = halvings.min(self.regexes.len() - 1);
         let regex = &self.regexes[halvings];
         if let Some(regex) = regex.get() {
@@ -208,7 +218,7 @@ impl Query {
             .dfa_size_limit(CACHE_BYTES)
             .line_terminator(Some(b'\n'));
         let engine = builder.build(pattern).map_err(fault)?;
-        let crlf = has_line_end.then(|| builder.crlf(true).build(pattern));
+        let crlf = has_line_end.then(|| builder.build(&with_returns(pattern)));
         let finder = crlf.transpose().map_err(fault)?;
         Ok(Self {
             engine: Engine::Linear(Box::new(engine)),
@@ -228,10 +238,10 @@ impl Query {
             repeated: repeated_bytes(pattern, ignore_case, SHORT_REPEAT_BYTES),
             long_line: Mutex::default(),
         };
-        engine.regex(b"").map_err(|e| invalid(pattern, &e))?;
+        engine.regex(0).map_err(|e| invalid(pattern, &e))?;
         Ok(Self {
             engine: Engine::Backtracking(Box::new(engine)),
-            finder: candidate_finder(pattern, ignore_case).map(Box::new),
+            finder: finder_of(candidates(pattern, ignore_case)).map(Box::new),
             keeps_return: false,
             is_heavy: true,
             note: None,
@@ -286,9 +296,7 @@ impl Query {
         {
             from = found.end().max(found.start() + 1);
             // A match without a length may have been inside of a character.
-            while from < line.len() && line[from] & 0xc0 == 0x80 {
-                from += 1;
-            }
+            from = char_boundary(line, from);
             matches.push(found);
         }
         matches.retain(|found| !found.is_empty());
@@ -375,20 +383,55 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-/// Returns what finds the lines that a pattern for the backtracking engine may match; `None` where
-/// that could be each line.
-fn candidate_finder(pattern: &str, ignore_case: bool) -> Option<RegexMatcher> {
+/// Compiles the first of these expressions that fits; `None` where that could match anywhere.
+fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .size_limit(PROGRAM_BYTES)
         .dfa_size_limit(CACHE_BYTES)
         .line_terminator(Some(b'\n'));
-    let expressions = candidates(pattern, ignore_case).into_iter();
-    let fitting = expressions.filter(|expression| {
+    let fitting = expressions.into_iter().filter(|expression| {
         expression.len() <= MAX_CANDIDATE_BYTES && characters_of(expression, false) <= MAX_CHARS
     });
     let mut finders = fitting.filter_map(|expression| builder.build(&expression).ok());
     finders.find(|finder| !finder.is_match(b"").unwrap_or(true))
+}
+
+/// Returns the first place from `at` on that is not inside of a character.
+fn char_boundary(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| **byte & 0xc0 == 0x80).count()
+}
+
+/// Lets a carriage return stand before each end of a line.
+fn with_returns(pattern: &str) -> String {
+    struct Ends(Vec<usize>);
+    impl Visitor for Ends {
+        type Output = Vec<usize>;
+        type Err = Infallible;
+
+        fn finish(self) -> Result<Vec<usize>, Infallible> {
+            Ok(self.0)
+        }
+
+        fn visit_pre(&mut self, ast: &Ast) -> Result<(), Infallible> {
+            if let Ast::Assertion(assertion) = ast
+                && assertion.kind == AssertionKind::EndLine
+            {
+                self.0.push(assertion.span.start.offset);
+            }
+            Ok(())
+        }
+    }
+    let Ok(ast) = Parser::new().parse(pattern) else {
+        return pattern.to_owned();
+    };
+    let Ok(ends) = visit(&ast, Ends(Vec::new()));
+    let mut written = pattern.to_owned();
+    for end in ends.into_iter().rev() {
+        written.replace_range(end..=end, r"(?:\r?$)");
+    }
+    written
 }
 
 /// Counts classes with a letter.

@@ -229,6 +229,8 @@ fn candidates_have_what_the_pattern_must_have() {
         (r"(\w)\1\1\1", "baaaa", "abcdefg"),
         (r#"(["'])x.*?\1"#, "'xy'", "'xy\""),
         (r"\b(\w+)\s+\1\b", "the time", "one by"),
+        // An automaton for each letter that a word can begin with would have too many states.
+        (r"(\w+)-\1", "a-b", "ab"),
         ("^(?!.*test).*needle", "a needle", "a test"),
         ("^(?=.*foo)(?=.*bar).*$", "foo", "baz"),
         (r"\w+(?=\()", "f(", "f)"),
