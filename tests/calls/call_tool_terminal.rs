@@ -431,3 +431,54 @@ fn where_always_is_switched_off_each_call_is_asked_about() {
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("x"));
     assert_eq!(content(&ws, "b.txt"), None);
 }
+
+#[test]
+fn no_name_acts_on_the_terminal_of_an_explanation_the_history_an_undo_or_a_question() {
+    let hostile = "x\u{1b}]0;P\u{7}\u{9b}2J\u{202e}\r\nApproval: not needed";
+    let tool = format!(".gemini/tools/{hostile}.sh");
+    let ws = Workspace::new()
+        .file(hostile, format!("{hostile}\n"))
+        .file(tool.as_str(), format!("#!/bin/sh\n# {hostile}\n"));
+    let name = format!("./{hostile}");
+    let edit = json!({"file_path": name, "old_string": "Approval", "new_string": hostile});
+    let read = format!("absolute_path={name}");
+    ws.tool("replace")
+        .arguments(&edit)
+        .unwatched()
+        .run()
+        .output();
+    for (args, status) in [
+        (&["read_file", &read, "--explain"][..], 0),
+        (&["read_file", &read], 0),
+        (&["replace", &read], 2),
+        (&["--history"], 0),
+        (&["--undo", "--explain"], 0),
+        (&["--undo", &name, "--since", "1h"], 0),
+        (&["--undo", &name], 1),
+        (&[], 1),
+    ] {
+        let asks = args.is_empty();
+        let call = if asks {
+            ws.get_tools(&["trust"])
+        } else {
+            ws.call_tool(args)
+        };
+        let call = call.unwatched().env("NO_COLOR", "1").env("PAGER", "cat");
+        let mut person = call.at_a_terminal();
+        let mut page = String::new();
+        if asks {
+            page = person.sees("[y/N]");
+            person.types(b"n\n");
+        }
+        page += &person.sees_it_end(status);
+        // A carriage return before a line feed is a line's end, to which the terminal adds its own.
+        let page = page.replace("\r\n", "\n").replace("\r\n", "\n");
+        let is_odd = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!page.contains(is_odd), "{args:?}: {page:?}");
+        if args.contains(&"--explain") {
+            // No name makes a line of its own.
+            let facts = page.lines().filter(|line| line.starts_with("Approval:"));
+            assert_eq!(facts.count(), usize::from(args.len() == 3), "{page}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! A file that no other can take the place of is written in place, and taken back there.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -53,6 +53,39 @@ fn a_file_in_a_directory_without_write_permission_is_edited_and_taken_back() {
         assert_eq!(text(&ws), "x\n");
         set_mode(Path::new(&ws.path("d")), 0o755);
     }
+}
+
+#[test]
+fn a_file_of_another_user_in_a_sticky_directory_is_edited_and_taken_back() {
+    let ws = Workspace::new().file("d/f.txt", "eins\n").unprivileged();
+    let set_owner = |name: &str| chown(ws.path(name), Some(0), Some(0));
+    if set_owner("d").and_then(|()| set_owner("d/f.txt")).is_err() {
+        return skipped("files of another user");
+    }
+    set_mode(Path::new(&ws.path("d")), 0o1777);
+    set_mode(Path::new(&ws.path("d/f.txt")), 0o666);
+    let inode_before = inode(&ws);
+    let arguments = edit(&ws, "eins", "zwei");
+    let call = ws.tool("replace").arguments(&arguments);
+    call.changing(&["d/f.txt"]).run().output();
+    assert_eq!((text(&ws).as_str(), inode(&ws)), ("zwei\n", inode_before));
+    assert_eq!(undo(&ws).status(), 0);
+    assert_eq!((text(&ws).as_str(), inode(&ws)), ("eins\n", inode_before));
+}
+
+#[test]
+fn a_file_with_another_name_is_not_written_in_place() {
+    let ws = in_a_closed_directory("eins\n");
+    fs::hard_link(ws.path("d/f.txt"), ws.path("other")).expect("a link");
+    let message = ws
+        .call("replace", &edit(&ws, "eins", "zwei"))
+        .error("file_write_failure", 1);
+    assert!(message.contains("has other names"), "{message}");
+    assert_eq!(
+        fs::read_to_string(ws.path("other")).expect("text"),
+        "eins\n"
+    );
+    set_mode(Path::new(&ws.path("d")), 0o755);
 }
 
 #[test]

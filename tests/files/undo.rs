@@ -847,7 +847,15 @@ fn the_folder_of_an_hour_is_used_only_where_it_is_the_users_alone_and_no_link() 
     for hour in hours() {
         set_mode(&hour, 0o777);
     }
-    assert_eq!(ws.call_tool(&["--history"]).run().status(), 1);
+    let answer = ws.call_tool(&["--history"]).run();
+    assert_eq!(answer.status(), 1);
+    // It is not the journal's own directory that is in the way.
+    let named = |hour: &PathBuf| {
+        let hour = hour.display();
+        let advice = format!("{hour} has mode 777 and must have mode 700; run: chmod 700 {hour}.");
+        answer.errors().contains(&advice)
+    };
+    assert!(hours().iter().any(named), "{}", answer.shown());
     for hour in hours() {
         set_mode(&hour, 0o700);
         let elsewhere = ws.root().join("out/hour");
@@ -855,6 +863,23 @@ fn the_folder_of_an_hour_is_used_only_where_it_is_the_users_alone_and_no_link() 
         symlink(&elsewhere, &hour).expect("a link");
     }
     assert_eq!(ws.call_tool(&["--history"]).run().status(), 1);
+}
+
+#[test]
+fn an_undo_and_the_history_are_text_anyway_so_that_t_changes_nothing() {
+    let ws = Workspace::new().file("a.txt", "one");
+    edit(&ws, "a.txt", "one", "two");
+    let plain = ws.call_tool(&["--history"]).run();
+    let said = ws.call_tool(&["--history", "-t"]).run();
+    let ids = |answer: &Answer| answer.text().split("  ").next().map(str::to_owned);
+    assert!(
+        said.status() == 0 && ids(&said) == ids(&plain),
+        "{}",
+        said.shown()
+    );
+    let answer = ws.call_tool(&["--undo", "-t"]).unwatched().run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(text(&ws, "a.txt"), "one");
 }
 
 #[test]

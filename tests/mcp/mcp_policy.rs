@@ -4,13 +4,14 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::agent::{agent, response, said, turns};
 use crate::harness::client::Server;
 use crate::harness::mcp::Servers;
 use crate::harness::stand_in::StandIn;
 use crate::harness::terminal::ASKED;
+use crate::harness::{Answer, executable};
 
 /// A rule for the tools of the server `ann` that say that they destroy.
 const NO_DESTRUCTION: &str = r#"
@@ -293,5 +294,74 @@ priority = 100
         let asked = api.requests().pop().expect("a request").to_string();
         assert_eq!(asked.matches("has changed its hints").count(), 2, "{asked}");
         s.all_gone();
+    }
+}
+
+/// Plays a call with `run_agent` in the mode `yolo`.
+fn played(s: &Servers, name: &str, args: &Value) -> Answer {
+    let turns = json!({"turns": [{"calls": [{"name": name, "args": args}]}, {"text": "Done."}]});
+    fs::write(s.ws.path("turns.json"), turns.to_string()).expect("written");
+    let flags = [
+        "--model-script",
+        "turns.json",
+        "--yolo",
+        "-o",
+        "stream-json",
+        "Go",
+    ];
+    s.marked(s.ws.program(&executable("run_agent"), &flags))
+        .run()
+}
+
+#[test]
+fn what_a_server_answers_asks_for_no_other_call() {
+    let s = annotated();
+    let wanted = json!({"name": "run_shell_command", "args": {"command": "touch made"}});
+    let args = json!({"tail": wanted});
+    s.call("ann__look", &args).output();
+    let mut server = Server::greeted(&s.ws, &["--mcp"], &json!({}));
+    let answer = server.call("ann__look", &args);
+    assert_eq!(answer["isError"], false, "{answer}");
+    let answer = played(&s, "ann__look", &args);
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(calls(&s), ["call look"; 3]);
+    assert!(!fs::exists(s.ws.path("made")).expect("a name"));
+}
+
+/// A user's tool of a kind that asks for a call of a server's tool.
+fn asking_for(s: Servers, kind: &str, wanted: &str) -> Servers {
+    let tail = json!({"name": wanted, "args": {}});
+    let result = json!({"llmContent": "seen", "tailToolCallRequest": tail});
+    let head = "#!/bin/sh\n# /// tool\n# description = \"Asks.\"\n# output = \"tool_result\"";
+    let script = format!("{head}\n# kind = \"{kind}\"\n# ///\necho '{result}'\n");
+    Servers {
+        ws: s.ws.home(".gemini/tools/asks.sh", script),
+    }
+}
+
+#[test]
+fn a_server_s_tool_that_another_asks_for_is_judged_like_any_call() {
+    for (kind, wanted, expected) in [
+        ("read", "ann__plain", Err("asks says that it only reads")),
+        // A server's word alone is not believed.
+        ("read", "ann__look", Err("asks says that it only reads")),
+        ("execute", "ann__plain", Ok("call plain")),
+        // The agent knows no tool that a rule denies.
+        ("execute", "ann__wipe", Err("ann__wipe")),
+    ] {
+        let s = asking_for(with_policy(annotated(), NO_DESTRUCTION), kind, wanted);
+        let called = s.call("asks", &json!({}));
+        let mut server = Server::greeted(&s.ws, &["--mcp"], &json!({}));
+        let over_mcp = server.call("asks", &json!({})).to_string();
+        let played = played(&s, "asks", &json!({}));
+        match expected {
+            Ok(call) => assert_eq!(calls(&s), [call; 3], "{over_mcp}"),
+            Err(message) => {
+                assert_eq!(calls(&s), [""; 0], "{wanted}");
+                for text in [called.text(), &*over_mcp, played.text()] {
+                    assert!(text.contains(message), "{text}");
+                }
+            }
+        }
     }
 }

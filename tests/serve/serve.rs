@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -810,6 +811,37 @@ fn a_call_that_the_end_of_the_input_has_ended_is_answered_in_a_pipe_and_not_to_a
     piped.hang_up();
     let answer = piped.answer(id);
     assert_eq!(answer["result"]["isError"], true, "{answer}");
+}
+
+#[test]
+fn a_client_that_has_waited_before_it_leaves_gets_no_late_answer_and_a_pipe_does() {
+    let ws = Workspace::new();
+    let call = json!({"name": "run_shell_command",
+        "arguments": {"command": "sleep 1"}});
+    let mut server = greeted(&ws);
+    server.request("tools/call", &call);
+    server.wait_for_process("sleep 1");
+    // By now it has been silent for long.
+    thread::sleep(Duration::from_millis(400));
+    server.hang_up();
+    assert_eq!(server.line(), None);
+    assert_eq!(server.status(), Some(0));
+
+    let mut call = call;
+    call["arguments"]["command"] = json!("echo said");
+    let messages = [
+        json!({"id": 1, "method": "initialize", "params": greeting("2025-06-18", &json!({}))}),
+        json!({"method": "notifications/initialized"}),
+        json!({"id": 2, "method": "tools/call", "params": call}),
+    ];
+    let lines = messages.map(|mut message| {
+        message["jsonrpc"] = json!("2.0");
+        message.to_string()
+    });
+    let piped = ws.program(&executable("serve_tools"), &[]);
+    let answer = piped.input(lines.join("\n")).unwatched().run();
+    let last = answer.text().lines().last().expect("an answer");
+    assert!(last.contains("\"id\":2") && last.contains("said"), "{last}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Server;
 use crate::harness::custom::with;
+use crate::harness::terminal::ASKED;
 use crate::harness::{Answer, Workspace, executable};
 
 /// A user's tool of a kind that asks for a call of another tool.
@@ -153,6 +154,62 @@ fn a_client_is_asked_about_what_a_tool_asks_for() {
         assert!(question.to_string().contains("echo x > made"), "{question}");
         server.message();
         assert_eq!(is_made(&ws), is_wanted);
+    }
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_about_what_a_tool_asks_for() {
+    let ws = asking_for("execute", &command());
+    let allow = "[[rule]]\ntoolName = \"look\"\ndecision = \"allow\"\npriority = 10\n";
+    fs::write(ws.path("allow.toml"), allow).expect("written");
+    let turns = "turns:\n- calls: [{name: look}]\n- text: Done.\n";
+    fs::write(ws.path("turns.yaml"), turns).expect("written");
+    let args = [
+        "--model-script",
+        "turns.yaml",
+        "--policy",
+        "allow.toml",
+        "Go",
+    ];
+    for (key, is_wanted) in [(b"y", true), (b"n", false)] {
+        let agent = ws.program(&executable("run_agent"), &args);
+        let mut person = agent.unwatched().at_a_terminal();
+        let page = person.sees(ASKED);
+        assert!(page.contains("echo x > made"), "{page}");
+        assert_eq!(page.matches("[n]o").count(), 1, "{page}");
+        assert!(!is_made(&ws), "{page}");
+        person.types(key);
+        person.sees_it_end(0);
+        assert_eq!(is_made(&ws), is_wanted);
+    }
+}
+
+#[test]
+fn what_a_foreign_pair_answers_asks_for_no_other_call() {
+    let declared = json!([{"name": "look", "description": "Looks.",
+        "parametersJsonSchema": {"type": "object", "properties": {}}}]);
+    let asks = json!({"tailToolCallRequest": command()});
+    let mut response = json!({"name": "look", "response": {"output": "seen"}});
+    response["tailToolCallRequest"] = command();
+    for said in [
+        json!({"functionResponse": response}),
+        json!({"functionResponse": {"name": "look", "response": asks}}),
+        json!({"llmContent": "seen", "tailToolCallRequest": command()}),
+    ] {
+        let ws = Workspace::new()
+            .file("tools.json", declared.to_string())
+            .file("call.sh", format!("#!/bin/sh\ncat <<'END'\n{said}\nEND\n"))
+            .mode("call.sh", 0o755);
+        let pair = [
+            "--discovery-command",
+            "cat tools.json",
+            "--call-command",
+            "./call.sh",
+        ];
+        let lines = played(&ws, &[&pair[..], &["--yolo"]].concat());
+        let names: Vec<_> = results(&lines).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["look"]);
+        assert!(!is_made(&ws), "{said}");
     }
 }
 

@@ -233,14 +233,21 @@ impl ToolRegistry {
         crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
     }
 
-    /// Checks and runs a call, without asking anyone. A tail call that the result asks for runs at once, and its result
-    /// takes the place of the first. Use [`ToolRegistry::execute_judged`] if calls need approval.
+    /// Checks and runs a call, without asking anyone: that it may be made is the caller's decision. A tail call that the
+    /// result asks for is not, so that it only runs if it needs no approval; its result takes the place of the first. Use
+    /// [`ToolRegistry::execute_judged`] to judge each call.
     ///
     /// # Errors
     ///
-    /// What the tool gives; those of [`tail_call::execute`].
+    /// What the tool gives; those of [`tail_call::execute`]; `policy_violation` for a tail call that needs approval.
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.execute_judged(name, args, cx, |_, _| Ok(None))
+        let mut is_tail_call = false;
+        self.execute_judged(name, args, cx, |tool, args| {
+            if std::mem::replace(&mut is_tail_call, true) {
+                tail_call::refuse_unasked(tool, args, cx)?;
+            }
+            Ok(None)
+        })
     }
 
     /// Makes a call as [`ToolRegistry::execute`] does, but asks `judge` about it before it is made, and about each tail

@@ -5,7 +5,8 @@
 //! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
 
 use crate::tool::{
-    Context, TailCalls, Tool, ToolError, ToolResult, convert, validate_build_execute,
+    Args, Confirmation, Context, TailCalls, Tool, ToolError, ToolResult, build, catch, convert,
+    validate_build_execute,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -76,6 +77,25 @@ pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), T
         asking.0, wanted.0
     ))
     .with_hint("Call that tool itself if its call is wanted."))
+}
+
+/// Refuses a tail call that a person would have to agree to, where there is none to ask.
+///
+/// # Errors
+///
+/// `policy_violation`; what is wrong with the arguments.
+pub(crate) fn refuse_unasked(tool: &dyn Tool, args: &Value, cx: &Context) -> Result<(), ToolError> {
+    let name = tool.name();
+    let args = Args::from_value(args.clone())?;
+    let asked = catch(name, || build(tool, args, cx)?.confirmation(cx))?;
+    let message = match asked {
+        Confirmation::NotNeeded => return Ok(()),
+        Confirmation::Forbidden(reason) => reason,
+        Confirmation::Ask(_) => format!(
+            "A tool asked for a call of {name}, which needs approval, and nobody can be asked. That call was not made."
+        ),
+    };
+    Err(ToolError::denied(message).with_hint("Call that tool itself if its call is wanted."))
 }
 
 /// Refuses a tail call of `name` after `made` others in a row.

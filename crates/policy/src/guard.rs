@@ -4,15 +4,17 @@
 //! commands run as they like, and a guard would stop nothing. Text for a model (`GEMINI.md`) is not among them.
 //!
 //! A file is guarded by its name or by a directory above it, as it is written and as links lead to it; because a guarded
-//! link leads to it; because rules in force come from there; or because a configuration starts it ([`started`]).
+//! link leads to it; because rules in force come from there; or because a configuration starts it ([`started`], [`git`]).
 
+mod git;
 mod links;
 mod started;
 
-use super::{Decision, Inquiry, Mode, PolicyCall, Verdict, defaults, shell};
-use gemini_tools_core::text::is_deceptive;
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, shell};
+use gemini_tools_core::text::path_from_argument;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
+use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -62,20 +64,21 @@ const MAX_PATH_BYTES: usize = 4096;
 /// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// Asks about a change of a guarded file that would be allowed. `rules` are the files and directories of the rules in
-/// force.
-pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, root: &Path, rules: &[PathBuf]) -> Verdict {
+/// Asks about a change of a guarded file that would be allowed.
+pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verdict {
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
     }
-    let guard = Guard::new(root, rules);
-    let is_guarded = match shell::line_of(asked.call) {
-        Some(line) => guard.covers_line(asked.call, verdict.understood.as_deref().unwrap_or(line)),
-        None => {
-            changes_files(asked.call) && paths(asked.call).iter().any(|path| guard.covers(path))
-        }
+    let named = match shell::line_of(asked.call) {
+        Some(line) => written(asked.call, verdict.understood.as_deref().unwrap_or(line)),
+        None if changes_files(asked.call) => paths(asked.call),
+        None => Vec::new(),
     };
-    if !is_guarded {
+    if named.is_empty() {
+        return verdict;
+    }
+    let guard = Guard::new(&policy.root, &policy.more_roots, home(), &policy.rule_paths);
+    if !named.iter().any(|path| guard.covers(path)) {
         return verdict;
     }
     let rule = "built in: files that programs run or obey change with the user's approval";
@@ -116,10 +119,31 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
+/// Returns the words of a line of shell that may name files which it writes, if it redirects or has a program that
+/// writes.
+fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let writes = |word: &&str| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        WRITERS.split(' ').any(|program| program == name)
+    };
+    if !line.contains('>') && !words.iter().any(writes) {
+        return Vec::new();
+    }
+    let directories = shell::DIRECTORY.iter();
+    let directories = directories.filter_map(|key| call.args.get(*key)?.as_str());
+    words.into_iter().chain(directories).collect()
+}
+
 /// The places by which files are guarded, besides their names.
 struct Guard<'a> {
     root: &'a Path,
     home: Option<PathBuf>,
+    /// Says what a text means as a path; `None` where the root can't be opened, and no tool of ours writes.
+    workspace: Option<Workspace>,
     /// Files and directories that rules come from, or that guarded links lead to.
     places: Vec<PathBuf>,
     /// Ends of the paths of programs that configurations start.
@@ -127,98 +151,51 @@ struct Guard<'a> {
 }
 
 impl<'a> Guard<'a> {
-    fn new(root: &'a Path, rules: &[PathBuf]) -> Self {
-        let home = home();
+    fn new(root: &'a Path, more: &[PathBuf], home: Option<PathBuf>, rules: &[PathBuf]) -> Self {
         let mut places: Vec<PathBuf> = rules.iter().map(|rules| opened(rules)).collect();
         places.extend(links::targets(root, home.as_deref()));
-        let started = started::programs(root, home.as_deref());
         Self {
             root,
-            home,
             places,
-            started,
+            started: started::programs(root, home.as_deref()),
+            workspace: Workspace::open_at(root, more, home.as_deref()).ok(),
+            home,
         }
     }
 
-    /// Returns true if the file at a path is guarded, however the path is written.
+    /// Returns true if the file at a path is guarded, however the path is written, or if a pattern may mean one.
     fn covers(&self, written: &str) -> bool {
-        spellings(written, self.home.as_deref()).iter().any(|path| {
-            let real = opened(&self.root.join(path));
-            has_guarded_name(Path::new(path))
+        let is_pattern = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
+        if written.split('/').any(is_pattern) {
+            return true;
+        }
+        self.meanings(written).iter().any(|path| {
+            let real = opened(path);
+            has_guarded_name(path)
                 || has_guarded_name(&real)
                 || self.places.iter().any(|place| real.starts_with(place))
                 || started::starts(&self.started, &real, self.root)
+                || git::runs(&real, self.home.as_deref())
         })
     }
 
-    /// Returns true if a line of shell may write to a guarded file: it redirects or has a program that writes, and
-    /// names such a file or a directory of them.
-    fn covers_line(&self, call: &PolicyCall<'_>, line: &str) -> bool {
-        let words: Vec<&str> = line
-            .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
-            .filter(|word| !word.is_empty())
-            .collect();
-        let writes = |word: &&str| {
-            let name = word.rsplit('/').next().unwrap_or_default();
-            WRITERS.split(' ').any(|program| program == name)
-        };
-        if !line.contains('>') && !words.iter().any(writes) {
-            return false;
+    /// Returns the paths that a text may mean: for our tools, and as it is, for those of others.
+    fn meanings(&self, written: &str) -> Vec<PathBuf> {
+        let written = written.replace('\0', "");
+        let mut found = vec![self.root.join(written.replace('\\', "/"))];
+        if let Some(workspace) = &self.workspace
+            && let Ok(meant) = workspace.meant(&written)
+        {
+            let path = path_from_argument(&meant);
+            found.extend(
+                workspace
+                    .place_of(&path)
+                    .map(|place| place.path().to_owned()),
+            );
+            found.push(self.root.join(path));
         }
-        let directories = shell::DIRECTORY.iter();
-        let directories = directories.filter_map(|key| call.args.get(*key)?.as_str());
-        words.into_iter().chain(directories).any(|word| {
-            let mut parts = word.split('/');
-            parts.any(|part| part.starts_with('.') && part.contains(['*', '?', '[']))
-                || self.covers(word)
-        })
+        found
     }
-}
-
-/// Returns the paths that a text may mean: as it is, and without what stands around a path by mistake.
-fn spellings(written: &str, home: Option<&Path>) -> Vec<String> {
-    let blank = |c: char| c.is_whitespace() || "\"'`“”‘’".contains(c) || is_deceptive(c);
-    let bare = written
-        .trim_matches(blank)
-        .replace('\0', "")
-        .replace('\\', "/");
-    let mut found = vec![bare.clone()];
-    let scheme = bare
-        .get(..5)
-        .filter(|start| start.eq_ignore_ascii_case("file:"));
-    if scheme.is_some() {
-        let path = bare[5..].trim_start_matches('/');
-        let path = path.strip_prefix("localhost/").unwrap_or(path);
-        found.push(format!("/{}", decoded(path)));
-    }
-    let words = ["~", "$HOME", "${HOME}", "%USERPROFILE%"];
-    let below = words.iter().find_map(|word| bare.strip_prefix(word));
-    if let (Some(rest), Some(home)) = (below, home)
-        && let Some(rest) = rest.strip_prefix('/')
-    {
-        found.push(home.join(rest).to_string_lossy().into_owned());
-    }
-    found
-}
-
-/// Decodes `%XX`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        if let Some(byte) = byte.filter(|_| *first == b'%') {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns the path of the file that an edit opens or creates: links are followed, also those of directories above it,

@@ -388,7 +388,7 @@ impl Policy {
             Some(line) => self.check_line(asked, line),
             None => self.check_plain(asked),
         };
-        guard::ask(asked, verdict, &self.root, &self.rule_paths)
+        guard::ask(asked, verdict, self)
     }
 
     fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {

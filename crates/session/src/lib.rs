@@ -22,6 +22,7 @@ use gemini_tools_policy::approval::{
     GatedCall, Pass,
 };
 use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
+use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::tree::Identity;
 use gemini_tools_settings::settings::{Settings, UndoSettings, home};
 use gemini_tools_settings::trust::TrustWatch;
@@ -362,11 +363,20 @@ impl Session {
             }
             passed
         });
-        watch.map_or(Ok(()), TrustWatch::end).map_err(|e| {
-            let what = "The call has changed files that need trust, and that can't be written down";
-            ToolError::failed(format!("{what}: {e}."))
-        })?;
+        if let Some(watch) = watch {
+            watch.end(self.has_background_commands()).map_err(|e| {
+                let what =
+                    "Whether the call has changed files that need trust can't be written down";
+                ToolError::failed(format!("{what}: {e}."))
+            })?;
+        }
         outcome
+    }
+
+    /// Returns true if commands of the project's tools run in the background.
+    fn has_background_commands(&self) -> bool {
+        let jobs = self.tool_env.workspace.jobs_dir().map(Jobs::new);
+        jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
     /// Lets a call pass, with what a person has made of its arguments, or says why not.

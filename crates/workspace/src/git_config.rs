@@ -1,6 +1,6 @@
-//! The user's ignore file for all repositories, `core.excludesFile` of git's configuration.
+//! Git's configuration files, and the user's ignore file for all repositories, `core.excludesFile`.
 //!
-//! Only the user's own files are read, `~/.gitconfig` before `$XDG_CONFIG_HOME/git/config`, without
+//! For the latter only the user's own files are read, `~/.gitconfig` before `$XDG_CONFIG_HOME/git/config`, without
 //! what they include. The configuration of a repository can name any file of the user's, and a
 //! repository may be the work of others.
 
@@ -30,63 +30,112 @@ impl UsersRules {
 /// Returns the user's ignore file for all repositories, by the configuration that the environment
 /// leads to.
 fn excludes_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let directory = |name| env(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let home = directory("HOME");
-    let xdg = directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-    let configurations = match env("GIT_CONFIG_GLOBAL") {
-        Some(only) => vec![PathBuf::from(only)],
-        None => [
-            home.as_ref().map(|home| home.join(".gitconfig")),
-            xdg.as_ref().map(|xdg| xdg.join("git/config")),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-    };
-    let named = configurations
-        .iter()
-        .find_map(|path| named_in(path, home.as_deref()));
-    named.or_else(|| Some(xdg?.join("git/ignore")))
+    let named = users_files(env).into_iter().find_map(|path| {
+        let text = read_named(&path)?;
+        let mut entries = entries(&String::from_utf8_lossy(&text));
+        entries.retain(|entry| entry.key == "core.excludesfile");
+        Some(entries.pop()?.path(home(env).as_deref()))
+    });
+    named.or_else(|| Some(xdg(env)?.join("git/ignore")))
 }
 
-/// Returns the last value of `core.excludesFile` in a configuration file.
-fn named_in(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let text = read_named(path)?;
-    let text = String::from_utf8_lossy(&text);
-    let mut is_in_core = false;
-    let mut named = None;
-    for line in text.trim_start_matches('\u{feff}').lines() {
+/// Returns the user's configuration files, the one that counts most first.
+pub fn users_files(env: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    if let Some(only) = env("GIT_CONFIG_GLOBAL") {
+        return vec![PathBuf::from(only)];
+    }
+    let of_home = home(env).map(|home| home.join(".gitconfig"));
+    let of_xdg = xdg(env).map(|xdg| xdg.join("git/config"));
+    of_home.into_iter().chain(of_xdg).collect()
+}
+
+fn directory(env: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    env(name).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn home(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    directory(env, "HOME")
+}
+
+fn xdg(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    directory(env, "XDG_CONFIG_HOME").or_else(|| Some(home(env)?.join(".config")))
+}
+
+/// A value in a configuration file of git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigEntry {
+    /// The section, the subsection and the name, with points between them, in small letters.
+    pub key: String,
+    /// The value, without quotes, escapes and comment.
+    pub value: String,
+}
+
+impl ConfigEntry {
+    /// Returns the value as a path: after `~/` it is below the home directory.
+    pub fn path(&self, home: Option<&Path>) -> PathBuf {
+        match (self.value.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(&self.value),
+        }
+    }
+}
+
+/// Returns the values in the text of a configuration file, without what it includes.
+pub fn entries(text: &str) -> Vec<ConfigEntry> {
+    let mut found = Vec::new();
+    let mut section = String::new();
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    while let Some(line) = lines.next() {
         let mut line = line.trim();
         if let Some(header) = line.strip_prefix('[') {
             let (name, rest) = header.split_once(']').unwrap_or_default();
-            is_in_core = name.trim().eq_ignore_ascii_case("core");
+            let words = name.split_whitespace();
+            let words: Vec<&str> = words.map(|word| word.trim_matches('"')).collect();
+            section = words.join(".").to_ascii_lowercase();
             line = rest;
         }
-        let Some((key, value)) = line.split_once('=').filter(|_| is_in_core) else {
+        let Some((name, written)) = line.split_once('=') else {
             continue;
         };
-        if key.trim().eq_ignore_ascii_case("excludesfile") {
-            let value = value.trim();
-            let value = match value.strip_prefix('"') {
-                Some(quoted) => quoted.split('"').next().unwrap_or_default(),
-                None => value
-                    .split(['#', ';'])
-                    .next()
-                    .unwrap_or_default()
-                    .trim_end(),
-            };
-            named = match value.strip_prefix("~/") {
-                Some(rest) => home.map(|home| home.join(rest)),
-                None => Some(PathBuf::from(value)),
-            };
+        let key = format!("{section}.{}", name.trim().to_ascii_lowercase());
+        let value = value(written.trim_start(), &mut lines);
+        found.push(ConfigEntry { key, value });
+    }
+    found
+}
+
+/// Reads a value from its beginning; a backslash at the end of a line takes the next one in.
+fn value<'a>(first: &'a str, more: &mut impl Iterator<Item = &'a str>) -> String {
+    let (mut value, mut is_quoted) = (String::new(), false);
+    // Blanks at the end are none of the value, unless they are quoted.
+    let mut length = 0;
+    let mut line = Some(first);
+    while let Some(text) = line.take() {
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => is_quoted = !is_quoted,
+                '#' | ';' if !is_quoted => break,
+                '\\' => match chars.next() {
+                    Some('n') => value.push('\n'),
+                    Some('t') => value.push('\t'),
+                    Some(other) => value.push(other),
+                    None => line = more.next(),
+                },
+                other => value.push(other),
+            }
+            if is_quoted || !c.is_whitespace() {
+                length = value.len();
+            }
         }
     }
-    named
+    value.truncate(length);
+    value
 }
 
 #[cfg(test)]
 mod tests {
-    use super::excludes_file;
+    use super::{entries, excludes_file};
     use std::ffi::OsString;
     use std::path::Path;
 
@@ -134,5 +183,24 @@ mod tests {
         let other = home.join("other");
         let chosen = [("HOME", home), ("GIT_CONFIG_GLOBAL", other.as_path())];
         assert_eq!(file(&chosen), Some(home.join("in")));
+    }
+
+    #[test]
+    fn values_are_read_as_git_reads_them() {
+        let text = "[core]\n\thooksPath = \"a b\"/c ; more\n[Alias] st = !x\\\\y\\\n  z # no\n\
+            [diff \"Img\"]\n textconv=\\\"q\\\" \n flag\n";
+        let found: Vec<_> = entries(text)
+            .into_iter()
+            .map(|e| (e.key, e.value))
+            .collect();
+        let expected = [
+            ("core.hookspath", "a b/c"),
+            ("alias.st", "!x\\y  z"),
+            ("diff.img.textconv", "\"q\""),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
     }
 }

@@ -88,7 +88,7 @@ pub mod diff;
 pub mod edit;
 pub mod file_owner;
 pub mod files;
-mod git_config;
+pub mod git_config;
 pub mod ignore;
 mod in_place;
 pub mod journal;

@@ -237,7 +237,8 @@ impl Target {
             .map_err(|unplaced| self.error(unplaced, path))
     }
 
-    /// Writes the new content into the present file.
+    /// Writes the new content into the present file. One that has other names is refused: they may lie anywhere, and
+    /// nobody was asked about a change of these.
     fn overwrite(
         &self,
         current: &OpenFile,
@@ -245,6 +246,14 @@ impl Target {
         produce: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> Result<Option<String>, ToolError> {
         let fail = |e: io::Error| io_error(&e, path);
+        if self.other_names() > 0 {
+            let what = "can't be replaced by a new file, and has other names (hard links), which would change with it";
+            let error = ToolError::new(
+                ErrorKind::FileWriteFailure,
+                format!("{} {what}. Nothing was written.", path.display()),
+            );
+            return Err(error.with_hint("Let the user write it, or run_shell_command."));
+        }
         // What is produced may be made of what the file holds.
         let mut new = tempfile::tempfile().map_err(fail)?;
         produce(&mut new).map_err(fail)?;
@@ -385,12 +394,8 @@ impl Target {
     }
 
     /// Returns the number of other names that the present file has, which keep the old content:
-    /// hard links. There are none such where the file is written in place.
+    /// hard links.
     pub fn other_names(&self) -> u64 {
-        let current = self.current.as_ref();
-        if current.is_some_and(|current| in_place::is_needed(&self.entry, current)) {
-            return 0;
-        }
         // The type differs between systems.
         let names = |file: &OpenFile| i128::from(file.stat.st_nlink);
         let others = self.current.as_ref().map_or(1, names) - 1;

@@ -1,7 +1,7 @@
 //! `call_tool --explain` for people: what a call would do, as text.
 
 use gemini_tools::colours::{self, Look};
-use gemini_tools::text::harmless_lines;
+use gemini_tools::text::{harmless_lines, visible};
 use serde_json::Value;
 
 /// Returns the text of an explanation, which comes as a document of JSON: what the call does, where,
@@ -9,8 +9,10 @@ use serde_json::Value;
 pub(crate) fn text(json: &str, has_colours: bool) -> String {
     // It is ours.
     let value: Value = serde_json::from_str(json).unwrap_or_default();
-    let str = |value: &Value| value.as_str().map(harmless_lines).unwrap_or_default();
-    let mut out = str(&value["description"]);
+    let lines = |value: &Value| value.as_str().map(harmless_lines).unwrap_or_default();
+    let line = |value: &Value| visible(value.as_str().unwrap_or_default()).into_owned();
+    // What follows a line feed in there looks like none of the facts below.
+    let mut out = lines(&value["description"]).replace('\n', "\n  ");
     out.push('\n');
     let mut fact = |name: &str, text: &str| {
         if has_colours {
@@ -21,14 +23,14 @@ pub(crate) fn text(json: &str, has_colours: bool) -> String {
         out.push_str(&format!(" {text}\n"));
     };
     for location in value["locations"].as_array().into_iter().flatten() {
-        let line = location["line"].as_u64();
-        let line = line.map_or_else(String::new, |line| format!(":{line}"));
-        fact("Where", &format!("{}{line}", str(&location["path"])));
+        let number = location["line"].as_u64();
+        let number = number.map_or_else(String::new, |number| format!(":{number}"));
+        fact("Where", &format!("{}{number}", line(&location["path"])));
     }
     let confirmation = &value["confirmation"];
     for (name, key) in [("Programs", "rootCommands"), ("Addresses", "urls")] {
         let list = confirmation[key].as_array().into_iter().flatten();
-        let list: Vec<String> = list.map(str).collect();
+        let list: Vec<String> = list.map(line).collect();
         if !list.is_empty() {
             fact(name, &list.join(" "));
         }
@@ -40,12 +42,12 @@ pub(crate) fn text(json: &str, has_colours: bool) -> String {
         // What the tool itself would ask is up to the rules.
         _ => "not needed",
     };
-    let mut why = str(&policy["rule"]);
-    if let Some(file) = policy["file"].as_str() {
-        why.push_str(&format!(", {}", harmless_lines(file)));
+    let mut why = line(&policy["rule"]);
+    if policy["file"].is_string() {
+        why.push_str(&format!(", {}", line(&policy["file"])));
     }
     fact("Approval", &format!("{needs} ({why})"));
-    let diff = str(&confirmation["fileDiff"]);
+    let diff = lines(&confirmation["fileDiff"]);
     if has_colours {
         out.push_str(&colours::diff(&diff));
     } else {

@@ -6,7 +6,7 @@ use crate::options::RunAgentOptions;
 use crate::{bad_input, show, warn};
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
-use gemini_tools::agent::event::SessionError;
+use gemini_tools::agent::event::{Observer, SessionError};
 use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::model_script::ScriptPlaces;
 use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
@@ -24,7 +24,7 @@ use gemini_tools::session::{SESSION, roots_from_env};
 use gemini_tools::settings::{Settings, home};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools::trust::ProjectTrust;
+use gemini_tools::trust::{ProjectTrust, TrustWatch};
 use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::{Map, Value, json};
@@ -412,6 +412,11 @@ impl<'a> Setup<'a> {
             warn(&visible(problem));
         }
         let system = context::system_prompt(&self.workspace, &memory.text).map_err(bad_input)?;
+        let mut observers = show::observers(options, kept.go_on, self.journal_session());
+        let foreign = self.foreign()?;
+        let watch = foreign.and_then(|_| TrustWatch::begin(&self.settings.trust));
+        observers
+            .extend(watch.map(|watch| Box::new(show::TrustObserver(watch)) as Box<dyn Observer>));
         let config = SessionConfig {
             generation: generation(&model.name),
             model: model.name,
@@ -433,7 +438,7 @@ impl<'a> Setup<'a> {
                 terminal
             }),
             listeners: Listeners {
-                observers: show::observers(options, kept.go_on, self.journal_session()),
+                observers,
                 record: kept.file,
                 recorder: model.recorder,
                 ..Listeners::default()

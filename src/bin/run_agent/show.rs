@@ -14,6 +14,7 @@ use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::terminal_json;
 use gemini_tools::text::{counted, visible};
+use gemini_tools::trust::TrustWatch;
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,6 +96,23 @@ pub(crate) fn observers(
         return vec![Box::new(live)];
     }
     observers
+}
+
+/// Notices what a foreign pair of commands changes of the files that need trust. Our own commands do that themselves.
+#[derive(Debug)]
+pub(crate) struct TrustObserver(pub(crate) TrustWatch);
+
+impl Observer for TrustObserver {
+    fn take(&mut self, event: &SessionEvent<'_>) {
+        if let SessionEvent::Call(call) = event
+            && call.outcome().is_some()
+            && let Err(e) = self.0.end(false)
+        {
+            warn(&visible(&format!(
+                "Whether the call has changed files that need trust can't be written down: {e}"
+            )));
+        }
+    }
 }
 
 /// Returns true if a line may be drawn anew and erased. The terminal of a CI job is a file that is read

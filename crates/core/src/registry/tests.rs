@@ -1,6 +1,6 @@
 use super::{ToolRegistry, is_valid_name};
 use crate::tool::{
-    Args, Confirmation, Context, ErrorKind, Kind, LlmContent, Location, Schema,
+    Args, Confirmation, Context, ErrorKind, FunctionTool, Kind, LlmContent, Location, Schema,
     TailToolCallRequest, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use serde_json::{Map, json};
@@ -79,6 +79,35 @@ fn a_tail_call_takes_the_place_of_the_first_result() {
         .execute("first", json!({}), &Context::default())
         .expect("ends");
     assert_eq!(result.llm_content, LlmContent::Text("last".to_owned()));
+}
+
+#[test]
+fn a_tail_call_that_needs_approval_is_made_only_where_each_is_judged() {
+    let mut registry = registry();
+    let writes = |_: serde_json::Value, _: &Context| Ok(ToolResult::text("written"));
+    let schema = Schema::from_static(r#"{"type":"object"}"#);
+    let writes = FunctionTool::changing("writes", "Writes.", Kind::Edit, schema, writes);
+    registry.register(writes).expect("a new name");
+    registry
+        .register(chain("asks", Some("writes")))
+        .expect("a new name");
+    let cx = Context::default();
+    let error = registry.execute("asks", json!({}), &cx);
+    let error = error.expect_err("nobody was asked about writes");
+    assert_eq!(error.kind, ErrorKind::PolicyViolation);
+    assert!(error.message.contains("a call of writes"), "{error}");
+    // What the caller itself wants is the caller's decision.
+    registry.execute("writes", json!({}), &cx).expect("made");
+    let mut judged = Vec::new();
+    let made = registry.execute_judged("asks", json!({}), &cx, |tool, _| {
+        judged.push(tool.name().to_owned());
+        Ok(None)
+    });
+    assert_eq!(
+        made.expect("made").llm_content,
+        LlmContent::Text("written".to_owned())
+    );
+    assert_eq!(judged, ["asks", "writes"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -29,6 +29,10 @@ const QUEUE: usize = 64;
 /// Time for which calls may go on after the end of the input: calls that came down a pipe are
 /// answered, and a client that has gone away does not have to wait. Hosts give two seconds.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Silence before the end of the input by which a client is told from a pipe, whose input ends when all is sent: it has
+/// waited for what is not answered yet, and has given it up. SDKs may take an answer after that for a fault.
+const GIVING_UP: Duration = Duration::from_millis(250);
 
 /// Time limit for cancelled calls and the last answers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,6 +75,8 @@ struct Stdio {
     running: Arc<RunningCalls>,
     /// Lines of standard input; `None` for one that is too long.
     incoming: mpsc::Receiver<Option<Vec<u8>>>,
+    /// The silence before the end of the input, once it has ended.
+    silence: Arc<OnceLock<Duration>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
     /// Notified when `pending` loses a request.
@@ -92,7 +98,15 @@ impl Stdio {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
-        std::thread::spawn(move || read(&lines));
+        let silence = Arc::new(OnceLock::new());
+        let of_input = Arc::clone(&silence);
+        std::thread::spawn(move || {
+            if let Some(length) = read(&lines) {
+                let _ = of_input.set(length);
+            }
+            // Only now is the end of the input seen.
+            drop(lines);
+        });
         std::thread::spawn(move || {
             write(messages);
             let _ = done.send(());
@@ -100,6 +114,7 @@ impl Stdio {
         let stdio = Self {
             running,
             incoming,
+            silence,
             outgoing: Some(outgoing),
             pending: Arc::default(),
             answered: watch::Sender::default(),
@@ -190,6 +205,8 @@ impl Stdio {
     /// Lets calls come to their end after the input has, first in their own time.
     async fn drain(&mut self) {
         let mut answered = self.answered.subscribe();
+        let silence = self.silence.get().copied().unwrap_or_default();
+        self.is_silent |= silence >= GIVING_UP;
         let grace = *self.deadline.get_or_insert_with(|| Instant::now() + GRACE);
         let with_shutdown = grace + SHUTDOWN_TIMEOUT;
         for (limit, is_last) in [(grace, false), (with_shutdown, true)] {
@@ -206,7 +223,7 @@ impl Stdio {
                 }
             }
             // The answers of calls that are ended now tell a client nothing that it waits for.
-            self.is_silent = self.has_greeted;
+            self.is_silent |= self.has_greeted;
             self.running.cancel_all();
         }
     }
@@ -285,22 +302,21 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Reads lines until there are no more, or the server no longer takes them.
-fn read(lines: &mpsc::Sender<Option<Vec<u8>>>) {
+/// Reads lines until there are no more, or the server no longer takes them. Returns for how long the end was waited for.
+fn read(lines: &mpsc::Sender<Option<Vec<u8>>>) -> Option<Duration> {
     let mut stdin = io::stdin().lock();
     loop {
         let mut line = Vec::new();
         let mut within = (&mut stdin).take(MAX_BYTES as u64);
+        let began = Instant::now();
         if !matches!(within.read_until(b'\n', &mut line), Ok(1..)) {
-            return;
+            return Some(began.elapsed());
         }
         let is_whole = line.ends_with(b"\n") || line.len() < MAX_BYTES;
         if !is_whole && stdin.skip_until(b'\n').is_err() {
-            return;
+            return None;
         }
-        if lines.blocking_send(is_whole.then_some(line)).is_err() {
-            return;
-        }
+        lines.blocking_send(is_whole.then_some(line)).ok()?;
     }
 }
 

@@ -89,22 +89,19 @@ fn add_words(file: &Path, owner: FileOwner<'_>, words: &mut Vec<String>) {
     collect(&value.unwrap_or_default(), false, words);
 }
 
-fn collect(value: &Value, is_started: bool, words: &mut Vec<String>) {
+fn collect(value: &Value, is_started: bool, found: &mut Vec<String>) {
     match value {
-        Value::String(text) if is_started => {
-            let parts = text.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=,:".contains(c));
-            words.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
-        }
+        Value::String(text) if is_started => found.extend(words(text).map(str::to_owned)),
         Value::Array(items) => items
             .iter()
-            .for_each(|item| collect(item, is_started, words)),
+            .for_each(|item| collect(item, is_started, found)),
         Value::Object(map) => {
             for (key, value) in map {
                 let key = key.to_ascii_lowercase();
                 collect(
                     value,
                     is_started || KEYS.split(' ').any(|one| one == key),
-                    words,
+                    found,
                 );
             }
         }
@@ -112,8 +109,14 @@ fn collect(value: &Value, is_started: bool, words: &mut Vec<String>) {
     }
 }
 
+/// Returns the words of a line of a command.
+pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=,:!".contains(c));
+    parts.filter(|part| !part.is_empty())
+}
+
 /// Returns a word as the end of a path: without variables and dots.
-fn end(word: &str) -> PathBuf {
+pub(super) fn end(word: &str) -> PathBuf {
     let is_name = |part: &Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with(['$', '~', '%', '{']),
         _ => false,

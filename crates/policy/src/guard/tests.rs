@@ -1,4 +1,4 @@
-use super::{Guard, has_guarded_name, opened, spellings};
+use super::{Guard, has_guarded_name, opened};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,7 @@ impl Place {
     }
 
     fn covers(&self, path: &str) -> bool {
-        let home = Some(&*self.home);
-        let guard = Guard {
-            root: &self.root,
-            home: home.map(Path::to_owned),
-            places: super::links::targets(&self.root, home),
-            started: super::started::programs(&self.root, home),
-        };
-        guard.covers(path)
+        Guard::new(&self.root, &[], Some(self.home.clone()), &[]).covers(path)
     }
 }
 
@@ -92,19 +85,59 @@ fn files_that_programs_obey_are_guarded_by_name_at_any_depth_and_in_any_case() {
 
 #[test]
 fn a_path_is_taken_in_all_ways_in_which_it_may_be_written() {
-    let home = Path::new("/home/you");
-    let means = |written: &str, path: &str| {
-        let all = spellings(written, Some(home));
-        assert!(all.iter().any(|one| one == path), "{written}: {all:?}");
-    };
-    means(" \".gemini/x\"\n", ".gemini/x");
-    means("'a'", "a");
-    means("file:///p/%2egemini/x", "/p/.gemini/x");
-    means("FILE://localhost/p/a%20b", "/p/a b");
-    means("~/.bashrc", "/home/you/.bashrc");
-    means("${HOME}/x", "/home/you/x");
-    means(".gemini\\x", ".gemini/x");
-    means("100%", "100%");
+    let place = Place::new();
+    fs::create_dir_all(place.root.join(".gemini/tools")).expect("made");
+    fs::create_dir_all(place.root.join("a/b")).expect("made");
+    symlink(".gemini/tools", place.root.join("t\u{e9}")).expect("a link");
+    symlink("a/b", place.root.join("l")).expect("a link");
+    place.write("t/x", "");
+    symlink("../t", place.root.join(".gemini/policies")).expect("a link");
+    let root = place.root.display();
+    for path in [
+        " \".gemini/x\"\n",
+        "'.gemini/x'",
+        &format!("file://{root}/%2egemini/x"),
+        &format!("FILE://localhost{root}/.gemini/a%20b"),
+        "~/.bashrc",
+        "${HOME}/.gemini/x",
+        ".gemini\\x",
+        // As answers show names that are not plain.
+        "t\\x{c3}\\x{a9}/x.sh",
+        // Tools take `..` off as text.
+        "l/../t/x",
+    ] {
+        assert!(place.covers(path), "{path}");
+    }
+    for path in ["100%", "a/x", "~x", ""] {
+        assert!(!place.covers(path), "{path}");
+    }
+}
+
+#[test]
+fn what_git_starts_is_guarded_in_the_repository_a_worktree_and_below() {
+    let place = Place::new();
+    place.write(
+        ".git/config",
+        "[core]\n hooksPath = scripts/\"my hooks\"\n[filter \"x\"]\n clean = ./tools/clean.sh %f\n\
+         [alias]\n st = status\n go = !sh bin/go\n[credential]\n helper = store\n\
+         [remote \"origin\"]\n url = https://host/a/b\n",
+    );
+    place.write("sub/.git", "gitdir: ../.git/modules/sub\n");
+    place.write(".git/modules/sub/config", "[core]\n hooksPath = h\n");
+    place.write("wt/.git", "gitdir: ../.git/worktrees/wt\n");
+    place.write(".git/worktrees/wt/commondir", "../..\n");
+    for path in [
+        "scripts/my hooks/pre-commit",
+        "tools/clean.sh",
+        "bin/go",
+        "sub/h/post-merge",
+        "wt/scripts/my hooks/x",
+    ] {
+        assert!(place.covers(path), "{path}");
+    }
+    for path in ["scripts/x", "status", "src/store/index.ts", "a/b", "h/x"] {
+        assert!(!place.covers(path), "{path}");
+    }
 }
 
 #[test]

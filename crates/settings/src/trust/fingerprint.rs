@@ -30,7 +30,7 @@ const MAX_DEPTH: usize = 8;
 
 /// The state of each of a project's files that can run something, by path: `file 644 HASH`,
 /// `directory 755`, `link TARGET -> file 644 HASH`. What is not there has none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint(BTreeMap<String, String>);
 
 /// Returns the word that says what a state is of, behind links.
@@ -142,9 +142,9 @@ impl<'a> Scan<'a> {
         if FileType::from_raw_mode(root.st_mode) != FileType::Directory {
             return Err((String::new(), Errno::NOTDIR.to_string()));
         }
-        let link = self.link(".gemini");
-        self.states
-            .extend(link.map(|link| (".gemini".to_owned(), link)));
+        if let Ok((_, Some(target))) = owner(self.root).entry(&self.root.join(".gemini")) {
+            self.states.insert(".gemini".to_owned(), of_link(&target));
+        }
         WATCHED.iter().try_for_each(|path| self.walk(path, 0))
     }
 
@@ -177,21 +177,20 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Returns the state of a link itself; `None` where there is none.
-    fn link(&self, path: &str) -> Option<String> {
-        let entry = owner(self.root).entry(&self.root.join(path));
-        let (_, target) = entry.ok()?;
-        target.map(|target| format!("link {}", show_name(&target)))
-    }
-
     /// Returns the state of a path; `None` where nothing is there.
     fn state_of(&mut self, path: &str) -> Result<Option<String>, Errno> {
-        let link = self.link(path).map(|link| format!("{link} -> "));
-        let is_link = link.is_some();
-        let state = match owner(self.root).stat(&self.root.join(path)) {
+        let at = self.root.join(path);
+        let (link, stat) = match owner(self.root).entry(&at) {
+            Ok((_, Some(target))) => (Some(of_link(&target)), owner(self.root).stat(&at)),
+            Ok((stat, None)) => (None, Ok(stat)),
+            Err(failure) => (None, Err(failure)),
+        };
+        let state = match stat {
             // It is not opened.
             Err(ResolveError::Escapes) => format!("outside {LEADS_OUT}"),
-            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) if is_link => {
+            Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+                if link.is_some() =>
+            {
                 "absent".to_owned()
             }
             Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(None),
@@ -205,7 +204,10 @@ impl<'a> Scan<'a> {
                 kind => format!("{kind:?} {:o}", mode(&stat)),
             },
         };
-        Ok(Some(link.unwrap_or_default() + &state))
+        Ok(Some(match link {
+            Some(link) => format!("{link} -> {state}"),
+            None => state,
+        }))
     }
 
     /// Returns the names in a directory. One that is not UTF-8 could not be written down.
@@ -225,13 +227,19 @@ impl<'a> Scan<'a> {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        let mut text = Vec::new();
+        let size = u64::try_from(stat.st_size).unwrap_or(0).min(self.bytes);
+        let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         let mut file = std::fs::File::from(opened).take(self.bytes + 1);
         let count = file.read_to_end(&mut text);
         let count = count.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         self.bytes = self.bytes.checked_sub(count as u64).ok_or(Errno::FBIG)?;
         Ok((hex(&Sha256::digest(&text)), stat))
     }
+}
+
+/// Returns the state of a link itself.
+fn of_link(target: &[u8]) -> String {
+    format!("link {}", show_name(target))
 }
 
 /// Returns the error number of a failure: a link that has come in between is not a file any more.

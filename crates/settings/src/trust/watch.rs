@@ -11,11 +11,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A look at what trust covers, before a call that may change it.
+/// A look at what trust covers, before calls that may change it.
 #[derive(Debug)]
 pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
+    /// An empty one where not all could be read: then nothing is as it was.
     before: Fingerprint,
 }
 
@@ -32,22 +33,25 @@ impl TrustWatch {
             .clone()
             .filter(|_| Trust::covers_changes(trust))?;
         let root = fs::canonicalize(&trust.root).ok()?;
-        let before = Fingerprint::look(&root).ok()?;
+        let before = Fingerprint::look(&root).unwrap_or_default();
         Some(Self { home, root, before })
     }
 
-    /// Looks again, and writes down how it was if that has changed.
+    /// Looks again, and writes down how it was if that has changed, or may change later: `goes_on` is whether commands
+    /// of tools run in the background. Once none does, and all is as it was, that is forgotten.
     ///
     /// # Errors
     ///
     /// Returns the operating system's error, with the path.
-    pub fn end(self) -> Result<(), TrustRecordError> {
+    pub fn end(&self, goes_on: bool) -> Result<(), TrustRecordError> {
         let Self { home, root, before } = self;
-        let path = Self::path(&home, &root);
-        if before.changes(&root).is_empty() || TrustRecord::load_from(&path, &root)?.is_some() {
-            return Ok(());
+        let path = Self::path(home, root);
+        let is_as = |seen: &Fingerprint| seen.changes(root).is_empty();
+        match TrustRecord::load_from(&path, root)? {
+            Some(first) if !goes_on && is_as(&first.seen) => forget(home, root),
+            None if goes_on || !is_as(before) => save_to(&path, root, before.clone()),
+            _ => Ok(()),
         }
-        save_to(&path, &root, before)
     }
 }
 

@@ -86,6 +86,10 @@ def text(words, **more):
 def call(ident, params):
     name, arguments = params["name"], params.get("arguments", {})
     note(f"call {name}")
+    if "tail" in arguments:
+        asks = {"tailToolCallRequest": arguments["tail"]}
+        whole = json.dumps({"llmContent": "asks", **asks})
+        return text(whole, structuredContent={"llmContent": "asks", **asks}, _meta=asks, **asks)
     if name == "echo":
         return text(arguments.get("text", ""))
     if name == "text":
