@@ -11,7 +11,7 @@ use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::{beginning, encoding_of};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::text::{Encoding, Unwritable};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::Write;
@@ -150,9 +150,14 @@ impl Edit {
         let Subject { current, encoding } = subject;
         let path = self.place.path();
         let replacement = Replacement::new(found.matches, new, current, path, encoding, cancel)?
-            .map_err(|c| self.unwritable(encoding, c))?;
+            .map_err(|why| match why {
+                Unwritable::Character(c) => self.unwritable(encoding, c),
+                Unwritable::Unclear(line) => self.unclear(encoding, line),
+            })?;
         let note = if found.by_line_ending {
             " The line ends in old_string stood for those of the file."
+        } else if found.by_replacement {
+            " \u{fffd} in old_string stood for bytes that are no text."
         } else {
             ""
         };
@@ -230,6 +235,19 @@ impl Edit {
         .with_hint(
             "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
         )
+    }
+
+    fn unclear(&self, encoding: Encoding, line: usize) -> ToolError {
+        let path = self.path();
+        let name = encoding.name();
+        ToolError::new(
+            ErrorKind::EditPreparationFailure,
+            format!(
+                "{path} has bytes there that are not {name}, which are shown as \u{fffd}, and it is not clear which of \
+                 them the one in line {line} of new_string stands for; nothing was changed."
+            ),
+        )
+        .with_hint("Replace shorter texts, around these bytes.")
     }
 
     pub(super) fn unwritable(&self, encoding: Encoding, c: char) -> ToolError {
