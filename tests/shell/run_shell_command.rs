@@ -649,8 +649,8 @@ fn every_executable_names_the_limit_of_all_tools_that_ended_a_command() {
     let agent = run(ws.program(&executable("run_agent"), &args));
     let mut server = Server::start_with(&ws, &[], &[variable]);
     server.greet("2025-11-25", &json!({}));
-    let served = server.call("run_shell_command", &arguments).to_string();
-    for said in [single, batch, agent, served] {
+    let by_mcp = server.call("run_shell_command", &arguments).to_string();
+    for said in [single, batch, agent, by_mcp] {
         let why = "its time limit, 0.5 s (GEMINI_TOOLS_TIMEOUT). A larger timeout can't help: \
                    raise GEMINI_TOOLS_TIMEOUT (seconds)";
         assert!(said.contains(why), "{said}");

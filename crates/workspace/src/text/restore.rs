@@ -2,7 +2,7 @@
 //!
 //! A reader sees such bytes as U+FFFD, and a writer of the whole file gives that back. Lines that are as they were
 //! keep their bytes, and so does each U+FFFD of a changed line, if it can't but stand for certain ones.
-//! Bytes that would come back as others, such as the second spelling of a character in Shift_JIS, are kept with their
+//! Bytes that would come back as others, such as the second spelling of a character in `Shift_JIS`, are kept with their
 //! line as well.
 
 use super::{Encoding, Form};
