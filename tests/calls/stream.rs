@@ -42,6 +42,24 @@ fn output_comes_in_lines_before_the_result() {
 }
 
 #[test]
+fn output_in_an_older_encoding_is_decoded_while_it_comes() {
+    let ws = Workspace::new();
+    let lines = stream(
+        &ws,
+        r"for i in 1 2 3 4 5 6; do printf 'gr\366\337er f\374r Fran\347ois\n'; sleep 0.5; done",
+    );
+    let (result, updates) = lines.split_last().expect("lines");
+    assert!(!updates.is_empty(), "{lines:?}");
+    let text: String = updates.iter().filter_map(|u| u["text"].as_str()).collect();
+    let whole = "größer für François\n".repeat(6);
+    assert!(!text.is_empty() && whole.starts_with(&text), "{text:?}");
+    let output = &result["functionResponse"]["response"]["output"];
+    let output = output.as_str().expect("text");
+    let expected = format!("\nOutput: {whole}[Decoded from windows-1252.]\n");
+    assert!(output.contains(&expected), "{output}");
+}
+
+#[test]
 fn a_quick_command_has_only_a_result() {
     let ws = Workspace::new();
     let lines = stream(&ws, "echo hi");

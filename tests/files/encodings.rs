@@ -138,6 +138,145 @@ fn one_bad_byte_leaves_a_file_in_utf8() {
     }
 }
 
+fn write(ws: &Workspace, content: &str) -> String {
+    let arguments = json!({"file_path": ws.path("f.txt"), "content": content});
+    change(ws, "write_file", &arguments)
+}
+
+/// What `read_file` shows of the file, as a model gives it back.
+fn shown(ws: &Workspace) -> String {
+    let arguments = json!({"absolute_path": ws.path("f.txt")});
+    let output = ws.call("read_file", &arguments).output();
+    match output.strip_prefix("[Decoded from ") {
+        Some(rest) => rest.split_once("]\n\n").expect("a note").1.to_owned(),
+        None => output,
+    }
+}
+
+#[test]
+fn a_file_written_back_keeps_the_bytes_that_are_no_text() {
+    let [.., (_, utf32), _] = wide("\u{feff}eine lange Zeile\nzweite\n");
+    let cases: [&[u8]; 5] = [
+        b"f\xc3\xbcr\r\nx\xff y \xfe\xe6\x97\xa5\r\n\r\nx\xfe y \xff\xe6\x97\xa5\r\nend \xed\xa0\xbd",
+        b"\xef\xbb\xbf\xff\n\xe6\x97\xa5\n\xff\n\xfe\n",
+        // Halves of pairs, which UTF-16 should not have.
+        b"\xff\xfea\0\n\0\x3d\xd8b\0\n\0\x3d\xdc",
+        &[&utf32[..], b"\0\xd8\0\0\n\0\0\0"].concat(),
+        // Two spellings of one character in Shift_JIS.
+        b"\x83\x52\x83\x93\x83\x70\x83\x43\x83\x8b\n\xee\xf9\xfa\x54\x81\xca\n\x82\xcd\x82\xa2\n",
+    ];
+    for before in cases {
+        let ws = Workspace::new().file("f.txt", before);
+        let text = shown(&ws);
+        write(&ws, &text);
+        assert_eq!(bytes(&ws), before, "{text:?}");
+    }
+}
+
+#[test]
+fn of_a_damaged_file_changed_lines_keep_what_they_still_show() {
+    let before = b"f\xc3\xbcr\nx\xff y \xfe\xe6\x97\xa5\nb\nz\xfd\n";
+    for (content, after) in [
+        (
+            "FÜR\nneu\nx� y �日\nb\nz�\n",
+            &b"F\xc3\x9cR\nneu\nx\xff y \xfe\xe6\x97\xa5\nb\nz\xfd\n"[..],
+        ),
+        (
+            "für\nX� Y �日!\nb\nz� c",
+            b"f\xc3\xbcr\nX\xff Y \xfe\xe6\x97\xa5!\nb\nz\xfd c",
+        ),
+        (
+            "z�\nfür\nx� y �日\nz�\n",
+            b"z\xfd\nf\xc3\xbcr\nx\xff y \xfe\xe6\x97\xa5\nz\xfd\n",
+        ),
+        ("für\n", b"f\xc3\xbcr\n"),
+        ("für\nx� y\n日\n", b""),
+        ("neu �\n", b""),
+    ] {
+        let ws = Workspace::new().file("f.txt", before);
+        if after.is_empty() {
+            let arguments = json!({"file_path": ws.path("f.txt"), "content": content});
+            let answer = ws.call("write_file", &arguments);
+            let message = answer.error("file_write_failure", 1);
+            let why = ["not clear which", "nothing was written", "replace"];
+            answer.must_say(&message, &why);
+        } else {
+            write(&ws, content);
+            assert_eq!(bytes(&ws), after, "{content:?}");
+        }
+    }
+    // Where nothing is damaged, the character is one as others.
+    let ws = Workspace::new().file("f.txt", "a �\n日\n");
+    write(&ws, "� b\n日\n");
+    assert_eq!(bytes(&ws), "� b\n日\n".as_bytes());
+}
+
+#[test]
+fn an_edit_finds_and_keeps_the_bytes_that_are_shown_as_no_text() {
+    let utf8 = b"f\xc3\xbcr\r\nx\xff y \xfe\xe6\x97\xa5\r\nx\xff y\r\n";
+    let utf16 = b"\xff\xfex\0\x3d\xd8y\0\n\0";
+    for (before, old, new, after) in [
+        (
+            &utf8[..],
+            "x� y �日\n",
+            "X� Y �日!\nneu\n",
+            &b"f\xc3\xbcr\r\nX\xff Y \xfe\xe6\x97\xa5!\r\nneu\r\nx\xff y\r\n"[..],
+        ),
+        (utf8, "�日", "", b"f\xc3\xbcr\r\nx\xff y \r\nx\xff y\r\n"),
+        (utf8, "x� y �", "x� y", b""),
+        (utf16, "x�y", "x�z", b"\xff\xfex\0\x3d\xd8z\0\n\0"),
+    ] {
+        for tool in ["replace", "smart_edit"] {
+            let ws = Workspace::new().file("f.txt", before);
+            if after.is_empty() {
+                let arguments = json!({
+                    "file_path": "f.txt", "old_string": old, "new_string": new, "instruction": "x",
+                });
+                let message = ws.call(tool, &arguments).failure().message;
+                assert!(message.contains("not clear which"), "{message}");
+            } else {
+                let said = edit(&ws, tool, old, new);
+                assert!(said.contains("� in old_string stood for bytes"), "{said}");
+                assert_eq!(bytes(&ws), after, "{tool} {old:?}");
+            }
+        }
+    }
+    let ws = Workspace::new().file("f.txt", utf8);
+    let arguments = json!({
+        "file_path": ws.path("f.txt"), "old_string": "x� y", "new_string": "�", "expected_replacements": 2,
+    });
+    change(&ws, "replace", &arguments);
+    assert_eq!(
+        bytes(&ws),
+        b"f\xc3\xbcr\r\n\xff \xfe\xe6\x97\xa5\r\n\xff\r\n"
+    );
+}
+
+#[test]
+fn a_large_file_is_in_one_encoding_for_all_however_late_that_shows() {
+    let line = "plain line\n".repeat(30_000);
+    let text = format!("{line}die größte Nadel, naïve café\nend\n");
+    let before = encoding_rs::WINDOWS_1252.encode(&text).0.into_owned();
+    let ws = Workspace::new().file("f.txt", &before);
+    for pattern in ["größte Nadel", "(?<=gr)ößte"] {
+        let answer = ws.call("search_file_content", &json!({"pattern": pattern}));
+        answer.must_say(&answer.output(), &["L30001: die größte Nadel, naïve café"]);
+    }
+    let arguments = json!({"absolute_path": ws.path("f.txt"), "offset": 30_000});
+    let output = ws.call("read_file", &arguments).output();
+    assert!(
+        output.contains("die größte Nadel, naïve café\nend"),
+        "{output}"
+    );
+    edit(&ws, "replace", "größte", "schönste");
+    let text = text.replace("größte", "schönste");
+    assert!(bytes(&ws) == *encoding_rs::WINDOWS_1252.encode(&text).0);
+    // A file in UTF-8 stays that.
+    let ws = Workspace::new().file("f.txt", format!("{line}größte 日本\nx"));
+    let answer = ws.call("search_file_content", &json!({"pattern": "größte 日"}));
+    answer.must_say(&answer.output(), &["L30001: größte 日本"]);
+}
+
 fn media_type(answer: &Answer) -> Option<String> {
     let mut parts = answer.function_response().parts.into_iter();
     parts.next().map(|part| part.inline_data.mime_type)

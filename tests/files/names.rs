@@ -137,6 +137,64 @@ fn lines_of_text_have_one_name_each_and_path_arguments_take_it() {
 }
 
 #[test]
+fn a_name_as_a_command_prints_it_is_a_path_where_it_means_one_file() {
+    let ws = Workspace::new()
+        .file(path(b"caf\xe9.txt"), "TODO eins\n")
+        .file(path(b"donn\xe9es/\xfcber.txt"), "TODO zwei\n")
+        // The same name in KOI8-U and windows-1251.
+        .file(path(b"\xc9\xcd\xd1.txt"), "koi")
+        .file(path(b"\xe8\xec\xff.txt"), "windows")
+        // UTF-8 beside what is shown like it.
+        .file(path(b"gr\xfcn.txt"), "alt")
+        .file("grün.txt", "neu");
+    let arguments = json!({"command": r"printf '%s\n' caf*"});
+    let printed = ws.call("run_shell_command", &arguments).output();
+    assert!(printed.contains("\nOutput: café.txt\n"), "{printed}");
+    for (name, content) in [
+        ("café.txt", "TODO eins\n"),
+        ("données/über.txt", "TODO zwei\n"),
+        ("./données/\\x{fc}ber.txt", "TODO zwei\n"),
+        ("cafè.txt", ""),
+        ("grün.txt", "neu"),
+    ] {
+        for name in [name.to_owned(), ws.path(name)] {
+            let answer = ws.call("read_file", &json!({ "absolute_path": name }));
+            if content.is_empty() {
+                answer.error("file_not_found", 1);
+            } else {
+                assert_eq!(answer.output(), content, "{name}");
+            }
+        }
+    }
+    let found = text(
+        &ws,
+        "search_file_content",
+        &json!({"pattern": "zwei", "path": "données"}),
+    );
+    assert!(found.contains("\\x{fc}ber.txt"), "{found}");
+    for (tool, arguments) in [
+        (
+            "replace",
+            json!({"file_path": "café.txt", "old_string": "eins", "new_string": "EINS"}),
+        ),
+        (
+            "write_file",
+            json!({"file_path": "café.txt", "content": "ganz neu\n"}),
+        ),
+    ] {
+        // Nothing else is there afterwards.
+        let call = ws.tool(tool).arguments(&arguments);
+        call.changing(&["caf\u{fffd}.txt"]).run().output();
+    }
+    let content = fs::read(ws.dir().join(path(b"caf\xe9.txt"))).expect("a file");
+    assert_eq!(content, b"ganz neu\n");
+    let answer = ws.call("read_file", &json!({"absolute_path": "имя.txt"}));
+    let message = answer.error("file_not_found", 1);
+    let names = ["\\x{c9}\\x{cd}\\x{d1}.txt", "\\x{e8}\\x{ec}\\x{ff}.txt"];
+    answer.must_say(&message, &[&["Did you mean"][..], &names].concat());
+}
+
+#[test]
 fn a_directory_is_shown_on_one_line_and_an_error_about_a_file_too() {
     let ws = Workspace::new().file("a\nb/c.txt", "TODO\n");
     let listed = text(&ws, "list_directory", &json!({"path": "a\nb"}));

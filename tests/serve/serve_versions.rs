@@ -228,6 +228,11 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     let listed = ask("tools/list", &alone(&client, &json!({})));
     assert!(has_read_file(&listed));
     assert_eq!(listed["result"]["cacheScope"], "private", "{listed}");
+    // This version has none.
+    assert_eq!(
+        ask("ping", &alone(&client, &json!({})))["error"]["code"],
+        -32601
+    );
 
     // Roots, which a list does not depend on, and a call does.
     let wanted = ask("tools/call", &alone(&client, &read()));
@@ -237,6 +242,10 @@ fn rounds(ws: &Workspace, mut ask: impl FnMut(&str, &Value) -> Value) {
     let answer = ask("tools/call", &alone(&client, &with(&read(), &told)));
     assert_eq!(text(&answer), "there");
     assert_eq!(answer["result"]["resultType"], "complete");
+    for result in [&found, &listed, &wanted, &answer] {
+        let own = &result["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+        assert_eq!(own["name"], "gemini-tools", "{result}");
+    }
     // One that has none is asked for none.
     let here = json!({"name": "read_file", "arguments": {"absolute_path": "here.txt"}});
     assert_eq!(text(&ask("tools/call", &alone(&json!({}), &here))), "here");

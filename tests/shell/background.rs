@@ -177,6 +177,22 @@ fn a_server_is_waited_for_by_what_it_prints_and_read_in_pages() {
 }
 
 #[test]
+fn output_in_an_older_encoding_is_decoded_and_searched_as_text() {
+    let project = Project::new("encoding");
+    let pid = project.leave(
+        r"printf 'erste gr\366\337ere Zeile f\374r Fran\347ois\nend of \303\251t\303\251\n'; sleep 300",
+    );
+    let text = project.read(&json!({"pid": pid, "pattern": "größere", "wait": 20}));
+    for piece in [
+        "erste größere Zeile für François\nend of été\n",
+        "[Decoded from windows-1252.]",
+    ] {
+        assert!(text.contains(piece), "{text}");
+    }
+    project.stop(pid);
+}
+
+#[test]
 fn repetitive_lines_are_left_out_unless_they_are_asked_for() {
     let project = Project::new("repetitive");
     let pid = project.leave(

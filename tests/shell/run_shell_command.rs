@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::client::Server;
 use crate::harness::{Answer, Call, Workspace, executable, marked_processes, wait_until};
 
 fn call<'a>(ws: &'a Workspace, command: &str) -> Call<'a> {
@@ -620,6 +621,39 @@ fn out_of_time_the_answer_holds_what_came_until_then() {
         assert!(printed(&message).starts_with("before\nasked"), "{message}");
         assert!(message.contains(why), "{message}");
         assert_eq!(marked_processes("GEMINI_TREE", &marker), []);
+    }
+}
+
+#[test]
+fn every_executable_names_the_limit_of_all_tools_that_ended_a_command() {
+    let script = "turns:\n- calls:\n  - name: run_shell_command\n    args: {command: sleep 300}\n\
+                  - text: Done.\n";
+    let ws = Workspace::new().file("turns.yaml", script);
+    let arguments = json!({"command": "sleep 300"});
+    let variable = ("GEMINI_TOOLS_TIMEOUT", "0.5");
+    let run = |call: Call<'_>| {
+        let answer = call.env(variable.0, variable.1).unwatched().run();
+        String::from_utf8_lossy(&answer.stdout).into_owned()
+    };
+    let single = run(with(&ws, &arguments));
+    let line = json!({"name": "run_shell_command", "args": arguments}).to_string();
+    let batch = run(ws.call_tool(&["--batch"]).input(line));
+    let args = [
+        "--model-script",
+        "turns.yaml",
+        "-y",
+        "-o",
+        "stream-json",
+        "go",
+    ];
+    let agent = run(ws.program(&executable("run_agent"), &args));
+    let mut server = Server::start_with(&ws, &[], &[variable]);
+    server.greet("2025-11-25", &json!({}));
+    let by_mcp = server.call("run_shell_command", &arguments).to_string();
+    for said in [single, batch, agent, by_mcp] {
+        let why = "its time limit, 0.5 s (GEMINI_TOOLS_TIMEOUT). A larger timeout can't help: \
+                   raise GEMINI_TOOLS_TIMEOUT (seconds)";
+        assert!(said.contains(why), "{said}");
     }
 }
 

@@ -183,8 +183,23 @@ fn a_server_that_drips_or_says_nothing_ends_with_the_calls_time() {
         let ws = Workspace::new();
         let call = fetch(&ws, server, &server.url("/"));
         let answer = call.env("GEMINI_TOOLS_TIMEOUT", "1").run();
-        answer.error("timeout", 124);
+        let message = answer.error("timeout", 124);
+        let why = "longer than its time limit, 1 s (GEMINI_TOOLS_TIMEOUT), and was ended.";
+        answer.must_say(&message, &[why, "raise GEMINI_TOOLS_TIMEOUT (seconds)"]);
     }
+}
+
+#[test]
+fn a_server_that_stays_silent_is_named_with_the_seconds_that_were_waited() {
+    let silent = WebServer::new(|_, line| {
+        line.send(endless_head(&[("Content-Type", "text/plain")]))?;
+        line.be_silent()
+    });
+    let ws = Workspace::new();
+    let answer = fetch(&ws, &silent, &silent.url("/")).run();
+    let message = answer.error("web_fetch_fallback_failed", 1);
+    answer.must_say(&message, &["10 s"]);
+    assert!(!message.contains("GEMINI_TOOLS_TIMEOUT"), "{message}");
 }
 
 #[test]

@@ -5,9 +5,13 @@
 //! and a tool, so that such a text would name a file that is called like that, and a write would make it. Here,
 //! and nowhere else, each gets the meaning that its writer knows, or is refused. A name that
 //! exists is used as it is, and after `./` every name is.
+//!
+//! A program's output is decoded, also where it lists names in an older encoding. So the decoded name of the only
+//! file that it can mean is a path as well.
 
 use super::{Workspace, WorkspacePath};
 use crate::pattern::escaped;
+use crate::text::older_spellings;
 use gemini_tools_core::text::{line_name, path_from_argument, visible};
 use gemini_tools_core::tool::ToolError;
 use rustix::fs::{AtFlags, OFlags};
@@ -44,10 +48,41 @@ impl Workspace {
         }
         let text = self.unwrapped(argument);
         let start = text.trim_start();
-        if let Some(expanded) = self.expanded(start)? {
-            return Ok(self.without_blanks(&expanded).to_owned().into());
+        let text = match self.expanded(start)? {
+            Some(expanded) => self.without_blanks(&expanded).to_owned().into(),
+            None => Cow::from(self.without_blanks(text)),
+        };
+        Ok(self.encoded(&text).map_or(text, Cow::from))
+    }
+
+    /// Returns the path with the names that exist in an older encoding, one of each, where those in UTF-8 do not;
+    /// `None` if there are none.
+    fn encoded(&self, text: &str) -> Option<String> {
+        if text.is_ascii() || self.is_there(text) {
+            return None;
         }
-        Ok(self.without_blanks(text).into())
+        let path = path_from_argument(text);
+        let (mut found, mut has_changed) = (Vec::new(), false);
+        for (i, name) in path
+            .as_os_str()
+            .as_bytes()
+            .split(|b| *b == b'/')
+            .enumerate()
+        {
+            found.extend_from_slice(if i > 0 { b"/" } else { b"" });
+            let is_there = |name: &[u8]| self.is_there(&line_name(&[&found, name].concat()));
+            let other = std::str::from_utf8(name)
+                .ok()
+                .filter(|name| !name.is_ascii() && !is_there(name.as_bytes()))
+                .and_then(|name| {
+                    let mut names = older_spellings(name).filter(|name| is_there(name));
+                    let first = names.next()?;
+                    names.all(|name| name == first).then_some(first)
+                });
+            has_changed |= other.is_some();
+            found.extend_from_slice(other.as_deref().unwrap_or(name));
+        }
+        has_changed.then(|| line_name(&found).into_owned())
     }
 
     /// Returns the patterns that the text of an argument means below the directories `places`: what
@@ -255,7 +290,8 @@ impl Workspace {
 fn is_plain(argument: &str) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%\"'`\\".contains(b);
     let bytes = argument.as_bytes();
-    bytes.first().is_some_and(is_usual)
+    argument.is_ascii()
+        && bytes.first().is_some_and(is_usual)
         && bytes
             .last()
             .is_some_and(|b| b.is_ascii_graphic() && !b"\"'`".contains(b))

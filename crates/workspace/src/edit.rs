@@ -28,8 +28,8 @@ pub use unified_diff::{SHOWN_BYTES, diff_texts};
 
 use super::OpenFile;
 use super::line_endings::{first_ending, with_end};
-use super::lines::{read_at, read_range};
-use super::text::{Encoding, LineEnding};
+use super::lines::{beginning, read_at, read_range};
+use super::text::{Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use needle::{Needle, find_all};
 use std::borrow::Cow;
@@ -66,6 +66,8 @@ pub struct Occurrences {
     pub matches: Vec<Match>,
     /// True if the line ends in the text had to stand for others.
     pub by_line_ending: bool,
+    /// True if U+FFFD in the text had to stand for bytes that are no text.
+    pub by_replacement: bool,
 }
 
 /// Finds every place of `old` in a file.
@@ -86,13 +88,18 @@ pub fn find(
         Err(c) => Ok(Err(c)),
     };
     let exact = match find(old)? {
+        Err(REPLACEMENT) => Vec::new(),
         Err(unmappable) => return Ok(Err(unmappable)),
         Ok(matches) => matches,
     };
     let mut found = Occurrences {
         matches: exact,
-        by_line_ending: false,
+        ..Occurrences::default()
     };
+    if found.matches.is_empty() && old.contains(REPLACEMENT) {
+        found.matches = find_shown(open, path, encoding, old)?;
+        found.by_replacement = !found.matches.is_empty();
+    }
     if !found.matches.is_empty() || !old.contains(['\n', '\r']) {
         return Ok(Ok(found));
     }
@@ -111,6 +118,37 @@ pub fn find(
     });
     found.by_line_ending = !found.matches.is_empty();
     Ok(Ok(found))
+}
+
+/// Finds the places that are shown as `old`, which has U+FFFD for bytes that are no text.
+fn find_shown(
+    open: &OpenFile,
+    path: &Path,
+    encoding: Encoding,
+    old: &str,
+) -> Result<Vec<Match>, ToolError> {
+    if open.size() > MAX_RESTORED_BYTES as u64 {
+        return Ok(Vec::new());
+    }
+    let bytes = beginning(open, MAX_RESTORED_BYTES).map_err(|e| super::io_error(&e, path))?;
+    let mark = encoding.mark().len();
+    let content = bytes.get(mark..).unwrap_or_default();
+    let endings = [LineEnding::Lf, LineEnding::Crlf, LineEnding::Cr];
+    let others = endings.into_iter().map(|ending| with_end(old, ending));
+    let texts = std::iter::once(old.to_owned()).chain(others);
+    let mut places = texts.map(|text| encoding.find_shown(content, &text));
+    let places = places.find(|places| !places.is_empty());
+    let place = |range: std::ops::Range<usize>| Match {
+        start: (mark + range.start) as u64,
+        end: (mark + range.end) as u64,
+        line: encoding
+            .decode(&content[..range.start])
+            .matches('\n')
+            .count() as u64
+            + 1,
+        text: 0,
+    };
+    Ok(places.into_iter().flatten().map(place).collect())
 }
 
 /// A file that is looked at from front to back, in ranges that may overlap.
@@ -162,7 +200,7 @@ impl Replacement {
     ///
     /// # Errors
     ///
-    /// Returns `Ok(Err(_))` with the first character that the file's encoding can't hold. Otherwise `cancelled`, `timeout`,
+    /// Returns `Ok(Err(_))` with what can't be written in the file's encoding. Otherwise `cancelled`, `timeout`,
     /// or the operating system's error if the file can't be read.
     pub fn new(
         mut matches: Vec<Match>,
@@ -171,7 +209,7 @@ impl Replacement {
         path: &Path,
         encoding: Encoding,
         cancel: &Cancellation,
-    ) -> Result<Result<Self, char>, ToolError> {
+    ) -> Result<Result<Self, Unwritable>, ToolError> {
         let mut pieces = Pieces::new(source);
         let has_lines = new.contains(['\n', '\r']);
         let mut ending_from = |at: u64| {
@@ -188,15 +226,23 @@ impl Replacement {
             cancel.check()?;
             let near = ending_from(place.start)?;
             let kind = near.or(first);
-            let known = kinds.iter().position(|known| *known == kind);
+            // What a U+FFFD stands for differs from place to place.
+            let old = if new.contains(REPLACEMENT) {
+                read_range(&source.file, place.start, place.end - place.start)
+                    .map_err(|e| super::io_error(&e, path))?
+            } else {
+                Vec::new()
+            };
+            let key = (kind, old);
+            let known = kinds.iter().position(|known| *known == key);
             place.text = known.unwrap_or(kinds.len());
             if place.text == kinds.len() {
                 let text = kind.map_or(Cow::from(new), |kind| with_end(new, kind).into());
-                match encoding.encode(&text) {
-                    Ok(text) => texts.push(text.into_owned()),
-                    Err(c) => return Ok(Err(c)),
+                match encoding.encode_over(&key.1, &text) {
+                    Ok(text) => texts.push(text),
+                    Err(why) => return Ok(Err(why)),
                 }
-                kinds.push(kind);
+                kinds.push(key);
             }
         }
         Ok(Ok(Self {
@@ -211,10 +257,15 @@ impl Replacement {
     /// # Errors
     ///
     /// Returns the first character that the file's encoding can't hold.
-    pub fn as_written(matches: Vec<Match>, new: &str, encoding: Encoding) -> Result<Self, char> {
+    pub fn as_written(
+        matches: Vec<Match>,
+        new: &str,
+        encoding: Encoding,
+    ) -> Result<Self, Unwritable> {
+        let text = encoding.encode(new).map_err(Unwritable::Character)?;
         Ok(Self {
             matches,
-            texts: vec![encoding.encode(new)?.into_owned()],
+            texts: vec![text.into_owned()],
             encoding,
         })
     }

@@ -22,10 +22,10 @@ const MIN_BUFFER_BYTES: usize = 256;
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Maximum bytes of a large file that are searched for its first character beyond ASCII.
-const MAX_DETECTED_BYTES: usize = 32 * 1024 * 1024;
+const MAX_DETECTED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Bytes before that character, which help to recognise its encoding.
-const CONTEXT_BYTES: usize = 1024;
+const CONTEXT_BYTES: u64 = 1024;
 
 /// A request for a window of lines.
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,20 +121,48 @@ pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
 ///
 /// Returns the operating system's error.
 pub fn encoding_of(open: &OpenFile) -> io::Result<Option<Encoding>> {
-    let start = beginning(open, SAMPLE_BYTES)?;
-    let is_whole = open.size() <= SAMPLE_BYTES as u64;
+    encoding_of_file(&open.file, open.size())
+}
+
+/// Does what [`encoding_of`] does for a regular file of this size.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub fn encoding_of_file(file: &File, size: u64) -> io::Result<Option<Encoding>> {
+    let start = read_range(file, 0, size.min(SAMPLE_BYTES as u64))?;
+    let is_whole = size <= SAMPLE_BYTES as u64;
     if is_whole || !start.is_ascii() {
         return Ok(detect(&start, is_whole));
     }
-    let bytes = beginning(open, MAX_DETECTED_BYTES)?;
-    let from = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
-    let from = from.saturating_sub(CONTEXT_BYTES);
-    let to = bytes.len().min(from + SAMPLE_BYTES);
-    let further_on = detect(&bytes[from..to], to as u64 == open.size());
-    Ok(match further_on {
-        Some(encoding) if encoding.is_legacy() => further_on,
-        _ => detect(&start, false),
-    })
+    if let Some(at) = first_beyond_ascii(file)? {
+        let from = at.saturating_sub(CONTEXT_BYTES);
+        let sample = read_range(file, from, SAMPLE_BYTES as u64)?;
+        let further_on = detect(&sample, from + sample.len() as u64 >= size);
+        if further_on.is_some_and(Encoding::is_legacy) {
+            return Ok(further_on);
+        }
+    }
+    Ok(detect(&start, false))
+}
+
+/// Returns the position of the first byte that is not ASCII, after the first sample.
+fn first_beyond_ascii(file: &File) -> io::Result<Option<u64>> {
+    let mut buffer = PageBuffer::new(BUFFER_BYTES);
+    let mut at = SAMPLE_BYTES as u64;
+    while at < MAX_DETECTED_BYTES {
+        let n = read_at(file, &mut buffer, at)?;
+        let piece = &buffer[..n];
+        if !piece.is_ascii() {
+            let found = piece.iter().position(|b| !b.is_ascii());
+            return Ok(found.map(|found| at + found as u64));
+        }
+        if n < BUFFER_BYTES {
+            break;
+        }
+        at += n as u64;
+    }
+    Ok(None)
 }
 
 /// Reads `length` bytes from a position on, fewer if the file ends. The file's own position stays.

@@ -3,10 +3,12 @@
 //! Only names that a listing would show: none outside of the workspace, and none that ignore files leave
 //! out. A look is bounded, so that a miss in a huge tree is as quick as in a small one.
 
+use super::text::{detect, older_spellings};
 use super::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use super::{Respect, Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::line_name;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ffi::OsStr;
@@ -244,7 +246,12 @@ impl Visitor for SameName<'_> {
 /// Returns the likeness of a name to the one that was asked for, from 0 to 1; `None` where it is another one.
 /// Unless `compares` is set, only other spellings of the name count.
 fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> {
-    let [wanted, name] = [wanted, name].map(line_name);
+    let is_spelled_so =
+        |text: &str| !text.is_ascii() && older_spellings(text).any(|bytes| bytes == name);
+    if std::str::from_utf8(wanted).is_ok_and(is_spelled_so) {
+        return Some(0.98);
+    }
+    let [wanted, name] = [wanted, name].map(read_name);
     if wanted.eq_ignore_ascii_case(&name) {
         return Some(0.99);
     }
@@ -267,6 +274,17 @@ fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> 
     let steps = strsim::damerau_levenshtein(&a, &b);
     let length = a.chars().count().max(b.chars().count());
     (steps <= most).then(|| 0.95 * (1.0 - steps as f64 / length as f64))
+}
+
+/// Returns a name as a person reads it, also one in an older encoding.
+fn read_name(name: &[u8]) -> Cow<'_, str> {
+    let older = std::str::from_utf8(name)
+        .is_err()
+        .then(|| detect(name, true));
+    match older.flatten().filter(|encoding| encoding.is_legacy()) {
+        Some(encoding) => encoding.decode(name),
+        None => line_name(name),
+    }
 }
 
 /// Returns a name in small letters without what only divides its words.
@@ -314,6 +332,7 @@ mod tests {
         ] {
             assert_eq!(likeness(a, b), None, "{a} {b}");
         }
+        assert!(likeness_of_names("café.txt".as_bytes(), b"caf\xe9.txt", true).is_some());
         assert!(likeness("a.RS", "a.rs") > likeness("mainn.rs", "main.rs"));
     }
 }

@@ -2,10 +2,12 @@
 
 mod decoder;
 mod detect;
+mod restore;
 mod wide;
 
 pub use decoder::{DecodedReader, Decoder};
 pub use detect::{SAMPLE_BYTES, declared, detect};
+pub use restore::{MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
 
 use std::borrow::Cow;
 use wide::ByteOrder;
@@ -186,6 +188,41 @@ impl Encoding {
         }
     }
 }
+
+/// Returns the bytes of a text in each older encoding that [`detect`] recognises and that has all of its
+/// characters.
+pub fn older_spellings(text: &str) -> impl Iterator<Item = Vec<u8>> {
+    let all = OLDER.iter().map(|older| older.encode(text));
+    all.filter_map(|(bytes, _, unmappable)| (!unmappable).then(|| bytes.into_owned()))
+}
+
+/// The encodings that [`detect`] finds by statistics.
+static OLDER: [&encoding_rs::Encoding; 24] = [
+    encoding_rs::WINDOWS_1252,
+    encoding_rs::WINDOWS_1250,
+    encoding_rs::WINDOWS_1251,
+    encoding_rs::WINDOWS_1253,
+    encoding_rs::WINDOWS_1254,
+    encoding_rs::WINDOWS_1255,
+    encoding_rs::WINDOWS_1256,
+    encoding_rs::WINDOWS_1257,
+    encoding_rs::WINDOWS_1258,
+    encoding_rs::WINDOWS_874,
+    encoding_rs::ISO_8859_2,
+    encoding_rs::ISO_8859_4,
+    encoding_rs::ISO_8859_5,
+    encoding_rs::ISO_8859_6,
+    encoding_rs::ISO_8859_7,
+    encoding_rs::ISO_8859_8,
+    encoding_rs::ISO_8859_13,
+    encoding_rs::IBM866,
+    encoding_rs::KOI8_U,
+    encoding_rs::SHIFT_JIS,
+    encoding_rs::EUC_JP,
+    encoding_rs::EUC_KR,
+    encoding_rs::GBK,
+    encoding_rs::BIG5,
+];
 
 /// The first of 256 private-use characters that stand for bytes which are not UTF-8.
 const FIRST_STAND_IN: char = '\u{10ff00}';

@@ -12,7 +12,7 @@ use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
 use gemini_tools_workspace::lines::{beginning, encoding_of, read_range};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::text::{Encoding, Unwritable};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::Write;
@@ -168,16 +168,22 @@ impl Edit {
     ) -> Result<Plan, ToolError> {
         let Subject { current, encoding } = subject;
         let path = self.place.path();
-        let as_written = !found.by_line_ending && has_mixed_ends(&self.old);
+        let is_literal = !found.by_line_ending && !found.by_replacement;
+        let as_written = is_literal && has_mixed_ends(&self.old);
         let matches = found.matches;
         let replacement = if as_written {
             Replacement::as_written(matches, new, encoding)
         } else {
             Replacement::new(matches, new, current, path, encoding, cancel)?
         };
-        let replacement = replacement.map_err(|c| self.unwritable(encoding, c))?;
+        let replacement = replacement.map_err(|why| match why {
+            Unwritable::Character(c) => self.unwritable(encoding, c),
+            Unwritable::Unclear(line) => self.unclear(encoding, line),
+        })?;
         let note = if found.by_line_ending {
             " The line ends in old_string stood for those of the file."
+        } else if found.by_replacement {
+            " \u{fffd} in old_string stood for bytes that are no text."
         } else {
             ""
         };
@@ -255,6 +261,19 @@ impl Edit {
         .with_hint(
             "Use characters that the file's encoding has, or convert the file to UTF-8 first.",
         )
+    }
+
+    fn unclear(&self, encoding: Encoding, line: usize) -> ToolError {
+        let path = self.path();
+        let name = encoding.name();
+        ToolError::new(
+            ErrorKind::EditPreparationFailure,
+            format!(
+                "{path} has bytes there that are not {name}, which are shown as \u{fffd}, and it is not clear which of \
+                 them the one in line {line} of new_string stands for; nothing was changed."
+            ),
+        )
+        .with_hint("Replace shorter texts, around these bytes.")
     }
 
     pub(super) fn unwritable(&self, encoding: Encoding, c: char) -> ToolError {

@@ -18,6 +18,7 @@ use super::query::{LineMatcher, Query};
 use gemini_tools_core::text::{count_newlines, counted};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::PageBuffer;
+use gemini_tools_workspace::lines::encoding_of_file;
 use gemini_tools_workspace::text::{DecodedReader, Encoding, detect};
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
@@ -192,7 +193,7 @@ impl<'a> FileSearcher<'a> {
     }
 
     /// Searches a file of which `start` has been read.
-    fn search_from(&mut self, start: &[u8], file: &mut File) -> Result<Option<Hits>, Failure> {
+    fn search_from(&mut self, start: &[u8], file: &File) -> Result<Option<Hits>, Failure> {
         // With the standard library's this is a fifth of the instructions of a search.
         let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
         // Zero bytes make valid UTF-8 of UTF-16.
@@ -222,7 +223,9 @@ impl<'a> FileSearcher<'a> {
             self.searcher.search_slice(matcher, text, &mut sink)?;
             sink.is_binary
         } else {
-            self.search_blocks(encoding, text.chain(file), &mut sink)?
+            let is_ascii = encoding.is_none() && start.is_ascii();
+            let ascii = is_ascii.then_some(file);
+            self.search_blocks(encoding, text.chain(file), ascii, &mut sink)?
         };
         let mut hits = sink.hits;
         if given_up.get() > 0 {
@@ -245,17 +248,20 @@ impl<'a> FileSearcher<'a> {
     }
 
     /// Searches a file in blocks, without its byte order mark. Returns true if the file is binary.
-    fn search_blocks(
+    /// `ascii` is the file itself, if what was read of it does not tell its encoding.
+    fn search_blocks<'f>(
         &mut self,
         encoding: Option<Encoding>,
-        file: impl Read,
+        file: impl Read + 'f,
+        ascii: Option<&'f File>,
         sink: &mut HitSink<'_>,
     ) -> Result<bool, Failure> {
         let mut blocks = Blocks {
             inner: match encoding {
                 Some(encoding) => Box::new(DecodedReader::new(file, encoding)),
-                None => Box::new(file) as Box<dyn Read + '_>,
+                None => Box::new(file) as Box<dyn Read + 'f>,
             },
+            ascii,
             cancel: self.cancel,
             lines: 0,
             has_zero: false,
@@ -288,8 +294,10 @@ fn too_long(line: u64, request: SearchRequest) -> String {
 }
 
 /// A text that is read in blocks, as long as the call may go on and the text is not binary.
-struct Blocks<'a, R> {
-    inner: R,
+struct Blocks<'a> {
+    inner: Box<dyn Read + 'a>,
+    /// The file, as long as all of it was ASCII.
+    ascii: Option<&'a File>,
     cancel: &'a Cancellation,
     /// Line feeds so far.
     lines: u64,
@@ -298,12 +306,32 @@ struct Blocks<'a, R> {
     binary_bytes: usize,
 }
 
-impl<R: Read> Read for Blocks<'_, R> {
+impl Blocks<'_> {
+    /// Decodes the rest of the file, of which `n` bytes are in the buffer, if it turns out to be in an older
+    /// encoding. Returns how many bytes are in the buffer then.
+    fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
+        let encoding = encoding_of_file(file, file.metadata()?.len())?;
+        let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {
+            return Ok(n);
+        };
+        let empty: Box<dyn Read> = Box::new(std::io::empty());
+        let rest = std::io::Cursor::new(buffer[..n].to_vec());
+        let rest = rest.chain(std::mem::replace(&mut self.inner, empty));
+        self.inner = Box::new(DecodedReader::new(rest, encoding));
+        self.inner.read(buffer)
+    }
+}
+
+impl Read for Blocks<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.binary_bytes >= BINARY_BYTES || self.cancel.check().is_err() {
             return Ok(0);
         }
-        let n = self.inner.read(buffer)?;
+        let mut n = self.inner.read(buffer)?;
+        if let Some(file) = self.ascii.filter(|_| !buffer[..n].is_ascii()) {
+            self.ascii = None;
+            n = self.decoded(file, buffer, n)?;
+        }
         let block = &buffer[..n];
         self.lines += count_newlines(block);
         self.has_zero = self.has_zero || memchr::memchr(0, block).is_some();

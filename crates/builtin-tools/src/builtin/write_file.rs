@@ -8,7 +8,9 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::edit::SHOWN_BYTES;
 use gemini_tools_workspace::line_endings::with_end;
 use gemini_tools_workspace::lines::{beginning, encoding_of};
-use gemini_tools_workspace::text::{Encoding, LineEnding, SAMPLE_BYTES, has_only_crlf};
+use gemini_tools_workspace::text::{
+    Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, SAMPLE_BYTES, Unwritable, has_only_crlf,
+};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use serde::Deserialize;
@@ -93,7 +95,13 @@ impl Call {
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
         let whole = current.size() <= SHOWN_BYTES as u64;
-        let limit = if whole { SHOWN_BYTES } else { SAMPLE_BYTES };
+        // What the character stands for may be anywhere.
+        let compares = whole || self.content.contains(REPLACEMENT);
+        let limit = if compares {
+            MAX_RESTORED_BYTES
+        } else {
+            SAMPLE_BYTES
+        };
         let old = beginning(current, limit).map_err(fail)?;
         let Some(encoding) = encoding_of(current).map_err(fail)? else {
             check("")?;
@@ -115,23 +123,36 @@ impl Call {
             encoding.mark()
         };
         let mut bytes = mark.to_vec();
-        let encoded = encoding.encode(content).map_err(|c| {
-            ToolError::new(
-                ErrorKind::FileWriteFailure,
-                format!(
-                    "{} is encoded in {}, which has no character {c:?}; nothing was written.",
-                    self.place.path().display(),
-                    encoding.name()
-                ),
-            )
-            .with_hint("Leave that character out, or convert the file to UTF-8 first.")
-        })?;
+        let kept = if compares { &*old } else { &[] };
+        let encoded = encoding
+            .encode_over(kept, content)
+            .map_err(|why| self.unwritable(why, encoding))?;
         bytes.extend_from_slice(&encoded);
         Ok(Plan {
             bytes,
             encoding,
             old_text: whole.then_some(old_text),
         })
+    }
+
+    fn unwritable(&self, why: Unwritable, encoding: Encoding) -> ToolError {
+        let (path, name) = (self.place.path().display(), encoding.name());
+        let (message, hint) = match why {
+            Unwritable::Character(c) => (
+                format!("{path} is encoded in {name}, which has no character {c:?}"),
+                "Leave that character out, or convert the file to UTF-8 first.",
+            ),
+            Unwritable::Unclear(line) => (
+                format!(
+                    "{path} has bytes that are not {name}, which are shown as \u{fffd}, and it is not clear which \
+                     of them the one in line {line} of content stands for"
+                ),
+                "Give that line as it was, or without that character, or change the file with replace, which \
+                 keeps all bytes outside of the text.",
+            ),
+        };
+        let message = format!("{message}; nothing was written.");
+        ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint)
     }
 
     fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {

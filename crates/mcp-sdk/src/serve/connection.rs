@@ -11,7 +11,7 @@ use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
@@ -187,11 +187,67 @@ impl Connection {
             }
         }
     }
+
+    /// Makes a call, or says what has to be asked first.
+    async fn answer(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
+        let roots = match self.roots_of_call(context, &said).await {
+            None => return Ok(rounds::roots_wanted().into()),
+            Some(Ok(roots)) => roots,
+            Some(Err(e)) => {
+                let structured = self.server.options.structured_content;
+                return Ok(content::refused(&e, structured).into());
+            }
+        };
+        let host = self.audience(context).host;
+        let call = Call {
+            name: request.name.into_owned(),
+            args: Value::Object(request.arguments.unwrap_or_default()),
+            roots,
+            host,
+            answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
+            asking: self.asking(context, said),
+            is_alone: self.is_alone,
+            told: self.told.get(),
+            least_sandbox: codex::chosen_sandbox(&context.meta),
+        };
+        let (response, changed) = call::run(&self.server, call, context).await;
+        if let Some(project) = changed {
+            let audience = self.audience(context);
+            // Counted as running work: an end of the server waits for it.
+            let running = self.server.start();
+            let cancel = running.cancel.clone();
+            self.told
+                .notify(project, audience, cancel, &context.peer)
+                .await;
+        }
+        Ok(response)
+    }
 }
 
 /// Returns true if a client has to be asked by results.
 fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
+}
+
+/// Returns the name of this server.
+fn own() -> Implementation {
+    Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
+        .with_title("Gemini tools")
+        .with_description("Gemini CLI's tools, and those of the project")
+}
+
+/// Names this server in a result, since 2026-07-28: nothing else says who has answered.
+fn sign(meta: &mut Option<MetaObject>, context: &RequestContext<RoleServer>) {
+    if asks_by_results(context) {
+        let own = serde_json::json!(own());
+        let meta = meta.get_or_insert_default();
+        meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), own);
+    }
 }
 
 fn internal(error: &ToolError) -> ErrorData {
@@ -205,11 +261,8 @@ impl ServerHandler for Connection {
             .enable_tools()
             .enable_tool_list_changed()
             .build();
-        let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
-            .with_title("Gemini tools")
-            .with_description("Gemini CLI's tools, and those of the project");
         ServerConfig::new(capabilities)
-            .with_server_info(own)
+            .with_server_info(own())
             .with_instructions(INSTRUCTIONS)
     }
 
@@ -252,7 +305,9 @@ impl ServerHandler for Connection {
         if !asks_by_results(&context) {
             self.told.set(fingerprint);
         }
-        Ok(ListToolsResult::with_all_items(tools))
+        let mut result = ListToolsResult::with_all_items(tools);
+        sign(&mut result.meta, &context);
+        Ok(result)
     }
 
     async fn call_tool(
@@ -260,36 +315,11 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
-        let roots = match self.roots_of_call(&context, &said).await {
-            None => return Ok(rounds::roots_wanted().into()),
-            Some(Ok(roots)) => roots,
-            Some(Err(e)) => {
-                let structured = self.server.options.structured_content;
-                return Ok(content::refused(&e, structured).into());
-            }
-        };
-        let host = self.audience(&context).host;
-        let call = Call {
-            name: request.name.into_owned(),
-            args: Value::Object(request.arguments.unwrap_or_default()),
-            roots,
-            host,
-            answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
-            asking: self.asking(&context, said),
-            is_alone: self.is_alone,
-            told: self.told.get(),
-            least_sandbox: codex::chosen_sandbox(&context.meta),
-        };
-        let (response, changed) = call::run(&self.server, call, &context).await;
-        if let Some(project) = changed {
-            let audience = self.audience(&context);
-            // Counted as running work: an end of the server waits for it.
-            let running = self.server.start();
-            let cancel = running.cancel.clone();
-            self.told
-                .notify(project, audience, cancel, &context.peer)
-                .await;
+        let mut response = self.answer(request, &context).await?;
+        match &mut response {
+            CallToolResponse::Complete(result) => sign(&mut result.meta, &context),
+            CallToolResponse::InputRequired(result) => sign(&mut result.meta, &context),
+            _ => {}
         }
         Ok(response)
     }

@@ -43,6 +43,17 @@ macro_rules! refuse_what_is_not_declared {
             Err($crate::serve::fault::unknown_request(&request))
         }
 
+        async fn ping(
+            &self,
+            context: rmcp::service::RequestContext<rmcp::RoleServer>,
+        ) -> Result<(), rmcp::ErrorData> {
+            // A client that is not greeted has no connection to look after.
+            if $crate::serve::rounds::are_needed(context.protocol_version().as_ref()) {
+                return Err($crate::serve::fault::no_method("ping"));
+            }
+            Ok(())
+        }
+
         $crate::serve::fault::refuse_what_is_not_declared! {
             list_prompts(Option<rmcp::model::PaginatedRequestParams>)
                 -> rmcp::model::ListPromptsResult = "prompts/list";

@@ -90,7 +90,7 @@ pub(super) fn fetch(
                 format!("{url} redirects to {to}: {why}")
             })
         })?;
-        match hop(&mut client, &at, share, &own)? {
+        match hop(&mut client, &at, share, limit, &own)? {
             Hop::Page(page) => return Ok(page),
             Hop::Redirect(next) => at = next,
         }
@@ -105,15 +105,16 @@ enum Hop {
     Redirect(Url),
 }
 
-/// Requests one address, without following where it leads.
+/// Requests one address, without following where it leads. `limit` is the time for all of them.
 fn hop(
     client: &mut HttpClient,
     url: &Url,
     share: usize,
+    limit: Duration,
     cancel: &Cancellation,
 ) -> Result<Hop, FetchError> {
     let request = HttpRequest::get(url, vec![("accept", ACCEPT.to_owned())]);
-    let failed = |e| failure(e, url);
+    let failed = |e| failure(e, url, limit);
     let mut response = client.send(request, cancel).map_err(failed)?;
     let status = response.status;
     if matches!(status, 301 | 302 | 303 | 307 | 308)
@@ -167,10 +168,11 @@ fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<Strin
     Ok((bytes, cut))
 }
 
-fn failure(error: NetError, url: &Url) -> FetchError {
+fn failure(error: NetError, url: &Url, limit: Duration) -> FetchError {
     match error {
         NetError::OutOfTime => {
-            FetchError::Failed(format!("{url} took longer than {} s", PAGE_TIME.as_secs()))
+            let secs = (limit.as_secs_f64() * 10.0).round() / 10.0;
+            FetchError::Failed(format!("{url} took longer than {secs} s"))
         }
         NetError::NotPublic { .. } => FetchError::NotPublic(format!("{url}: {error}")),
         other => FetchError::Failed(format!("{url}: {other}")),
@@ -190,7 +192,25 @@ fn parse_type(header: &str) -> (String, Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_type;
+    use super::{FetchError, fetch, parse_type};
+    use gemini_tools_core::tool::Cancellation;
+    use gemini_tools_process::network::addresses::AddressPolicy;
+    use std::net::TcpListener;
+    use std::time::Duration;
+    use url::Url;
+
+    #[test]
+    fn a_page_that_takes_too_long_is_named_with_the_time_that_counted() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("an address");
+        let url = Url::parse(&format!("http://{address}/")).expect("a URL");
+        let cancel = Cancellation::with_time_limit(Duration::from_millis(400));
+        let failed = fetch(&url, &AddressPolicy::Any, 1024, &cancel);
+        let Err(FetchError::Failed(why)) = failed else {
+            panic!("{failed:?}");
+        };
+        assert!(why.contains(" took longer than 0."), "{why}");
+    }
 
     #[test]
     fn a_content_type_has_type_and_charset() {

@@ -19,6 +19,12 @@ const DECLARATION_BYTES: usize = 1024;
 /// Up to this number of damaged places the statistics say little.
 const SHORT_DAMAGE: usize = 16;
 
+/// From this number of damaged places on, it counts that the bytes are those of EUC.
+const MIN_EUC_DAMAGE: usize = 3;
+
+/// Minimum bytes after the byte-order mark of UTF-16 that can show that it is none.
+const MIN_UNMARKED_BYTES: usize = 12;
+
 /// Returns the encoding of a text by its beginning, or `None` for what is not text.
 ///
 /// A text is recognised by a byte-order mark, by being UTF-8 with at most a few damaged bytes, by
@@ -30,7 +36,9 @@ pub fn detect(bytes: &[u8], whole: bool) -> Option<Encoding> {
     if wide::has_utf32_mark(sample) {
         return wide::marked_utf32(sample, whole);
     }
-    if let Some((standard, _)) = encoding_rs::Encoding::for_bom(sample) {
+    if let Some((standard, mark)) = encoding_rs::Encoding::for_bom(sample)
+        && (standard == encoding_rs::UTF_8 || !is_damage(&sample[mark..]))
+    {
         return Some(Encoding::marked(standard));
     }
     if let Some(encoding) = wide::unmarked(sample, whole) {
@@ -60,6 +68,18 @@ pub fn detect(bytes: &[u8], whole: bool) -> Option<Encoding> {
     Some(Encoding::from(declared.unwrap_or(guess)))
 }
 
+/// Returns true if what looks like the byte-order mark of UTF-16 is damage before UTF-8: lines or words,
+/// no zero byte as each ASCII character has one in UTF-16, and whole characters of UTF-8.
+fn is_damage(rest: &[u8]) -> bool {
+    let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=0x7e | 0x80..);
+    let is_possible =
+        rest.len() >= MIN_UNMARKED_BYTES && rest.iter().all(is_text) && rest.contains(&b'\n');
+    is_possible && {
+        let evidence = Evidence::of(rest);
+        evidence.clean * 2 + evidence.mixed > evidence.damage * 2
+    }
+}
+
 /// Returns a sample of UTF-8 without a last character that its end has cut.
 fn without_cut_character(sample: &[u8]) -> &[u8] {
     let is_cut = |at: &usize| {
@@ -79,11 +99,16 @@ struct Evidence {
     mixed: usize,
     /// The number of damaged places.
     damage: usize,
+    /// True for a byte that UTF-8 has in half of its characters, and EUC never.
+    has_low_bytes: bool,
 }
 
 impl Evidence {
     fn of(sample: &[u8]) -> Self {
-        let mut evidence = Self::default();
+        let mut evidence = Self {
+            has_low_bytes: sample.iter().any(|b| matches!(b, 0x80..=0xa0)),
+            ..Self::default()
+        };
         for run in sample.split(u8::is_ascii).filter(|run| !run.is_empty()) {
             let (weight, damage) = weigh(run);
             if damage == 0 {
@@ -102,6 +127,9 @@ impl Evidence {
         let has_no_sequences =
             guess.name().starts_with("windows-125") || guess.name().starts_with("ISO-8859");
         let is_short = self.damage <= SHORT_DAMAGE;
+        if !guess.is_single_byte() && !self.has_low_bytes && self.damage >= MIN_EUC_DAMAGE {
+            return self.clean * 6 + self.mixed >= self.damage * 2;
+        }
         let mixed = self.mixed * if has_no_sequences && is_short { 6 } else { 1 };
         let weight = self.clean * 6 + mixed;
         // One more for the place that is damaged twice.
@@ -124,7 +152,9 @@ fn weigh(run: &[u8]) -> (usize, usize) {
     // Bytes that UTF-8 never has.
     let is_foreign = |bytes: &&[u8]| bytes.iter().all(|b| matches!(b, 0xc0 | 0xc1 | 0xf5..));
     let repeated = run.windows(2).filter(is_foreign).count();
-    let damage = damage.saturating_sub(3 * surrogates + repeated);
+    // The zero byte of Java and of others who use it as the end.
+    let zeros = run.windows(2).filter(|b| *b == [0xc0, 0x80]).count();
+    let damage = damage.saturating_sub(3 * surrogates + repeated + zeros);
     (weight + 2 * surrogates, damage)
 }
 

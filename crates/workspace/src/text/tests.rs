@@ -1,4 +1,4 @@
-use super::{DecodedReader, Encoding, declared, detect, has_only_crlf};
+use super::{ByteOrder, DecodedReader, Encoding, Form, declared, detect, has_only_crlf};
 use std::io::Read;
 use std::io::Write;
 
@@ -55,23 +55,19 @@ fn wide_text_is_recognised_with_and_without_a_mark_and_round_trips() {
     }
 }
 
-/// Returns the bytes of a text in each wide encoding, by its name.
-fn wide(text: &str, mark: bool) -> [(&'static str, Vec<u8>); 4] {
-    let mark = if mark { "\u{feff}" } else { "" };
-    let text = [mark, text].concat();
-    let (short, long) = (text.encode_utf16(), text.chars().map(u32::from));
-    [
-        (
-            "UTF-16LE",
-            short.clone().flat_map(u16::to_le_bytes).collect(),
-        ),
-        ("UTF-16BE", short.flat_map(u16::to_be_bytes).collect()),
-        (
-            "UTF-32LE",
-            long.clone().flat_map(u32::to_le_bytes).collect(),
-        ),
-        ("UTF-32BE", long.flat_map(u32::to_be_bytes).collect()),
-    ]
+/// Returns the bytes of a text in each wide encoding, by its name. (`tests/files/encodings.rs` has bytes of its own.)
+fn wide(text: &str, has_mark: bool) -> [(&'static str, Vec<u8>); 4] {
+    let forms = [
+        Form::Standard(encoding_rs::UTF_16LE),
+        Form::Standard(encoding_rs::UTF_16BE),
+        Form::Utf32(ByteOrder::Little),
+        Form::Utf32(ByteOrder::Big),
+    ];
+    forms.map(|form| {
+        let encoding = Encoding { form, has_mark };
+        let bytes = encoding.encode(text).expect("all of Unicode");
+        (encoding.name(), [encoding.mark(), &bytes].concat())
+    })
 }
 
 /// A reader that gives one byte at a time.
@@ -121,6 +117,8 @@ fn binary_data_with_zero_bytes_is_no_wide_text() {
     for trial in 0..2_000 {
         let mut bytes: Vec<u8> = (0..random.below(300) + 8).map(|_| random.byte()).collect();
         bytes[3] = 0;
+        // No mark.
+        bytes[0] &= 0x7f;
         let found = encoding_of(&bytes).map(Encoding::name);
         assert_eq!(found, None, "trial {trial}: {bytes:?}");
     }
@@ -263,6 +261,47 @@ fn short_texts_in_older_encodings_are_no_damaged_utf8() {
             "{label} read as {}",
             found.name()
         );
+    }
+}
+
+#[test]
+fn short_lines_in_euc_are_no_damaged_utf8() {
+    for (label, text) in [
+        ("euc-jp", "<strong>フリーランスのススメ</strong>\n"),
+        (
+            "euc-jp",
+            "Pioneer SE-M570 密閉型ダイナミックステレオヘッドホン\n",
+        ),
+        ("euc-jp", "ドライベルモット　1／4\n"),
+        ("euc-jp", "ブログの創始者、ジョセフ・ブログ。\n"),
+        ("euc-kr", "07. 키는몇센치?? 알아서뭐해\n"),
+        ("gbk", "很久，很久\n"),
+    ] {
+        let standard = encoding_rs::Encoding::for_label(label.as_bytes()).expect("known");
+        let found = encoding_of(&standard.encode(text).0).expect("text");
+        assert_eq!(found.name(), standard.name(), "{text}");
+    }
+}
+
+#[test]
+fn damage_that_looks_like_a_mark_or_a_zero_byte_leaves_utf8() {
+    for bytes in [
+        &b"\xff\xfe/* \xe9a */\n\xe6\x97\xa5\xbf\xe6\x9c\xac\xe8\xaa\x9e\n"[..],
+        b"\xfe\xff/* a */\nJos\xc3\xa9, x = 1;\n",
+        b"/* a */\nJos\xc3\xa9\xc0\x80 \x80",
+        b"/* \x80a */\nJos\xc0\x80\xc3\xa9, x = 1;\n",
+    ] {
+        assert_eq!(encoding_of(bytes), Some(Encoding::default()), "{bytes:x?}");
+    }
+    // Text in UTF-16, of which each byte is ASCII.
+    for text in ["「」おおうお", "ただ\u{2020}の\u{a20}", "扡捤"] {
+        for (name, bytes) in wide(text, true).into_iter().take(2) {
+            assert_eq!(
+                encoding_of(&bytes).map(Encoding::name),
+                Some(name),
+                "{text}"
+            );
+        }
     }
 }
 

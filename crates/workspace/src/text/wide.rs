@@ -8,6 +8,9 @@ const MIN_ASCII: usize = 3;
 /// Minimum characters of one that is mostly something else.
 const MIN_CHARACTERS: usize = 10;
 
+/// Minimum characters of one that is mostly Chinese or Korean: a third of all numbers is such a character.
+const MIN_IDEOGRAPHS: usize = 16;
+
 /// The order of the bytes of one code unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
@@ -140,6 +143,8 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let foreign = unknown + han.min(hangul) + pages.iter().rev().skip(2).sum::<usize>();
     let least = if ascii * 2 >= all {
         MIN_ASCII
+    } else if (han + hangul) * 2 > all {
+        MIN_IDEOGRAPHS
     } else {
         MIN_CHARACTERS
     };

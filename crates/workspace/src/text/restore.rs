@@ -1,0 +1,223 @@
+//! The bytes of a file's new text, where the old one had bytes that are no text.
+//!
+//! A reader sees such bytes as U+FFFD, and a writer of the whole file gives that back. Lines that are as they were
+//! keep their bytes, and so does each U+FFFD of a changed line, if it can't but stand for certain ones.
+//! Bytes that would come back as others, such as the second spelling of a character in `Shift_JIS`, are kept with their
+//! line as well.
+
+use super::{Encoding, Form};
+use crate::diff::{Algorithm, DiffOp, diff_lines};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// The time after which the old and the new lines are compared more coarsely.
+const DIFF_TIME: Duration = Duration::from_secs(1);
+
+/// What bytes that are not text are shown as.
+pub const REPLACEMENT: char = '\u{fffd}';
+
+/// Maximum bytes of a file in which it is looked for what a U+FFFD stands for.
+pub const MAX_RESTORED_BYTES: usize = 32 * 1024 * 1024;
+
+/// A reason why a text can't be written in place of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unwritable {
+    /// The encoding does not have this character.
+    Character(char),
+    /// It is not clear which bytes a U+FFFD of this line (from 1) stands for.
+    Unclear(usize),
+}
+
+/// A line of the old content.
+struct OldLine<'a> {
+    bytes: &'a [u8],
+    shown: String,
+}
+
+impl Encoding {
+    /// Encodes the text that takes the place of all of a file's bytes, without the byte-order mark. Where bytes of the
+    /// old content are no text, they stay with what stays of their lines.
+    ///
+    /// # Errors
+    ///
+    /// Says which character can't be written.
+    pub fn encode_over(self, old: &[u8], text: &str) -> Result<Vec<u8>, Unwritable> {
+        let plain = Encoding {
+            has_mark: false,
+            ..self
+        };
+        let old = old.strip_prefix(self.mark()).unwrap_or(old);
+        if plain.encode(&plain.decode(old)).as_deref() == Ok(old) {
+            let bytes = plain.encode(text).map_err(Unwritable::Character)?;
+            return Ok(bytes.into_owned());
+        }
+        Restored::of(plain, old, text)
+    }
+
+    /// Returns the ranges of bytes that are shown as a text, which has U+FFFD for those that are no text.
+    pub(crate) fn find_shown(self, content: &[u8], text: &str) -> Vec<Range<usize>> {
+        let shown = self.decode(content);
+        let mut sources = self.replaced(content).into_iter();
+        // Positions in what is shown, and in the bytes.
+        let (mut known, mut position) = (0, 0);
+        let mut position_of = |at: usize| {
+            let mut pieces = shown[known..at].split(REPLACEMENT);
+            let length = |piece: &str| self.encode(piece).map_or(0, |bytes| bytes.len());
+            position += pieces.next().map_or(0, length);
+            for piece in pieces {
+                position += sources.next().map_or(0, |bytes| bytes.len()) + length(piece);
+            }
+            known = at;
+            position
+        };
+        let places = shown.match_indices(text);
+        let places = places.map(|(at, _)| position_of(at)..position_of(at + text.len()));
+        // A character may have been spelled in another length than it is encoded in.
+        let is_shown = |place: &Range<usize>| {
+            let bytes = content.get(place.clone());
+            bytes.is_some_and(|bytes| self.decode(bytes) == text)
+        };
+        places.filter(is_shown).collect()
+    }
+
+    /// Returns the bytes of each U+FFFD in what bytes are decoded to.
+    fn replaced(self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let Form::Standard(standard) = self.form else {
+            let units = bytes.chunks(4);
+            let is_replaced = |unit: &&[u8]| self.decode(unit).contains(REPLACEMENT);
+            return units.filter(is_replaced).map(<[u8]>::to_vec).collect();
+        };
+        let mut decoder = standard.new_decoder_without_bom_handling();
+        let (mut all, mut at) = (Vec::new(), 0);
+        loop {
+            let rest = &bytes[at..];
+            let mut text = String::new();
+            let room = decoder.max_utf8_buffer_length_without_replacement(rest.len());
+            text.reserve(room.unwrap_or(rest.len() * 3 + 16));
+            let (result, read) =
+                decoder.decode_to_string_without_replacement(rest, &mut text, true);
+            at += read;
+            let whole = self.encode("\u{fffd}").unwrap_or_default();
+            all.extend(text.matches(REPLACEMENT).map(|_| whole.to_vec()));
+            let encoding_rs::DecoderResult::Malformed(length, behind) = result else {
+                return all;
+            };
+            let end = at - usize::from(behind);
+            all.push(bytes[end - usize::from(length)..end].to_vec());
+        }
+    }
+
+    /// Returns lines with their line feeds.
+    fn lines(self, content: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let feed = self.encode("\n").unwrap_or_default();
+        let units = content.chunks(self.unit()).enumerate();
+        let ends = units.filter(|(_, unit)| **unit == *feed);
+        let ends: Vec<usize> = ends.map(|(i, _)| (i + 1) * self.unit()).collect();
+        let mut from = 0;
+        let all = ends.into_iter().chain([content.len()]).map(move |end| {
+            let line = &content[from..end];
+            from = end;
+            line
+        });
+        all.filter(|line| !line.is_empty())
+    }
+
+    fn old_line(self, line: &[u8]) -> OldLine<'_> {
+        let ends = ["\n", "\r"].map(|end| self.encode(end).unwrap_or_default());
+        let bytes = ends
+            .iter()
+            .fold(line, |line, end| line.strip_suffix(&**end).unwrap_or(line));
+        OldLine {
+            bytes,
+            shown: self.decode(bytes).into_owned(),
+        }
+    }
+}
+
+/// New content that is put together line by line.
+struct Restored<'a> {
+    encoding: Encoding,
+    old: &'a [OldLine<'a>],
+    /// The bytes of each line, `None` where they differ between lines that look the same.
+    known: HashMap<&'a str, Option<&'a [u8]>>,
+    /// The new lines, each with its end.
+    new: &'a [(&'a str, &'a str)],
+    bytes: Vec<u8>,
+}
+
+impl Restored<'_> {
+    fn of(encoding: Encoding, old: &[u8], text: &str) -> Result<Vec<u8>, Unwritable> {
+        let old: Vec<_> = encoding.lines(old).map(|l| encoding.old_line(l)).collect();
+        let new = text.split_inclusive('\n').map(|line| {
+            let body = line.strip_suffix('\n').unwrap_or(line);
+            line.split_at(body.strip_suffix('\r').unwrap_or(body).len())
+        });
+        let new: Vec<_> = new.collect();
+        let old_shown: Vec<&str> = old.iter().map(|line| &*line.shown).collect();
+        let new_shown: Vec<&str> = new.iter().map(|line| line.0).collect();
+        let deadline = Some(Instant::now() + DIFF_TIME);
+        let mut known = HashMap::new();
+        for line in &old {
+            let bytes = known.entry(&*line.shown).or_insert(Some(line.bytes));
+            *bytes = bytes.filter(|bytes| *bytes == line.bytes);
+        }
+        let mut restored = Restored {
+            encoding,
+            old: &old,
+            known,
+            new: &new,
+            bytes: Vec::with_capacity(text.len()),
+        };
+        for op in diff_lines(Algorithm::Patience, &old_shown, &new_shown, deadline) {
+            if let DiffOp::Equal { .. } = op {
+                for (old, new) in op.old_range().zip(op.new_range()) {
+                    restored.bytes.extend_from_slice(restored.old[old].bytes);
+                    restored.push(restored.new[new].1)?;
+                }
+            } else {
+                restored.changed(op.old_range(), op.new_range())?;
+            }
+        }
+        Ok(restored.bytes)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Unwritable> {
+        let bytes = self.encoding.encode(text).map_err(Unwritable::Character)?;
+        self.bytes.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Adds new lines that take the place of old ones.
+    fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
+        let replaced = |line: &OldLine<'_>| self.encoding.replaced(line.bytes);
+        let sources: Vec<Vec<u8>> = self.old[old].iter().flat_map(replaced).collect();
+        let is_moved = |body: &str| self.known.get(body).copied().flatten();
+        let bodies = self.new[new.clone()].iter().map(|line| line.0);
+        let others = bodies.filter(|body| is_moved(body).is_none());
+        let wanted: usize = others.map(|body| body.matches(REPLACEMENT).count()).sum();
+        let are_alike = sources.windows(2).all(|two| two[0] == two[1]);
+        let mut sources = match sources.first() {
+            Some(first) if are_alike => vec![first.clone(); wanted],
+            _ if sources.len() == wanted => sources,
+            _ => Vec::new(),
+        }
+        .into_iter();
+        for number in new {
+            let (body, end) = self.new[number];
+            if let Some(bytes) = self.known.get(body).copied().flatten() {
+                self.bytes.extend_from_slice(bytes);
+            } else {
+                let mut pieces = body.split(REPLACEMENT);
+                self.push(pieces.next().unwrap_or_default())?;
+                for piece in pieces {
+                    let source = sources.next().ok_or(Unwritable::Unclear(number + 1))?;
+                    self.bytes.extend_from_slice(&source);
+                    self.push(piece)?;
+                }
+            }
+            self.push(end)?;
+        }
+        Ok(())
+    }
+}
