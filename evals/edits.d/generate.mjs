@@ -1,0 +1,57 @@
+// Owns the cases: which changes of which packages, disturbed by which kinds.
+
+import path from 'node:path';
+
+import { changesOf } from './changes.mjs';
+import { BLANKS } from './kinds/blanks.mjs';
+import { CHARACTERS } from './kinds/characters.mjs';
+import { LINES, SHORT } from './kinds/lines.mjs';
+import { getPackage } from './packages.mjs';
+import { Chance } from './random.mjs';
+
+/** Each family of kinds with the lines of context that its changes have. */
+const FAMILIES = [
+  { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS] },
+  { context: 1, kinds: SHORT },
+];
+
+export const KINDS = FAMILIES.flatMap((family) => family.kinds);
+
+/** The cases of one seed: `perPackage` changes of each package, each disturbed in every way that fits it. */
+export async function casesOf({ packages, seed, perPackage, kinds }) {
+  const cases = [];
+  for (const one of packages) {
+    const directories = await getPackage(one);
+    for (const family of FAMILIES) {
+      const changes = await changesOf(one.title, directories, family.context);
+      for (const change of new Chance(seed, one.title, family.context).sample(changes, perPackage)) {
+        for (const kind of family.kinds.filter((k) => kinds.length === 0 || kinds.some((part) => k.name.includes(part)))) {
+          const made = disturbed(change, kind, seed);
+          if (made) cases.push(made);
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+/** A change disturbed by a kind, null where the kind does not fit it. */
+export function disturbed(change, kind, seed) {
+  const made = kind.make(change, new Chance(seed, change.name, kind.name));
+  if (!made || made.old === made.new || made.old.trim() === '') return null;
+  const base = made.change ?? change;
+  return {
+    name: change.name,
+    seed,
+    kind: kind.name,
+    mark: made.mark ?? kind.mark,
+    extension: path.extname(change.name.replace(/:\d+$/, '')),
+    change: base,
+    text: made.text ?? base.before,
+    old: made.old,
+    new: made.new,
+    accepts: made.accepts ?? [base.after],
+    fits: made.fits,
+    literal: kind.literal ?? true,
+  };
+}
