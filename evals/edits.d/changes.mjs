@@ -11,6 +11,9 @@ const DIFF_LIMIT_MS = 120_000;
 /** A change of more lines is none that a model makes with one edit. */
 const HUNK_LINES = 60;
 
+/** Longer lines are made by programs. */
+const LINE_CHARS = 500;
+
 /**
  * One place at which a file changed.
  *
@@ -110,6 +113,7 @@ function changeAt(name, text, { line, rows, opens }) {
   const hasChange = rows.some((row) => row.kind !== ' ');
   const isNew = rows.every((row) => row.kind === '+') || rows.every((row) => row.kind === '-');
   if (!isWholeEnd || !hasChange || isNew || rows.length > HUNK_LINES) return null;
+  if (rows.some((row) => (row.old ?? row.new).length > LINE_CHARS)) return null;
   const lines = text.split('\n');
   const count = rows.filter((row) => row.old !== null).length;
   const head = lines.slice(0, line - 1).map((one) => `${one}\n`).join('');

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 
 import { KINDS } from './generate.mjs';
 import { measure } from './measure.mjs';
+import { measureMisses } from './misses.mjs';
 import { readPackages } from './packages.mjs';
 import { comparePeers, OUR_NAMES, PEER_NAMES } from './peers.mjs';
 import { UsageError } from './usage.mjs';
@@ -15,6 +16,8 @@ const CALL_TOOL = at('../../target/debug/call_tool');
 
 const USAGE = `Usage: evals/edits [--call-tool PATH] [--seed N]... [--packages FILE]
                    [--per-package N] [--kind K]... [--wrong FILE] [--json FILE]
+       evals/edits --misses [--call-tool PATH] [--seed N]... [--packages FILE]
+                   [--count N] [--json FILE]
        evals/edits --peers [--call-tool PATH] [--kind K]... [--tool T]...
                    [--cases FILE] [--json FILE]
 
@@ -34,6 +37,12 @@ came of each kind: right, refused, wrong. The exit status is 1 if one was wrong.
                     lines of the file as show it
   --json FILE       writes every outcome as a line
   --kinds           lists the kinds and what a person would want of each
+
+--misses quotes fragments of a line, lines and three lines with one to five
+letters wrong, and counts how often the answer of replace names the right place,
+and how often a second try with the text that it gives succeeds.
+
+  --count N         so many of each sort and seed (default: 300)
 
 --peers compares edit tools on the cases of tests/edits, which tests/edits/README.md
 describes: those of the real Gemini CLI, with correction by a model off, and,
@@ -60,6 +69,8 @@ function readOptions() {
       wrong: { type: 'string' },
       json: { type: 'string' },
       kinds: { type: 'boolean' },
+      misses: { type: 'boolean' },
+      count: { type: 'string', default: '300' },
       peers: { type: 'boolean' },
       tool: { type: 'string', multiple: true, default: [] },
       cases: { type: 'string', default: at('../../tests/edits/cases.jsonl') },
@@ -78,14 +89,18 @@ async function main() {
   if (options.help) return process.stdout.write(USAGE);
   if (options.kinds) return process.stdout.write(KINDS.map(({ name, mark }) => `${mark.padEnd(6)}  ${name}\n`).join(''));
   if (options.peers) return comparePeers(options);
-  const wrong = await measure({
+  const common = {
     callTool: path.resolve(options['call-tool'] ?? CALL_TOOL),
     packages: readPackages(options.packages),
     seeds: seedsOf(options),
+    jsonFile: options.json,
+  };
+  if (options.misses) return measureMisses({ ...common, count: Number(options.count) });
+  const wrong = await measure({
+    ...common,
     perPackage: Number(options['per-package']),
     kinds: options.kind,
     wrongFile: options.wrong,
-    jsonFile: options.json,
   });
   process.exitCode = wrong > 0 ? 1 : 0;
 }

@@ -128,7 +128,7 @@ function mixedFile(change, chance) {
 }
 
 function withoutLastFeed(change) {
-  if (change.isOpen || change.end === '\r\n' || !(change.head + change.tail).length) return null;
+  if (change.isOpen || change.end === '\r\n' || (change.tail === '' && isBlank(change.rows.at(-1).old))) return null;
   const made = change.with(change.tail === '' ? { isOpen: true } : { tail: change.tail.replace(/\n$/, '') });
   return made.before === change.before ? null : { ...texts(change), change: made };
 }
