@@ -45,21 +45,40 @@ export class Change {
   }
 }
 
-/** All single changes from one directory to the other, with so many lines of context. */
-export async function changesOf(title, [from, to], context) {
-  const args = ['diff', '--no-index', '--no-color', '--no-ext-diff', '--no-renames', '--diff-filter=M', `-U${context}`];
-  const cwd = path.dirname(from);
-  const diff = await gitDiff([...args, path.basename(from), path.basename(to)], cwd);
+const hunks = new Map();
+
+/**
+ * Up to `count` single changes from one directory to the other, with so many lines of context. Each kind of file comes as
+ * often as any other, so that the commonest does not hide the rest.
+ */
+export async function changesOf(title, directories, { context, count, chance }) {
+  const key = JSON.stringify([directories, context]);
+  if (!hunks.has(key)) hunks.set(key, await hunksOf(directories, context));
+  const bySort = new Map([...hunks.get(key)].map(([sort, list]) => [sort, [...list]]));
   const changes = [];
-  for (const { file, hunks } of parse(diff)) {
-    const text = readText(path.join(cwd, file));
-    if (text === null) continue;
-    for (const hunk of hunks) {
-      const change = changeAt(`${title} ${file.slice(file.indexOf('/') + 1)}:${hunk.line}`, text, hunk);
-      if (change) changes.push(change);
-    }
+  while (changes.length < count && bySort.size > 0) {
+    const sort = chance.pick([...bySort.keys()]);
+    const list = bySort.get(sort);
+    const [{ file, path: name, hunk }] = list.splice(chance.below(list.length), 1);
+    if (list.length === 0) bySort.delete(sort);
+    const text = readText(file);
+    const change = text === null ? null : changeAt(`${title} ${name}:${hunk.line}`, text, hunk);
+    if (change) changes.push(change);
   }
   return changes;
+}
+
+/** The hunks between two directories by the extension of their files, without those that are no single edit. */
+async function hunksOf([from, to], context) {
+  const args = ['diff', '--no-index', '--no-color', '--no-ext-diff', '--no-renames', '--diff-filter=M', `-U${context}`];
+  const cwd = path.dirname(from);
+  const bySort = new Map();
+  for (const { file, hunks: list } of parse(await gitDiff([...args, path.basename(from), path.basename(to)], cwd))) {
+    const sort = path.extname(file) || path.basename(file);
+    const usable = list.filter(isSingleEdit).map((hunk) => ({ file: path.join(cwd, file), path: file.slice(file.indexOf('/') + 1), hunk }));
+    if (usable.length > 0) bySort.set(sort, [...(bySort.get(sort) ?? []), ...usable]);
+  }
+  return bySort;
 }
 
 async function gitDiff(args, cwd) {
@@ -108,12 +127,15 @@ function parse(diff) {
   return files;
 }
 
+function isSingleEdit({ rows, opens }) {
+  // Where only one side lacks the last line feed, that is the change.
+  const isWholeEnd = ['', ' ', '-,+'].includes(opens.join());
+  const isOneSided = rows.every((row) => row.kind === '+') || rows.every((row) => row.kind === '-');
+  const isShort = rows.length <= HUNK_LINES && rows.every((row) => (row.old ?? row.new).length <= LINE_CHARS);
+  return isWholeEnd && isShort && !isOneSided;
+}
+
 function changeAt(name, text, { line, rows, opens }) {
-  const isWholeEnd = opens.length === 0 || opens.join() === ' ' || opens.join() === '-,+';
-  const hasChange = rows.some((row) => row.kind !== ' ');
-  const isNew = rows.every((row) => row.kind === '+') || rows.every((row) => row.kind === '-');
-  if (!isWholeEnd || !hasChange || isNew || rows.length > HUNK_LINES) return null;
-  if (rows.some((row) => (row.old ?? row.new).length > LINE_CHARS)) return null;
   const lines = text.split('\n');
   const count = rows.filter((row) => row.old !== null).length;
   const head = lines.slice(0, line - 1).map((one) => `${one}\n`).join('');

@@ -23,8 +23,8 @@ export async function casesOf({ packages, seed, perPackage, kinds }) {
   for (const one of packages) {
     const directories = await getPackage(one);
     for (const family of FAMILIES) {
-      const changes = await changesOf(one.title, directories, family.context);
-      for (const change of new Chance(seed, one.title, family.context).sample(changes, perPackage)) {
+      const chance = new Chance(seed, one.title, family.context);
+      for (const change of await changesOf(one.title, directories, { context: family.context, count: perPackage, chance })) {
         for (const kind of family.kinds.filter((k) => kinds.length === 0 || kinds.some((part) => k.name.includes(part)))) {
           const made = disturbed(change, kind, seed);
           if (made) cases.push(made);

@@ -10,6 +10,7 @@ import { aligned, percent } from './table.mjs';
 
 const OUTCOMES = ['right', 'refused', 'literal', 'wrong'];
 const SHRUNK_OF_A_KIND = 5;
+const MOST_PIECES = 8;
 
 /** Measures, prints the table, and returns the number of wrong results. */
 export async function measure({ callTool, packages, seeds, perPackage, kinds, wrongFile, jsonFile }) {
@@ -90,38 +91,33 @@ function smaller(one, head, tail) {
   return isAgain ? { ...one, change: before, text: before.after } : null;
 }
 
-const lines = (text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-
-/** Halves what is around each case as long as it stays wrong, all cases at once. */
+/** Leaves out what is around the hunk of each case as long as it stays wrong, all cases at once. */
 async function shrink(results, { callTool, work }) {
-  for (const result of results) result.piece = Math.max(1, Math.ceil(lines(result.one.source.change.head + result.one.source.change.tail).length / 2));
-  let open = results;
-  for (let round = 0; open.length > 0 && round < 40; round++) {
-    const tries = open.flatMap((result) => cuts(result));
-    const after = new Array(tries.length);
-    const edits = tries.map(({ one }) => one);
-    await editAll({ callTool, tool: 'smart_edit', edits, work, done: (i, text, said) => { after[i] = { text, said }; } });
-    const progressed = new Set();
-    tries.forEach(({ result, one }, i) => {
-      if (progressed.has(result) || judge(one, after[i].text) !== 'wrong') return;
-      progressed.add(result);
-      result.small = { one, after: after[i].text, said: after[i].said };
-    });
-    for (const result of open) if (!progressed.has(result)) result.piece = result.piece > 1 ? Math.ceil(result.piece / 2) : 0;
-    open = open.filter((result) => result.piece > 0);
+  let open = results.map((result) => ({ result, pieces: 1 }));
+  while (open.length > 0) {
+    const tries = open.flatMap(({ result, pieces }) => cuts(result.small?.one ?? result.one.source, pieces).map((one) => ({ result, one })));
+    const smallest = new Map();
+    const done = (i, after, said) => {
+      const { result, one } = tries[i];
+      const isBest = one.text.length < (smallest.get(result)?.one.text.length ?? Infinity);
+      if (isBest && judge(one, after) === 'wrong') smallest.set(result, { one, after, said });
+    };
+    await editAll({ callTool, tool: 'smart_edit', edits: tries.map(({ one }) => one), work, done });
+    for (const [result, small] of smallest) result.small = small;
+    // What could be cut is cut again, else in smaller pieces.
+    open = open.flatMap(({ result, pieces }) => (smallest.has(result) ? [{ result, pieces }] : pieces < MOST_PIECES ? [{ result, pieces: pieces * 2 }] : []));
   }
 }
 
-/** The case without each piece of so many lines before or behind the hunk. */
-function cuts(result) {
-  const one = result.small?.one ?? result.one.source;
-  const { piece } = result;
-  const [head, tail] = [lines(one.change.head), lines(one.change.tail)];
-  const out = [];
-  for (let at = 0; at < head.length; at += piece) out.push([[...head.slice(0, at), ...head.slice(at + piece)].join(''), one.change.tail]);
-  for (let at = 0; at < tail.length; at += piece) out.push([one.change.head, [...tail.slice(0, at), ...tail.slice(at + piece)].join('')]);
-  return out.flatMap(([h, t]) => {
-    const made = smaller(one, h, t);
-    return made ? [{ result, one: made }] : [];
-  });
+/** The case without each of so many pieces of the lines before the hunk, and of those behind it. */
+function cuts(one, pieces) {
+  const [head, tail] = [one.change.head, one.change.tail];
+  return [...without(head, pieces).map((h) => [h, tail]), ...without(tail, pieces).map((t) => [head, t])].map(([h, t]) => smaller(one, h, t)).filter(Boolean);
+}
+
+function without(text, pieces) {
+  const all = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  const size = Math.max(1, Math.ceil(all.length / pieces));
+  const starts = Array.from({ length: Math.ceil(all.length / size) }, (_, i) => i * size);
+  return starts.map((at) => [...all.slice(0, at), ...all.slice(at + size)].join(''));
 }

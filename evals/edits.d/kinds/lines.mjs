@@ -119,7 +119,8 @@ function mixedFile(change, chance) {
   if (change.mixed || change.end === '\r\n') return null;
   const some = (text) => text.replaceAll('\n', () => (chance.below(3) === 0 ? '\r\n' : '\n'));
   const [head, tail] = [some(change.head), some(change.tail)];
-  const rows = change.rows.map((row) => (isAdded(row) ? row : mapped([row], () => true, (line) => (chance.below(2) ? `${line}\r` : line))[0]));
+  const hasCr = new Set(change.rows.filter((row) => !isAdded(row) && chance.below(2) === 0));
+  const rows = mapped(change.rows, (row) => hasCr.has(row), (line) => `${line}\r`);
   const made = change.with({ head, tail, rows, mixed: true });
   if (!made.before.includes('\r') || made.isOpen) return null;
   const count = { head: head.split('\n').length - 1, all: rows.filter((row) => row.new !== null) };
