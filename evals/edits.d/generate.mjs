@@ -45,7 +45,7 @@ export function disturbed(change, kind, seed) {
     seed,
     kind: kind.name,
     mark: made.mark ?? kind.mark,
-    extension: path.extname(change.name.replace(/:\d+$/, '')),
+    extension: extensionOf(change.name),
     change: base,
     text: made.text ?? base.before,
     old: made.old,
@@ -54,4 +54,9 @@ export function disturbed(change, kind, seed) {
     fits: made.fits,
     literal: kind.literal ?? true,
   };
+}
+
+/** The extension of the file that a change is named after. */
+export function extensionOf(name) {
+  return path.extname(name.replace(/:\d+$/, ''));
 }

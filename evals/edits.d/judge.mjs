@@ -2,12 +2,16 @@
 
 const lf = (text) => text.replaceAll('\r\n', '\n');
 
-/** What the words say: the file with `new` in place of `old`, if that is there exactly once; CRLF counts as LF. */
-function literal(text, old, fresh) {
-  const [file, sought] = [lf(text), lf(old)];
-  const at = sought === '' ? -1 : file.indexOf(sought);
-  if (at < 0 || file.indexOf(sought, at + 1) >= 0) return null;
-  return file.slice(0, at) + lf(fresh) + file.slice(at + sought.length);
+/** Whether a file has no other line ends than CRLF, so that a text with LF is there all the same. */
+const isCrlf = (text) => text.includes('\r\n') && !/(^|[^\r])\n/.test(text);
+
+/** True if `after` is what the words say: the file with `new` in place of `old`, where that is there exactly once. */
+function isLiteral({ text, old, new: fresh }, after) {
+  const form = isCrlf(text) ? lf : (one) => one;
+  const [file, sought] = [form(text), form(old)];
+  const at = file.indexOf(sought);
+  if (at < 0 || file.indexOf(sought, at + 1) >= 0) return false;
+  return form(after) === file.slice(0, at) + form(fresh) + file.slice(at + sought.length);
 }
 
 /**
@@ -18,6 +22,6 @@ export function judge(one, after) {
   if (after === one.text) return 'refused';
   const isWanted = one.accepts.includes(after) || Boolean(one.fits?.(after));
   if (isWanted && one.mark !== 'refuse') return 'right';
-  if (one.literal && literal(one.text, one.old, one.new) === lf(after)) return 'literal';
+  if (one.literal && isLiteral(one, after)) return 'literal';
   return 'wrong';
 }

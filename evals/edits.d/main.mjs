@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { KINDS } from './generate.mjs';
-import { measure } from './measure.mjs';
+import { measure, measureAgain } from './measure.mjs';
 import { measureMisses } from './misses.mjs';
 import { readPackages } from './packages.mjs';
 import { comparePeers, OUR_NAMES, PEER_NAMES } from './peers.mjs';
@@ -29,12 +29,14 @@ came of each kind: right, refused, wrong. The exit status is 1 if one was wrong.
   --seed N          chooses the changes and how they are disturbed; may be
                     repeated (default: GEMINI_TOOLS_SEED, else 1, 2 and 3)
   --packages FILE   other packages, a line REGISTRY NAME OLD NEW each, with
-                    REGISTRY npm, pypi or crates (default: packages.txt)
+                    REGISTRY npm, pypi or crates; or git, a directory and two
+                    commits (default: evals/edits.d/packages.txt)
   --per-package N   so many changes of each, with three lines of context and as
                     many with one (default: 6)
   --kind K          only the kinds whose name contains K
   --wrong FILE      writes the wrong cases, the first of each kind with as few
                     lines of the file as show it
+  --again FILE      makes only the cases that --wrong wrote to FILE
   --json FILE       writes every outcome as a line
   --kinds           lists the kinds and what a person would want of each
 
@@ -69,6 +71,7 @@ function readOptions() {
       wrong: { type: 'string' },
       json: { type: 'string' },
       kinds: { type: 'boolean' },
+      again: { type: 'string' },
       misses: { type: 'boolean' },
       count: { type: 'string', default: '300' },
       peers: { type: 'boolean' },
@@ -96,12 +99,9 @@ async function main() {
     jsonFile: options.json,
   };
   if (options.misses) return measureMisses({ ...common, count: Number(options.count) });
-  const wrong = await measure({
-    ...common,
-    perPackage: Number(options['per-package']),
-    kinds: options.kind,
-    wrongFile: options.wrong,
-  });
+  const wrong = options.again
+    ? await measureAgain({ ...common, file: options.again })
+    : await measure({ ...common, perPackage: Number(options['per-package']), kinds: options.kind, wrongFile: options.wrong });
   process.exitCode = wrong > 0 ? 1 : 0;
 }
 

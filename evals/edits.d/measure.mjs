@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 
-import { casesOf, KINDS } from './generate.mjs';
+import { casesOf, extensionOf, KINDS } from './generate.mjs';
 import { judge } from './judge.mjs';
 import { editAll, workDirectory } from './ours.mjs';
 import { aligned, percent } from './table.mjs';
@@ -34,6 +34,28 @@ export async function measure({ callTool, packages, seeds, perPackage, kinds, wr
   } finally {
     fs.rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Makes the cases of a file that `--wrong` wrote once more, and prints which are wrong still. */
+export async function measureAgain({ callTool, file }) {
+  const work = workDirectory(os.tmpdir());
+  try {
+    const cases = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map((text) => asCase(JSON.parse(text)));
+    const outcomes = [];
+    const done = (i, after) => { outcomes[i] = judge(cases[i], after); };
+    await editAll({ callTool, tool: 'smart_edit', edits: cases, work, done });
+    const rows = cases.map((one, i) => [String(i + 1), outcomes[i], one.kind, one.name]);
+    process.stdout.write(`${aligned([['case', 'outcome', 'disturbed', 'change'], ...rows])}\n`);
+    return outcomes.filter((outcome) => outcome === 'wrong').length;
+  } finally {
+    fs.rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** A case as it was written, which has no function to compare results by. */
+function asCase({ wanted, name, ...rest }) {
+  const literal = KINDS.find((kind) => kind.name === rest.kind)?.literal ?? true;
+  return { ...rest, name, accepts: wanted, literal, extension: extensionOf(name) };
 }
 
 const line = (value) => `${JSON.stringify(value)}\n`;

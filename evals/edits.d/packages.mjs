@@ -11,9 +11,9 @@ const DOWNLOAD_LIMIT_MS = 10 * 60_000;
 /** Larger files, and binary ones, are not kept. */
 const FILE_BYTES = 128 * 1024;
 
-const CLIENTS = { npm: fromNpm, pypi: fromPypi, crates: fromCrates };
+const CLIENTS = { npm: fromNpm, pypi: fromPypi, crates: fromCrates, git: fromGit };
 
-/** Reads a list of packages, a line `REGISTRY NAME OLD NEW` each. */
+/** Reads a list of packages, a line `REGISTRY NAME OLD NEW` each; for git, a directory and two commits. */
 export function readPackages(file) {
   const lines = fs.readFileSync(file, 'utf8').split('\n').map((line) => line.replace(/#.*/, '').trim());
   return lines.filter(Boolean).map((line) => {
@@ -26,7 +26,8 @@ export function readPackages(file) {
 /** Brings both versions of a package into the cache where they are missing, and returns their directories. */
 export async function getPackage({ registry, name, versions }) {
   const directories = [];
-  for (const version of versions) {
+  for (const given of versions) {
+    const version = registry === 'git' ? await commitOf(name, given) : given;
     const home = path.join(cacheDirectory(), 'packages', registry, name.replaceAll('/', '+'), version);
     if (!fs.existsSync(home)) await download(CLIENTS[registry], name, version, home);
     directories.push(home);
@@ -86,6 +87,15 @@ async function fromCrates(name, version, work, tree) {
   const source = packages.find((one) => one.name === name && one.version === version);
   if (!source) throw new Error(`cargo has no ${name} ${version}, but ${packages.filter((p) => p.name === name).map((p) => p.version)}`);
   fs.cpSync(path.dirname(source.manifest_path), tree, { recursive: true });
+}
+
+async function commitOf(directory, revision) {
+  return (await succeed('git', ['-C', path.resolve(directory), 'rev-parse', '--verify', `${revision}^{commit}`], '.')).trim();
+}
+
+async function fromGit(directory, commit, work, tree) {
+  await succeed('git', ['-C', path.resolve(directory), 'archive', '--prefix=tree/', `--output=${path.join(work, 'tree.tar.gz')}`, commit], work);
+  await unpack(work, tree);
 }
 
 /** Leaves the files that can be cases, so that the cache stays small. */

@@ -1,5 +1,5 @@
 //! `smart_edit` on edits of real projects, with the ways in which models miss: `tests/edits`, whose README says what
-//! the cases are. `evals/edits` runs the same cases with Gemini CLI's own tools.
+//! the cases are. `evals/edits --peers` runs the same cases with Gemini CLI's own tools.
 
 use std::collections::BTreeSet;
 use std::fs;
