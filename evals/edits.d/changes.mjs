@@ -59,13 +59,24 @@ export async function changesOf(title, directories, { context, count, chance }) 
   while (changes.length < count && bySort.size > 0) {
     const sort = chance.pick([...bySort.keys()]);
     const list = bySort.get(sort);
-    const [{ file, path: name, hunk }] = list.splice(chance.below(list.length), 1);
+    const [hunk] = list.splice(chance.below(list.length), 1);
     if (list.length === 0) bySort.delete(sort);
-    const text = readText(file);
-    const change = text === null ? null : changeAt(`${title} ${name}:${hunk.line}`, text, hunk);
-    if (change) changes.push(change);
+    changes.push(...changeOf(title, hunk));
   }
   return changes;
+}
+
+/** All single changes from one directory to the other. */
+export async function changesIn(title, directories, context) {
+  const bySort = await hunksOf(directories, context);
+  return [...bySort.values()].flat().flatMap((hunk) => changeOf(title, hunk));
+}
+
+/** The change of a hunk in a list, which is empty if that is none. */
+function changeOf(title, { file, path: name, hunk }) {
+  const text = readText(file);
+  const change = text === null ? null : changeAt(`${title} ${name}:${hunk.line}`, text, hunk);
+  return change ? [change] : [];
 }
 
 /** The hunks between two directories by the extension of their files, without those that are no single edit. */

@@ -10,7 +10,7 @@ import { getPackage } from './packages.mjs';
 import { Chance } from './random.mjs';
 
 /** Each family of kinds with the lines of context that its changes have. */
-const FAMILIES = [
+export const FAMILIES = [
   { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS] },
   { context: 1, kinds: SHORT },
 ];

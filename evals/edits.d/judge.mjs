@@ -5,13 +5,15 @@ const lf = (text) => text.replaceAll('\r\n', '\n');
 /** Whether a file has no other line ends than CRLF, so that a text with LF is there all the same. */
 const isCrlf = (text) => text.includes('\r\n') && !/(^|[^\r])\n/.test(text);
 
-/** True if `after` is what the words say: the file with `new` in place of `old`, where that is there exactly once. */
-function isLiteral({ text, old, new: fresh }, after) {
-  const form = isCrlf(text) ? lf : (one) => one;
+/** What the words say: the file with `new` in place of `old`, null unless that is there exactly once. */
+export function literalResult({ text, old, new: fresh }) {
+  const crlf = isCrlf(text);
+  const form = crlf ? lf : (one) => one;
   const [file, sought] = [form(text), form(old)];
   const at = file.indexOf(sought);
-  if (at < 0 || file.indexOf(sought, at + 1) >= 0) return false;
-  return form(after) === file.slice(0, at) + form(fresh) + file.slice(at + sought.length);
+  if (at < 0 || file.indexOf(sought, at + 1) >= 0) return null;
+  const result = file.slice(0, at) + form(fresh) + file.slice(at + sought.length);
+  return crlf ? result.replaceAll('\n', '\r\n') : result;
 }
 
 /**
@@ -22,6 +24,6 @@ export function judge(one, after) {
   if (after === one.text) return 'refused';
   const isWanted = one.accepts.includes(after) || Boolean(one.fits?.(after));
   if (isWanted && one.mark !== 'refuse') return 'right';
-  if (one.literal && isLiteral(one, after)) return 'literal';
+  if (one.literal && literalResult(one) === after) return 'literal';
   return 'wrong';
 }

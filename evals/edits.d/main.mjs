@@ -9,6 +9,7 @@ import { measure, measureAgain } from './measure.mjs';
 import { measureMisses } from './misses.mjs';
 import { readPackages } from './packages.mjs';
 import { comparePeers, OUR_NAMES, PEER_NAMES } from './peers.mjs';
+import { writeSample } from './sample.mjs';
 import { UsageError } from './usage.mjs';
 
 const at = (file) => fileURLToPath(new URL(file, import.meta.url));
@@ -39,6 +40,8 @@ came of each kind: right, refused, wrong. The exit status is 1 if one was wrong.
   --again FILE      makes only the cases that --wrong wrote to FILE
   --json FILE       writes every outcome as a line
   --kinds           lists the kinds and what a person would want of each
+  --write-sample    writes tests/edits/sample.jsonl, two cases of each kind, from
+                    tests/edits/sources
 
 --misses quotes fragments of a line, lines and three lines with one to five
 letters wrong, and counts how often the answer of replace names the right place,
@@ -71,6 +74,7 @@ function readOptions() {
       wrong: { type: 'string' },
       json: { type: 'string' },
       kinds: { type: 'boolean' },
+      'write-sample': { type: 'boolean' },
       again: { type: 'string' },
       misses: { type: 'boolean' },
       count: { type: 'string', default: '300' },
@@ -91,6 +95,7 @@ async function main() {
   const options = readOptions();
   if (options.help) return process.stdout.write(USAGE);
   if (options.kinds) return process.stdout.write(KINDS.map(({ name, mark }) => `${mark.padEnd(6)}  ${name}\n`).join(''));
+  if (options['write-sample']) return writeSample(at('../../tests/edits/sources'), at('../../tests/edits/sample.jsonl'));
   if (options.peers) return comparePeers(options);
   const common = {
     callTool: path.resolve(options['call-tool'] ?? CALL_TOOL),
