@@ -6,12 +6,13 @@ import { changesOf } from './changes.mjs';
 import { BLANKS } from './kinds/blanks.mjs';
 import { CHARACTERS } from './kinds/characters.mjs';
 import { LINES, SHORT } from './kinds/lines.mjs';
+import { PAIRS } from './kinds/pairs.mjs';
 import { getPackage } from './packages.mjs';
 import { Chance } from './random.mjs';
 
 /** Each family of kinds with the lines of context that its changes have. */
 export const FAMILIES = [
-  { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS] },
+  { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS, ...PAIRS] },
   { context: 1, kinds: SHORT },
 ];
 

@@ -8,13 +8,15 @@ import {
 const any = () => true;
 const reindent = (change) => (line) => (isBlank(line) ? line : change(indentOf(line)) + line.slice(indentOf(line).length));
 
-/** What all lines of both texts begin with. */
-export function commonIndent(rows) {
-  const lines = rows.flatMap((row) => [row.old, row.new]).filter((line) => line !== null && !isBlank(line));
+/** What all lines begin with but blank ones. */
+export function indentOfAll(all) {
+  const lines = all.filter((line) => line !== null && !isBlank(line));
   let common = indentOf(lines[0] ?? '');
   for (const line of lines) while (!line.startsWith(common)) common = common.slice(0, -1);
   return common;
 }
+
+export const commonIndent = (rows) => indentOfAll(rows.flatMap((row) => [row.old, row.new]));
 
 export function dedented(change, rows = change.rows, sides = ['old', 'new']) {
   const common = commonIndent(rows);
@@ -86,7 +88,7 @@ const besideBlank = (rows, i) => isBlank(rows[i].old) || isBlank(rows[i - 1].old
 /** The words of neighbouring lines of prose in the context, broken elsewhere. */
 function rewrapped(change, chance) {
   const { rows } = change;
-  const isProse = (row) => isContext(row) && /^\s*[A-Za-z][^{};=()<>|]*$/.test(row.old) && row.old.split(' ').length > 4;
+  const isProse = (row) => isContext(row) && /^\s*[A-Za-z]/.test(row.old) && row.old.replace(/[^A-Za-z ]/g, '').length > 0.9 * row.old.length && row.old.trim().split(' ').length > 4;
   const at = chance.pick(rows.flatMap((row, i) => (isProse(row) && rows[i + 1] && isProse(rows[i + 1]) ? [i] : [])));
   if (at === undefined) return null;
   const indent = indentOf(rows[at].old);
@@ -122,6 +124,7 @@ export const BLANKS = [
   { name: 'tabs as two blanks', mark: 'apply', make: scaled('\t', '  ', isTabs) },
   { name: 'tabs as eight blanks', mark: 'apply', make: scaled('\t', ' '.repeat(8), isTabs) },
   { name: 'tabs as four blanks in new only', mark: 'may', make: inNewOnly(reindent((indent) => indent.replaceAll('\t', '    '))) },
+  { name: 'four blanks as a tab in new only', mark: 'may', make: inNewOnly(reindent((indent) => indent.replaceAll('    ', '\t'))) },
   { name: 'four blanks as a tab', mark: 'apply', make: scaled('    ', '\t', isUnits(4)) },
   { name: 'two blanks as a tab', mark: 'apply', make: scaled('  ', '\t', isUnits(2)) },
   { name: 'indentation halved', mark: 'apply', make: scaled('  ', ' ', isUnits(4)) },
