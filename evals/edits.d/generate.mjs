@@ -53,6 +53,7 @@ export function disturbed(change, kind, seed) {
     new: made.new,
     accepts: made.accepts ?? [base.after],
     fits: made.fits,
+    plain: made.plain,
     literal: kind.literal ?? true,
   };
 }

@@ -5,8 +5,12 @@ const lf = (text) => text.replaceAll('\r\n', '\n');
 /** Whether a file has no other line ends than CRLF, so that a text with LF is there all the same. */
 const isCrlf = (text) => text.includes('\r\n') && !/(^|[^\r])\n/.test(text);
 
-/** What the words say: the file with `new` in place of `old`, null unless that is there exactly once. */
-export function literalResult({ text, old, new: fresh }) {
+/**
+ * What the words say: the file with `new` in place of `old`, null unless that is there exactly once. Of two slips, the
+ * words are those before the second.
+ */
+export function literalResult({ text, plain, ...edit }) {
+  const { old, new: fresh } = plain ?? edit;
   const crlf = isCrlf(text);
   const form = crlf ? lf : (one) => one;
   const [file, sought] = [form(text), form(old)];

@@ -1,11 +1,10 @@
 // Owns the measure of smart_edit: it runs the cases, counts what became of them, and makes the wrong ones small.
 
 import fs from 'node:fs';
-import os from 'node:os';
 
 import { casesOf, extensionOf, KINDS } from './generate.mjs';
 import { judge } from './judge.mjs';
-import { editAll, workDirectory } from './ours.mjs';
+import { editAll, inWorkDirectory } from './ours.mjs';
 import { aligned, percent } from './table.mjs';
 
 const OUTCOMES = ['right', 'refused', 'literal', 'wrong'];
@@ -14,9 +13,8 @@ const MOST_PIECES = 8;
 
 /** Measures, prints the table, and returns the number of wrong results. */
 export async function measure({ callTool, packages, seeds, perPackage, kinds, wrongFile, jsonFile }) {
-  const work = workDirectory(os.tmpdir());
-  const results = [];
-  try {
+  return inWorkDirectory(async (work) => {
+    const results = [];
     for (const seed of seeds) {
       const cases = await casesOf({ packages, seed, perPackage, kinds });
       const done = (i, after, said) => results.push({ one: slim(cases[i]), outcome: judge(cases[i], after), after, said });
@@ -31,15 +29,12 @@ export async function measure({ callTool, packages, seeds, perPackage, kinds, wr
     if (wrongFile) await writeWrong(wrongFile, wrong, { callTool, work });
     if (jsonFile) fs.writeFileSync(jsonFile, results.map(({ one, outcome, said }) => line({ ...described(one), outcome, said })).join(''));
     return wrong.length;
-  } finally {
-    fs.rmSync(work, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Makes the cases of a file that `--wrong` wrote once more, and prints which are wrong still. */
 export async function measureAgain({ callTool, file }) {
-  const work = workDirectory(os.tmpdir());
-  try {
+  return inWorkDirectory(async (work) => {
     const cases = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map((text) => asCase(JSON.parse(text)));
     const outcomes = [];
     const done = (i, after) => { outcomes[i] = judge(cases[i], after); };
@@ -47,9 +42,7 @@ export async function measureAgain({ callTool, file }) {
     const rows = cases.map((one, i) => [String(i + 1), outcomes[i], one.kind, one.name]);
     process.stdout.write(`${aligned([['case', 'outcome', 'disturbed', 'change'], ...rows])}\n`);
     return outcomes.filter((outcome) => outcome === 'wrong').length;
-  } finally {
-    fs.rmSync(work, { recursive: true, force: true });
-  }
+  });
 }
 
 /** A case as it was written, which has no function to compare results by. */

@@ -1,10 +1,9 @@
 // Owns the measure of misses: whether a refusal's answer names the place that was meant, and gives its text.
 
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 
-import { editAll, workDirectory } from './ours.mjs';
+import { editAll, inWorkDirectory } from './ours.mjs';
 import { getPackage } from './packages.mjs';
 import { Chance } from './random.mjs';
 import { aligned, percent } from './table.mjs';
@@ -36,8 +35,7 @@ const SORTS = {
 
 /** Prints how many of `count` misses of each sort are answered with the right place, and how many second tries succeed. */
 export async function measureMisses({ callTool, packages, seeds, count, jsonFile }) {
-  const work = workDirectory(os.tmpdir());
-  try {
+  await inWorkDirectory(async (work) => {
     const files = [];
     for (const one of packages) files.push(...textFiles((await getPackage(one))[1]));
     const misses = seeds.flatMap((seed) => Object.keys(SORTS).flatMap((sort) => missesOf({ files, sort, seed, count })));
@@ -48,9 +46,7 @@ export async function measureMisses({ callTool, packages, seeds, count, jsonFile
       const slim = ({ name, sort, seed, line, edits, old, meant, said, place, outcome }) => ({ name, sort, seed, line, edits, old, meant, said, place, outcome });
       fs.writeFileSync(jsonFile, misses.map((miss) => `${JSON.stringify(slim(miss))}\n`).join(''));
     }
-  } finally {
-    fs.rmSync(work, { recursive: true, force: true });
-  }
+  });
 }
 
 function textFiles(tree) {

@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 
@@ -11,10 +12,22 @@ const EDITS_OF_A_PROCESS = 500;
 /** So many calls are sent ahead of their answers. */
 const CALLS_AHEAD = 16;
 
-/** Where files are fastest to write; what is measured here is what becomes of them, not the disk. */
-export function workDirectory(fallback) {
-  const base = fs.existsSync('/dev/shm') ? '/dev/shm' : fallback;
-  return fs.realpathSync(fs.mkdtempSync(path.join(base, 'gemini-tools-edits-')));
+/** Gives `main` a new directory where files are fastest to write: what becomes of them is measured, not the disk. */
+export async function inWorkDirectory(main) {
+  const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+  const work = fs.realpathSync(fs.mkdtempSync(path.join(base, 'gemini-tools-edits-')));
+  const tidyUp = () => fs.rmSync(work, { recursive: true, force: true });
+  for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]]) {
+    process.once(signal, () => {
+      tidyUp();
+      process.exit(status);
+    });
+  }
+  try {
+    return await main(work);
+  } finally {
+    tidyUp();
+  }
 }
 
 /**

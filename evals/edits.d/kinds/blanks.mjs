@@ -79,7 +79,10 @@ function blankAdded(isMeant) {
     const gaps = rows.flatMap((row, i) => (i > 0 && isContext(row) && isContext(rows[i - 1]) && isMeant(rows, i) ? [i] : []));
     const at = chance.pick(gaps);
     if (at === undefined) return null;
-    return texts(change, [...rows.slice(0, at), { kind: ' ', old: '', new: '' }, ...rows.slice(at)]);
+    const away = awayRows(rows);
+    // A blank line more beside a blank one beside the change has two places.
+    const isClear = [rows[at - 1], rows[at]].every((row) => !isBlank(row.old) || away.includes(row));
+    return { ...texts(change, [...rows.slice(0, at), { kind: ' ', old: '', new: '' }, ...rows.slice(at)]), mark: isClear ? 'apply' : 'may' };
   };
 }
 

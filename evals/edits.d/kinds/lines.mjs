@@ -129,13 +129,19 @@ function mixedFile(change, chance) {
 }
 
 function withoutLastFeed(change) {
-  if (change.isOpen || change.end === '\r\n' || (change.tail === '' && isBlank(change.rows.at(-1).old))) return null;
+  const endsInContext = change.tail !== '' || isContext(change.rows.at(-1));
+  if (change.end === '\r\n' || !endsInContext || !/\S\n$/.test(change.before)) return null;
   const made = change.with(change.tail === '' ? { isOpen: true } : { tail: change.tail.replace(/\n$/, '') });
-  return made.before === change.before ? null : { ...texts(change), change: made };
+  return { ...texts(change), change: made };
 }
 
 const fence = (text) => `\`\`\`\n${text}${text.endsWith('\n') ? '' : '\n'}\`\`\`\n`;
-const stripped = wholeTexts(eachText((text) => text.trim()));
+
+/** Both texts without blanks at their ends, where these are no part of the change. */
+export const stripped = ({ old, new: fresh }, change) => {
+  const isPlain = isContext(change.rows[0]) && isContext(change.rows.at(-1));
+  return isPlain ? { old: old.trim(), new: fresh.trim() } : null;
+};
 
 export const LINES = [
   { name: 'as it is', mark: 'apply', make: (change) => ({ old: change.side('old'), new: change.side('new') }) },
@@ -176,7 +182,7 @@ export const LINES = [
   { name: 'a line feed more after', mark: 'apply', make: wholeTexts(eachText((text) => `${text}\n`)) },
   { name: 'two line feeds more after', mark: 'apply', make: wholeTexts(eachText((text) => `${text}\n\n`)) },
   { name: 'a line feed more after old only', mark: 'keep', make: wholeTexts(({ old, new: fresh }) => ({ old: `${old}\n`, new: fresh })) },
-  { name: 'both ends stripped', mark: 'apply', make: stripped },
+  { name: 'both ends stripped', mark: 'apply', make: wholeTexts(stripped) },
   { name: 'the first line cut', mark: 'may', make: cut('first') },
   { name: 'the last line cut', mark: 'may', make: cut('last') },
   { name: 'CRLF file, LF in both', mark: 'apply', make: crlfFile((plain) => plain) },
@@ -202,6 +208,6 @@ export const SHORT = [
   { name: 'one line, left out of old only', mark: 'keep', make: leftOut(filled(contexts), ['old']) },
   { name: 'one line, a letter lost in a removed line', mark: 'refuse', make: oneLine(removed, loseLetter) },
   { name: 'one line, both escaped once more as JSON', mark: 'may', make: wholeTexts(eachText((text) => JSON.stringify(text).slice(1, -1))) },
-  { name: 'one line, both ends stripped', mark: 'may', make: stripped },
+  { name: 'one line, both ends stripped', mark: 'may', make: wholeTexts(stripped) },
   { name: 'one line, applied already', mark: 'refuse', make: again((change) => texts(change)) },
 ];

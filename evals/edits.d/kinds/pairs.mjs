@@ -2,7 +2,7 @@
 
 import { BLANKS, indentOfAll } from './blanks.mjs';
 import { CHARACTERS } from './characters.mjs';
-import { LINES } from './lines.mjs';
+import { LINES, stripped } from './lines.mjs';
 
 const kindOf = new Map([...LINES, ...BLANKS, ...CHARACTERS].map((kind) => [kind.name, kind]));
 
@@ -24,7 +24,7 @@ const SECOND = {
   }),
   'both escaped once more as JSON': perText((text) => JSON.stringify(text).slice(1, -1)),
   'two blanks after each line': perText((text) => eachLine(text, (line) => `${line}  `)),
-  'both ends stripped': perText((text) => text.trim()),
+  'both ends stripped': stripped,
 };
 
 const PAIRS_OF = [
@@ -59,8 +59,8 @@ function pair([first, second]) {
     mark: kind.mark === 'apply' ? 'may' : kind.mark,
     make: (change, chance) => {
       const made = kind.make(change, chance);
-      const edit = made && SECOND[second](made);
-      return edit && { ...made, mark: undefined, ...edit };
+      const edit = made && SECOND[second](made, change);
+      return edit && { ...made, mark: undefined, ...edit, plain: { old: made.old, new: made.new } };
     },
   };
 }

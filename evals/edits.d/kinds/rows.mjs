@@ -1,7 +1,8 @@
 // Owns what the kinds share: how a hunk's rows become the two texts of an edit, and how lines of it are disturbed.
 //
 // A kind is `{name, mark, make}`. `make(change, chance)` returns null where the kind does not fit the change, else the
-// edit: `{old, new}`, and where they differ from the change's or the kind's own `change`, `accepts`, `fits` and `mark`.
+// edit: `{old, new}`, and where they differ from the change's or the kind's own: `change`, `text` (the file), `accepts` (the
+// files that are right), `fits` (a function that says so), `mark`, and `plain` (the texts before a second slip).
 //
 // A mark says what a person would want:
 //   apply   it is clear what is meant
