@@ -7,7 +7,6 @@ import { BLANKS } from './kinds/blanks.mjs';
 import { CHARACTERS } from './kinds/characters.mjs';
 import { LINES, SHORT } from './kinds/lines.mjs';
 import { PAIRS } from './kinds/pairs.mjs';
-import { getPackage } from './packages.mjs';
 import { Chance } from './random.mjs';
 
 /** Each family of kinds with the lines of context that its changes have. */
@@ -22,10 +21,9 @@ export const KINDS = FAMILIES.flatMap((family) => family.kinds);
 export async function casesOf({ packages, seed, perPackage, kinds }) {
   const cases = [];
   for (const one of packages) {
-    const directories = await getPackage(one);
     for (const family of FAMILIES) {
       const chance = new Chance(seed, one.title, family.context);
-      for (const change of await changesOf(one.title, directories, { context: family.context, count: perPackage, chance })) {
+      for (const change of await changesOf(one.title, one.directories, { context: family.context, count: perPackage, chance })) {
         for (const kind of family.kinds.filter((k) => kinds.length === 0 || kinds.some((part) => k.name.includes(part)))) {
           const made = disturbed(change, kind, seed);
           if (made) cases.push(made);

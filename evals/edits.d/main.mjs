@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { KINDS } from './generate.mjs';
 import { measure, measureAgain } from './measure.mjs';
 import { measureMisses } from './misses.mjs';
-import { readPackages } from './packages.mjs';
+import { getPackages, readPackages } from './packages.mjs';
 import { comparePeers, OUR_NAMES, PEER_NAMES } from './peers.mjs';
 import { writeSample } from './sample.mjs';
 import { UsageError } from './usage.mjs';
@@ -99,7 +99,7 @@ async function main() {
   if (options.peers) return comparePeers(options);
   const common = {
     callTool: path.resolve(options['call-tool'] ?? CALL_TOOL),
-    packages: readPackages(options.packages),
+    packages: options.again ? [] : await getPackages(readPackages(options.packages)),
     seeds: seedsOf(options),
     jsonFile: options.json,
   };

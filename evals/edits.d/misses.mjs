@@ -4,7 +4,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { editAll, inWorkDirectory } from './ours.mjs';
-import { getPackage } from './packages.mjs';
 import { Chance } from './random.mjs';
 import { aligned, percent } from './table.mjs';
 import { letters, splice } from './kinds/rows.mjs';
@@ -36,8 +35,7 @@ const SORTS = {
 /** Prints how many of `count` misses of each sort are answered with the right place, and how many second tries succeed. */
 export async function measureMisses({ callTool, packages, seeds, count, jsonFile }) {
   await inWorkDirectory(async (work) => {
-    const files = [];
-    for (const one of packages) files.push(...textFiles((await getPackage(one))[1]));
+    const files = packages.flatMap((one) => textFiles(one.directories[1]));
     const misses = seeds.flatMap((seed) => Object.keys(SORTS).flatMap((sort) => missesOf({ files, sort, seed, count })));
     await editAll({ callTool, tool: 'replace', edits: misses, work, done: (i, after, said) => answered(misses[i], after, said) });
     await secondTry(misses, { callTool, work });

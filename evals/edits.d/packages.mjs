@@ -23,8 +23,22 @@ export function readPackages(file) {
   });
 }
 
+/** The packages with the directories of both versions; what can't be had is named and left out. */
+export async function getPackages(packages) {
+  const had = [];
+  for (const one of packages) {
+    try {
+      had.push({ ...one, directories: await getPackage(one) });
+    } catch (error) {
+      console.error(`left out: ${one.title}: ${error.message}`);
+    }
+  }
+  if (had.length === 0) throw new Error('no package to measure with');
+  return had;
+}
+
 /** Brings both versions of a package into the cache where they are missing, and returns their directories. */
-export async function getPackage({ registry, name, versions }) {
+async function getPackage({ registry, name, versions }) {
   const directories = [];
   for (const given of versions) {
     const version = registry === 'git' ? await commitOf(name, given) : given;
@@ -57,11 +71,15 @@ async function succeed(program, args, cwd) {
   return result.stdout;
 }
 
+/** Unpacks the one archive in `work`, whose files are below one directory. */
 async function unpack(work, tree) {
-  const archive = fs.readdirSync(work).find((file) => /\.(tgz|tar\.gz)$/.test(file));
-  if (!archive) throw new Error(`no .tar.gz among ${fs.readdirSync(work).join(', ')}`);
-  fs.mkdirSync(tree);
-  await succeed('tar', ['xzf', archive, '-C', tree, '--strip-components=1', '--no-same-owner', '--no-same-permissions'], work);
+  const archive = fs.readdirSync(work).find((file) => /\.(tgz|tar\.gz|zip)$/.test(file));
+  if (!archive) throw new Error(`no archive among ${fs.readdirSync(work).join(', ')}`);
+  const out = path.join(work, 'unpacked');
+  fs.mkdirSync(out);
+  if (archive.endsWith('.zip')) await succeed('python3', ['-m', 'zipfile', '-e', archive, out], work);
+  else await succeed('tar', ['xzf', archive, '-C', out, '--no-same-owner', '--no-same-permissions'], work);
+  fs.renameSync(path.join(out, fs.readdirSync(out)[0]), tree);
 }
 
 async function fromNpm(name, version, work, tree) {
