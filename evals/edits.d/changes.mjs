@@ -151,7 +151,8 @@ function changeAt(name, text, { line, rows, opens }) {
   const count = rows.filter((row) => row.old !== null).length;
   const head = lines.slice(0, line - 1).map((one) => `${one}\n`).join('');
   const tail = lines.slice(line - 1 + count).join('\n');
-  const isCrlf = text.includes('\r\n') && !/(^|[^\r])\n/.test(text) && rows.every((row) => [row.old, row.new].every((one) => one === null || one.endsWith('\r')));
+  const isLf = !text.includes('\r\n') || /(^|[^\r])\n/.test(text);
+  const isCrlf = !isLf && rows.every((row) => [row.old, row.new].every((one) => one === null || one.endsWith('\r')));
   const bare = (one) => (one !== null && isCrlf ? one.slice(0, -1) : one);
   const change = new Change({
     name,

@@ -1,5 +1,6 @@
 // Owns the command line of evals/edits.
 
+import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -91,22 +92,34 @@ function seedsOf({ seed }) {
   return seed ?? (process.env.GEMINI_TOOLS_SEED ? [process.env.GEMINI_TOOLS_SEED] : ['1', '2', '3']);
 }
 
+function positive(options, name) {
+  const number = Number(options[name]);
+  if (!Number.isInteger(number) || number < 1) throw new UsageError(`--${name} takes a number from 1, not ${options[name]}`);
+  return number;
+}
+
+/** What both measures of our tools take. */
+function commonOptions(options) {
+  const callTool = path.resolve(options['call-tool'] ?? CALL_TOOL);
+  if (!fs.existsSync(callTool)) throw new UsageError(`there is no ${callTool}; build it: cargo build --bin call_tool`);
+  const unknown = options.kind.find((part) => !KINDS.some(({ name }) => name.includes(part)));
+  if (unknown !== undefined) throw new UsageError(`there is no kind ${unknown}; --kinds lists them`);
+  return { callTool, seeds: seedsOf(options), jsonFile: options.json };
+}
+
 async function main() {
   const options = readOptions();
   if (options.help) return process.stdout.write(USAGE);
   if (options.kinds) return process.stdout.write(KINDS.map(({ name, mark }) => `${mark.padEnd(6)}  ${name}\n`).join(''));
   if (options['write-sample']) return writeSample(at('../../tests/edits/sources'), at('../../tests/edits/sample.jsonl'));
   if (options.peers) return comparePeers(options);
-  const common = {
-    callTool: path.resolve(options['call-tool'] ?? CALL_TOOL),
-    packages: options.again ? [] : await getPackages(readPackages(options.packages)),
-    seeds: seedsOf(options),
-    jsonFile: options.json,
-  };
-  if (options.misses) return measureMisses({ ...common, count: Number(options.count) });
+  const common = commonOptions(options);
+  const packages = async () => getPackages(readPackages(options.packages));
+  if (options.misses) return measureMisses({ ...common, packages: await packages(), count: positive(options, 'count') });
+  const perPackage = positive(options, 'per-package');
   const wrong = options.again
     ? await measureAgain({ ...common, file: options.again })
-    : await measure({ ...common, perPackage: Number(options['per-package']), kinds: options.kind, wrongFile: options.wrong });
+    : await measure({ ...common, packages: await packages(), perPackage, kinds: options.kind, wrongFile: options.wrong });
   process.exitCode = wrong > 0 ? 1 : 0;
 }
 

@@ -91,7 +91,8 @@ async function writeWrong(file, wrong, tools) {
   await shrink(shrunk, tools);
   const lines = wrong.map(({ one, after, said, small }) => {
     const { text, old, new: fresh, accepts } = small?.one ?? one.source;
-    return line({ ...described(one), small: Boolean(small), said: small?.said ?? said, text, old, new: fresh, wanted: accepts, got: small?.after ?? after });
+    const result = { said: small?.said ?? said, text, old, new: fresh, wanted: accepts, got: small?.after ?? after };
+    return line({ ...described(one), small: Boolean(small), ...result });
   });
   fs.writeFileSync(file, lines.join(''));
 }
@@ -110,7 +111,10 @@ function smaller(one, head, tail) {
 async function shrink(results, { callTool, work }) {
   let open = results.map((result) => ({ result, pieces: 1 }));
   while (open.length > 0) {
-    const tries = open.flatMap(({ result, pieces }) => cuts(result.small?.one ?? result.one.source, pieces).map((one) => ({ result, one })));
+    const tries = open.flatMap(({ result, pieces }) => {
+      const smallest = result.small?.one ?? result.one.source;
+      return cuts(smallest, pieces).map((one) => ({ result, one }));
+    });
     const smallest = new Map();
     const done = (i, after, said) => {
       const { result, one } = tries[i];
@@ -120,14 +124,18 @@ async function shrink(results, { callTool, work }) {
     await editAll({ callTool, tool: 'smart_edit', edits: tries.map(({ one }) => one), work, done });
     for (const [result, small] of smallest) result.small = small;
     // What could be cut is cut again, else in smaller pieces.
-    open = open.flatMap(({ result, pieces }) => (smallest.has(result) ? [{ result, pieces }] : pieces < MOST_PIECES ? [{ result, pieces: pieces * 2 }] : []));
+    open = open
+      .map(({ result, pieces }) => ({ result, pieces: smallest.has(result) ? pieces : pieces * 2 }))
+      .filter(({ pieces }) => pieces <= MOST_PIECES);
   }
 }
 
 /** The case without each of so many pieces of the lines before the hunk, and of those behind it. */
 function cuts(one, pieces) {
   const [head, tail] = [one.change.head, one.change.tail];
-  return [...without(head, pieces).map((h) => [h, tail]), ...without(tail, pieces).map((t) => [head, t])].map(([h, t]) => smaller(one, h, t)).filter(Boolean);
+  const heads = without(head, pieces).map((part) => smaller(one, part, tail));
+  const tails = without(tail, pieces).map((part) => smaller(one, head, part));
+  return [...heads, ...tails].filter(Boolean);
 }
 
 function without(text, pieces) {

@@ -41,8 +41,8 @@ export async function measureMisses({ callTool, packages, seeds, count, jsonFile
     await secondTry(misses, { callTool, work });
     process.stdout.write(table(misses, packages, seeds));
     if (jsonFile) {
-      const slim = ({ name, sort, seed, line, edits, old, meant, said, place, outcome }) => ({ name, sort, seed, line, edits, old, meant, said, place, outcome });
-      fs.writeFileSync(jsonFile, misses.map((miss) => `${JSON.stringify(slim(miss))}\n`).join(''));
+      const lines = misses.map(({ text, new: _, count: __, extension, ...miss }) => `${JSON.stringify(miss)}\n`);
+      fs.writeFileSync(jsonFile, lines.join(''));
     }
   });
 }

@@ -91,7 +91,10 @@ const besideBlank = (rows, i) => isBlank(rows[i].old) || isBlank(rows[i - 1].old
 /** The words of neighbouring lines of prose in the context, broken elsewhere. */
 function rewrapped(change, chance) {
   const { rows } = change;
-  const isProse = (row) => isContext(row) && /^\s*[A-Za-z]/.test(row.old) && row.old.replace(/[^A-Za-z ]/g, '').length > 0.9 * row.old.length && row.old.trim().split(' ').length > 4;
+  const isProse = ({ kind, old }) => {
+    const letters = kind === ' ' && /^\s*[A-Za-z]/.test(old) ? old.replace(/[^A-Za-z ]/g, '') : '';
+    return letters.length > 0.9 * old?.length && letters.trim().split(' ').length > 4;
+  };
   const at = chance.pick(rows.flatMap((row, i) => (isProse(row) && rows[i + 1] && isProse(rows[i + 1]) ? [i] : [])));
   if (at === undefined) return null;
   const indent = indentOf(rows[at].old);

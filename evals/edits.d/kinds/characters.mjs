@@ -15,6 +15,7 @@ const STRAIGHT = { '\u2018': "'", '\u2019': "'", '\u201c': '"', '\u201d': '"' };
 const straight = (line) => line.replace(/[\u2018\u2019\u201c\u201d]/g, (c) => STRAIGHT[c]);
 const dashes = (line) => line.replace(/[\u2010-\u2015\u2212]/g, '-');
 const enDashes = (line) => line.replace(/(?<=\w)-(?=\w)/g, '\u2011').replace(/ - /g, ' \u2013 ');
+const fullWidth = (line) => line.replaceAll(', ', '\uff0c').replaceAll('(', '\uff08').replaceAll(')', '\uff09');
 const entities = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 const quoteEntities = (text) => text.replaceAll('"', '&quot;').replaceAll("'", '&#39;');
 const asJson = (text) => JSON.stringify(text).slice(1, -1);
@@ -48,7 +49,7 @@ export const CHARACTERS = [
   { name: 'decomposed letters', mark: 'apply', make: everyLine(isQuoted, (line) => line.normalize('NFD')) },
   { name: 'zero-width spaces in context lines', mark: 'apply', make: everyLine(isContext, zeroWidth) },
   { name: 'a byte order mark before', mark: 'apply', make: wholeTexts(eachText((text) => `\ufeff${text}`)) },
-  { name: 'full-width punctuation in context lines', mark: 'may', make: everyLine(isContext, (line) => line.replaceAll(', ', '\uff0c').replaceAll('(', '\uff08').replaceAll(')', '\uff09')) },
+  { name: 'full-width punctuation in context lines', mark: 'may', make: everyLine(isContext, fullWidth) },
   { name: 'other letters than ASCII as \\uXXXX', mark: 'may', make: everyLine(isQuoted, nonAscii) },
   { name: 'other letters than ASCII as question marks', mark: 'may', make: everyLine(isContext, questionMarks) },
   { name: 'UTF-8 read as Latin-1 in context lines', mark: 'may', make: everyLine(isContext, latin1) },

@@ -1,9 +1,9 @@
 // Owns the kinds in which lines are mistyped, left out, repeated, or have something before them; and the ends of texts.
 
-import { commonIndent, dedented } from './blanks.mjs';
+import { dedented } from './blanks.mjs';
 import {
-  awayRows, eachText, indentOf, isAdded, isBlank, isContext, isRemoved, leftOut, letters, loseLetter, mapped, nextRows,
-  oneLine, splice, texts, wholeTexts,
+  awayRows, eachText, everyLine, indentOf, isAdded, isBlank, isContext, isRemoved, leftOut, letters, loseLetter, mapped,
+  nextRows, oneLine, splice, texts, wholeTexts,
 } from './rows.mjs';
 
 const contexts = (rows) => rows.filter(isContext);
@@ -99,7 +99,6 @@ function cut(side) {
 function again(edit) {
   return (change, chance) => {
     const made = edit(change, chance);
-    // A change that takes lines away leaves nothing to tell it by.
     return made && { ...made, text: change.after, accepts: [] };
   };
 }
@@ -113,6 +112,8 @@ function crlfFile(edit) {
     return { ...edit(texts(change)), change: made };
   };
 }
+
+const endingInCr = (plain) => ({ old: toCrlf(plain.old).replace(/\n$/, ''), new: plain.new.replace(/\n$/, '') });
 
 /** Some lines of the file end in CRLF; of those that come, either end is right. */
 function mixedFile(change, chance) {
@@ -153,7 +154,7 @@ export const LINES = [
   { name: 'a comment of the context left out of both', mark: 'may', make: leftOut((rows) => contexts(rows).filter(isComment)) },
   { name: 'a context line left out of old only', mark: 'keep', make: leftOut(filled(contexts), ['old']) },
   { name: 'a comment of the context left out of old only', mark: 'keep', make: leftOut((rows) => contexts(rows).filter(isComment), ['old']) },
-  { name: 'a removed line left out', mark: 'refuse', make: (change, chance) => (removed(change.rows).length > 1 || change.rows.some(isContext) ? leftOut(filled(removed))(change, chance) : null) },
+  { name: 'a removed line left out', mark: 'refuse', make: leftOut(filled(removed)) },
   { name: 'a letter lost in a context line', mark: 'apply', make: oneLine(awayRows, loseLetter) },
   { name: 'a letter lost beside the change', mark: 'may', make: oneLine(nextRows, loseLetter) },
   { name: 'a letter lost in a context line of old only', mark: 'keep', make: oneLine(contexts, loseLetter, ['old']) },
@@ -187,7 +188,7 @@ export const LINES = [
   { name: 'the last line cut', mark: 'may', make: cut('last') },
   { name: 'CRLF file, LF in both', mark: 'apply', make: crlfFile((plain) => plain) },
   { name: 'CRLF file, CRLF in old only', mark: 'may', make: crlfFile((plain) => ({ old: toCrlf(plain.old), new: plain.new })) },
-  { name: 'CRLF file, old ends in CR', mark: 'may', make: crlfFile((plain) => ({ old: toCrlf(plain.old).replace(/\n$/, ''), new: plain.new.replace(/\n$/, '') })) },
+  { name: 'CRLF file, old ends in CR', mark: 'may', make: crlfFile(endingInCr) },
   { name: 'LF file, CRLF in both', mark: 'apply', make: wholeTexts(eachText(toCrlf)) },
   { name: 'CR in both', mark: 'may', make: wholeTexts(eachText((text) => text.replaceAll('\n', '\r'))) },
   { name: 'file with CRLF and LF, LF in both', mark: 'may', make: mixedFile },
@@ -195,14 +196,14 @@ export const LINES = [
   { name: 'applied already', mark: 'refuse', make: again((change) => ({ old: change.side('old'), new: change.side('new') })) },
   { name: 'applied already, common indentation removed', mark: 'refuse', make: again((change) => dedented(change)) },
   { name: 'applied already, a letter lost', mark: 'refuse', make: again(oneLine(awayRows, loseLetter)) },
-  { name: 'applied already, two blanks after each line', mark: 'refuse', make: again((change) => texts(change, mapped(change.rows, () => true, (line) => `${line}  `))) },
+  { name: 'applied already, two blanks after each line', mark: 'refuse', make: again(everyLine(() => true, (line) => `${line}  `)) },
 ];
 
 /** These take the changes with one line of context. */
 export const SHORT = [
   { name: 'one line of context', mark: 'apply', make: (change) => texts(change) },
   { name: 'one line, common indentation removed', mark: 'may', make: (change) => dedented(change) },
-  { name: 'one line, indentation removed', mark: 'may', make: (change) => (commonIndent(change.rows) === '' ? null : texts(change, mapped(change.rows, () => true, (line) => line.trimStart()))) },
+  { name: 'one line, indentation removed', mark: 'may', make: everyLine(() => true, (line) => line.trimStart()) },
   { name: 'one line, a letter lost', mark: 'may', make: oneLine(contexts, loseLetter) },
   { name: 'one line, two blanks after it', mark: 'may', make: (change) => texts(change, mapped(change.rows, isContext, (line) => `${line}  `)) },
   { name: 'one line, left out of old only', mark: 'keep', make: leftOut(filled(contexts), ['old']) },
