@@ -142,8 +142,10 @@ function isSingleEdit({ rows, opens }) {
   // Where only one side lacks the last line feed, that is the change.
   const isWholeEnd = ['', ' ', '-,+'].includes(opens.join());
   const isOneSided = rows.every((row) => row.kind === '+') || rows.every((row) => row.kind === '-');
+  const words = (side) => rows.map((row) => row[side]?.replace(/\r$/, '')).filter((line) => line !== undefined).join('\n');
   const isShort = rows.length <= HUNK_LINES && rows.every((row) => (row.old ?? row.new).length <= LINE_CHARS);
-  return isWholeEnd && isShort && !isOneSided;
+  // A model sees no line ends, and edits keep them.
+  return isWholeEnd && isShort && !isOneSided && words('old') !== words('new');
 }
 
 function changeAt(name, text, { line, rows, opens }) {
