@@ -1,122 +1,126 @@
-// Owns the command line of evals/edits: which tools edit which cases, and what counts as right.
+// Owns the command line of evals/edits.
 
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { show } from './table.mjs';
-import { hasTool, makeHome, OURS, PEERS, startOurs, startPeer } from './tools.mjs';
+import { KINDS } from './generate.mjs';
+import { measure, measureAgain } from './measure.mjs';
+import { measureMisses } from './misses.mjs';
+import { getPackages, readPackages } from './packages.mjs';
+import { comparePeers, OUR_NAMES, PEER_NAMES } from './peers.mjs';
+import { writeSample } from './sample.mjs';
+import { UsageError } from './usage.mjs';
 
-const CASES = fileURLToPath(new URL('../../tests/edits/cases.jsonl', import.meta.url));
+const at = (file) => fileURLToPath(new URL(file, import.meta.url));
+const CALL_TOOL = at('../../target/debug/call_tool');
 
-const USAGE = `Usage: evals/edits [--call-tool PATH] [--kind K]... [--tool T]... [--json FILE]
+const USAGE = `Usage: evals/edits [--call-tool PATH] [--seed N]... [--packages FILE]
+                   [--per-package N] [--kind K]... [--wrong FILE] [--json FILE]
+       evals/edits --misses [--call-tool PATH] [--seed N]... [--packages FILE]
+                   [--count N] [--json FILE]
+       evals/edits --peers [--call-tool PATH] [--kind K]... [--tool T]...
+                   [--cases FILE] [--json FILE]
 
-Has edit tools apply the edits of tests/edits/cases.jsonl, whose strings are
-wrong in the ways of language models, and counts what was applied correctly,
-what was refused, and what was applied wrongly. The tools are those of the real
-Gemini CLI, with correction by a model off, and our own.
+Has smart_edit make real changes, those between two published versions of
+packages, from texts that are disturbed as language models miss, and counts what
+came of each kind: right, refused, wrong. The exit status is 1 if one was wrong.
 
-  --call-tool PATH  also measures the call command at PATH: its replace, and
-                    its smart_edit if it has one
-  --kind K          only the cases of this kind
+  --call-tool PATH  the call command to measure (default: target/debug/call_tool)
+  --seed N          chooses the changes and how they are disturbed; may be
+                    repeated (default: GEMINI_TOOLS_SEED, else 1, 2 and 3)
+  --packages FILE   other packages, a line REGISTRY NAME OLD NEW each, with
+                    REGISTRY npm, pypi or crates; or git, a directory and two
+                    commits (default: evals/edits.d/packages.txt)
+  --per-package N   so many changes of each, with three lines of context and as
+                    many with one (default: 6)
+  --kind K          only the kinds whose name contains K
+  --wrong FILE      writes the wrong cases, the first of each kind with as few
+                    lines of the file as show it
+  --again FILE      makes only the cases that --wrong wrote to FILE
+  --json FILE       writes every outcome as a line
+  --kinds           lists the kinds and what a person would want of each
+  --write-sample    writes tests/edits/sample.jsonl, two cases of each kind, from
+                    tests/edits/sources
+
+--misses quotes fragments of a line, lines and three lines with one to five
+letters wrong, and counts how often the answer of replace names the right place,
+and how often a second try with the text that it gives succeeds.
+
+  --count N         so many of each sort and seed (default: 300)
+
+--peers compares edit tools on the cases of tests/edits, which tests/edits/README.md
+describes: those of the real Gemini CLI, with correction by a model off, and,
+with --call-tool, our own.
+
   --tool T          only the tools whose name contains T, of
-                    ${[...Object.keys(PEERS), ...Object.keys(OURS)].join(', ')}
-  --json FILE       writes every single outcome as a line, with what the tool said
-                    and, where it is wrong, what it left in the file
+                    ${[...PEER_NAMES, ...OUR_NAMES].join(', ')}
   --cases FILE      other cases (default: tests/edits/cases.jsonl)
+  --json FILE       writes every outcome as a line, with what the tool said and,
+                    where it is wrong, what it left in the file
 
-The cases are described in
-tests/edits/README.md. Versions of Gemini CLI come from npm, at first use, and
-are kept in \${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
+Packages come by npm, pip and cargo, Gemini CLI by npm. They are kept in
+\${GEMINI_TOOLS_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/gemini-tools}.
 `;
-
-class UsageError extends Error {}
 
 function readOptions() {
   const { values } = parseArgs({
     options: {
       'call-tool': { type: 'string' },
+      seed: { type: 'string', multiple: true },
+      packages: { type: 'string', default: at('packages.txt') },
+      'per-package': { type: 'string', default: '6' },
       kind: { type: 'string', multiple: true, default: [] },
-      tool: { type: 'string', multiple: true, default: [] },
+      wrong: { type: 'string' },
       json: { type: 'string' },
-      cases: { type: 'string', default: CASES },
+      kinds: { type: 'boolean' },
+      'write-sample': { type: 'boolean' },
+      again: { type: 'string' },
+      misses: { type: 'boolean' },
+      count: { type: 'string', default: '300' },
+      peers: { type: 'boolean' },
+      tool: { type: 'string', multiple: true, default: [] },
+      cases: { type: 'string', default: at('../../tests/edits/cases.jsonl') },
       help: { type: 'boolean', short: 'h' },
     },
   });
   return values;
 }
 
-function readCases({ cases, kind }) {
-  const all = fs.readFileSync(cases, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
-  const chosen = all.filter((entry) => kind.length === 0 || kind.includes(entry.kind));
-  if (chosen.length > 0) return chosen;
-  const kinds = [...new Set(all.map((entry) => entry.kind))].join(', ');
-  throw new UsageError(`there is no case of the kind ${kind.join(', ')}; the kinds are ${kinds}`);
+function seedsOf({ seed }) {
+  return seed ?? (process.env.GEMINI_TOOLS_SEED ? [process.env.GEMINI_TOOLS_SEED] : ['1', '2', '3']);
 }
 
-/** What became of the file: correct, refused (which is correct for a trap), or wrong, and which result it is. */
-function judge(entry, bytes, said) {
-  const same = (text) => bytes.equals(Buffer.from(text));
-  const result = entry.after.findIndex(same);
-  const outcome = result >= 0 ? 'correct' : same(entry.before) ? 'refused' : 'wrong';
-  return { ...(result >= 0 && { result }), outcome, said, ...(outcome === 'wrong' && { left: bytes.toString() }) };
+function positive(options, name) {
+  const number = Number(options[name]);
+  if (!Number.isInteger(number) || number < 1) throw new UsageError(`--${name} takes a number from 1, not ${options[name]}`);
+  return number;
 }
 
-async function editCase(tool, entry, base) {
-  const root = fs.mkdtempSync(path.join(base, 'case-'));
-  try {
-    const file = path.join(root, entry.file_path);
-    fs.writeFileSync(file, entry.before);
-    const said = await tool.edit(root, file, entry);
-    return judge(entry, fs.readFileSync(file), said.replaceAll(root, '.'));
-  } finally {
-    fs.rmSync(root, { recursive: true, force: true });
-  }
-}
-
-/** The tools to measure, by name: a function that starts each. */
-async function chooseTools(options, home) {
-  const chosen = new Map();
-  const isWanted = (name) => options.tool.length === 0 || options.tool.some((part) => name.includes(part));
-  for (const [name, peer] of Object.entries(PEERS)) {
-    if (isWanted(name)) chosen.set(name, () => startPeer(peer, home));
-  }
-  const callTool = options['call-tool'] && path.resolve(options['call-tool']);
-  for (const [name, tool] of Object.entries(OURS)) {
-    if (!callTool || !isWanted(name)) continue;
-    if (await hasTool(callTool, tool, home)) chosen.set(name, () => startOurs(callTool, tool, home));
-    else console.error(`left out: ${callTool} has no ${tool}`);
-  }
-  if (chosen.size === 0) throw new UsageError('no tool to measure');
-  return chosen;
+/** What both measures of our tools take. */
+function commonOptions(options) {
+  const callTool = path.resolve(options['call-tool'] ?? CALL_TOOL);
+  if (!fs.existsSync(callTool)) throw new UsageError(`there is no ${callTool}; build it: cargo build --bin call_tool`);
+  const unknown = options.kind.find((part) => !KINDS.some(({ name }) => name.includes(part)));
+  if (unknown !== undefined) throw new UsageError(`there is no kind ${unknown}; --kinds lists them`);
+  return { callTool, seeds: seedsOf(options), jsonFile: options.json };
 }
 
 async function main() {
   const options = readOptions();
-  if (options.help) {
-    process.stdout.write(USAGE);
-    return;
-  }
-  const cases = readCases(options);
-  const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-edits-')));
-  const outcomes = [];
-  try {
-    const tools = await chooseTools(options, makeHome(base));
-    for (const [name, start] of tools) {
-      const tool = await start();
-      for (const entry of cases) {
-        const { id, kind, variant, expect } = entry;
-        outcomes.push({ tool: name, id, kind, variant, expect, ...(await editCase(tool, entry, base)) });
-      }
-      tool.stop();
-    }
-  } finally {
-    fs.rmSync(base, { recursive: true, force: true });
-  }
-  process.stdout.write(show(outcomes));
-  if (options.json) fs.writeFileSync(options.json, outcomes.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  if (options.help) return process.stdout.write(USAGE);
+  if (options.kinds) return process.stdout.write(KINDS.map(({ name, mark }) => `${mark.padEnd(6)}  ${name}\n`).join(''));
+  if (options['write-sample']) return writeSample(at('../../tests/edits/sources'), at('../../tests/edits/sample.jsonl'));
+  if (options.peers) return comparePeers(options);
+  const common = commonOptions(options);
+  const packages = async () => getPackages(readPackages(options.packages));
+  if (options.misses) return measureMisses({ ...common, packages: await packages(), count: positive(options, 'count') });
+  const perPackage = positive(options, 'per-package');
+  const wrong = options.again
+    ? await measureAgain({ ...common, file: options.again })
+    : await measure({ ...common, packages: await packages(), perPackage, kinds: options.kind, wrongFile: options.wrong });
+  process.exitCode = wrong > 0 ? 1 : 0;
 }
 
 try {

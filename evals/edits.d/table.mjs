@@ -1,4 +1,4 @@
-// Owns how outcomes are counted and shown; what an outcome is, is decided in peer.mjs.
+// Owns how outcomes are counted and shown; what an outcome is, is decided in peers.mjs.
 
 const OUTCOMES = ['correct', 'refused', 'wrong'];
 
@@ -6,7 +6,7 @@ function countOf(outcomes, outcome) {
   return outcomes.filter((one) => one.outcome === outcome).length;
 }
 
-function percent(count, all) {
+export function percent(count, all) {
   return all ? `${((100 * count) / all).toFixed(1)}%` : '-';
 }
 
@@ -16,7 +16,7 @@ function groupBy(outcomes, key) {
   return groups;
 }
 
-function aligned(rows) {
+export function aligned(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const line = (row) => row.map((cell, i) => (i ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');

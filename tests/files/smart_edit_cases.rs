@@ -1,5 +1,5 @@
 //! `smart_edit` on edits of real projects, with the ways in which models miss: `tests/edits`, whose README says what
-//! the cases are. `evals/edits` runs the same cases with Gemini CLI's own tools.
+//! the cases are. `evals/edits --peers` runs the same cases with Gemini CLI's own tools.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::harness::Workspace;
 
-fn cases() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/edits/cases.jsonl");
-    let text = fs::read_to_string(path).expect("the cases");
+fn cases(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/edits");
+    let text = fs::read_to_string(path.join(file)).expect("the cases");
     text.lines()
         .map(|line| serde_json::from_str(line).expect("a case"))
         .collect()
@@ -64,7 +64,7 @@ fn known_refusals() -> BTreeSet<String> {
 #[test]
 fn of_edits_that_models_got_slightly_wrong_none_is_applied_wrongly_and_only_known_ones_are_refused()
 {
-    let cases = cases();
+    let cases = cases("cases.jsonl");
     assert!(cases.len() >= 300, "the data set has {} cases", cases.len());
     let outcomes = outcomes(&cases);
     let with = |wanted: Outcome| -> BTreeSet<String> {
@@ -76,4 +76,29 @@ fn of_edits_that_models_got_slightly_wrong_none_is_applied_wrongly_and_only_know
     assert_eq!(with(Outcome::Wrong), BTreeSet::new(), "applied wrongly");
     // A trap that was not changed is right, and counts as such.
     assert_eq!(with(Outcome::Refused), known_refusals(), "refused");
+}
+
+#[test]
+fn of_the_sample_of_generated_edits_none_is_applied_wrongly_and_most_clear_ones_are_applied() {
+    let cases = cases("sample.jsonl");
+    assert!(cases.len() >= 200, "the sample has {} cases", cases.len());
+    let outcomes = outcomes(&cases);
+    let results = || std::iter::zip(&cases, &outcomes);
+    let wrong: Vec<_> = results()
+        .filter(|(_, outcome)| **outcome == Outcome::Wrong)
+        .map(|(case, _)| (&case["id"], &case["kind"]))
+        .collect();
+    assert!(wrong.is_empty(), "applied wrongly: {wrong:?}");
+    let clear: Vec<_> = results()
+        .filter(|(case, _)| case["expect"] == "apply")
+        .collect();
+    let refused: Vec<_> = clear
+        .iter()
+        .filter(|(_, outcome)| **outcome == Outcome::Refused)
+        .map(|(case, _)| (&case["id"], &case["kind"]))
+        .collect();
+    assert!(
+        refused.len() * 20 <= clear.len(),
+        "more than one of twenty clear edits is refused: {refused:?}"
+    );
 }
