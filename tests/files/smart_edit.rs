@@ -290,7 +290,7 @@ fn correcting(answer: &Value) -> Value {
 }
 
 #[test]
-fn a_model_corrects_what_the_ladder_does_not_find_and_the_answer_says_so() {
+fn a_model_corrects_what_no_reading_finds_and_the_answer_says_so() {
     let good = json!({
         // A blank at a line's end is looked past here, too.
         "search": "fn total(xs: &[u32]) -> u32 { \n", "replace": "fn total(xs: &[u32]) -> u64 {\n",

@@ -1,4 +1,4 @@
-//! What the text of an argument means as a path or as a pattern.
+//! The meaning of the text of an argument as a path or as a pattern.
 //!
 //! Models write paths as shells, editors and other systems do: `~/a.txt`, `$HOME/a.txt`,
 //! `file:///home/you/a.txt`, `"a.txt"`, with a line feed at the end. No shell stands between a model

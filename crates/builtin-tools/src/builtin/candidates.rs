@@ -1,4 +1,4 @@
-//! Which lines a pattern with look-around or back-references may match, for an engine that is faster.
+//! The lines that a pattern with look-around or back-references may match, for an engine that is faster.
 //!
 //! # How it works
 //!
@@ -80,11 +80,11 @@ pub(super) fn repeated_bytes(
 #[derive(Debug, Default, Clone)]
 struct Piece {
     text: String,
-    /// How much it takes for it to match; the more the better.
+    /// The number of characters that it takes; the more the better.
     worth: usize,
 }
 
-/// Where in the pattern something is.
+/// A place in the pattern.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Nothing of the expression is before it.
@@ -122,7 +122,7 @@ struct Group<'e> {
     reference: Option<bool>,
 }
 
-/// What is written of one group and the references to it.
+/// The expressions that are written for one group and the references to it.
 #[derive(Debug)]
 struct Choice {
     group: usize,

@@ -47,8 +47,8 @@ pub(super) enum Plan {
         encoding: Encoding,
         /// Notes for the caller about the place, each after a blank.
         notes: String,
-        /// By which tier, where not literally.
-        tier: Option<&'static str>,
+        /// How the place was found, where not literally.
+        found_by: Option<&'static str>,
     },
 }
 
@@ -196,7 +196,7 @@ impl Edit {
         Subject { current, encoding }: Subject<'_>,
         replacement: Replacement,
         mut notes: String,
-        tier: Option<&'static str>,
+        found_by: Option<&'static str>,
     ) -> Result<Plan, ToolError> {
         if replacement
             .changes_nothing(current)
@@ -211,7 +211,7 @@ impl Edit {
             replacement,
             encoding,
             notes,
-            tier,
+            found_by,
         })
     }
 
@@ -405,7 +405,13 @@ impl Edit {
         tool: &BuiltinTool,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let is_inexact = matches!(plan, Plan::Replace { tier: Some(_), .. });
+        let is_inexact = matches!(
+            plan,
+            Plan::Replace {
+                found_by: Some(_),
+                ..
+            }
+        );
         let diff = (cx.wants_display || is_inexact).then(|| self.file_diff(&plan, &target));
         let diff = diff.transpose()?;
         cx.cancel.check()?;
@@ -415,11 +421,11 @@ impl Edit {
             Plan::Replace {
                 replacement,
                 notes,
-                tier,
+                found_by,
                 ..
             } => {
                 // What was not asked for literally is shown.
-                let inexact = tier.zip(diff.as_ref());
+                let inexact = found_by.zip(diff.as_ref());
                 self.replace(target, origin, &replacement, &notes, inexact)?
             }
         };
@@ -440,7 +446,7 @@ impl Edit {
         Ok(ToolResult::named(text).with_data("created", true))
     }
 
-    /// Writes a replacement. `inexact` is the tier that has found the place, and the difference.
+    /// Writes a replacement. `inexact` is how the place was found, and the difference.
     fn replace(
         &self,
         target: Target,
@@ -471,7 +477,7 @@ impl Edit {
             .with_data("replacements", count)
             .with_data("lines", lines.take(1000).collect::<Vec<u64>>());
         Ok(match inexact {
-            Some((tier, _)) => result.with_data("found_by", tier),
+            Some((found_by, _)) => result.with_data("found_by", found_by),
             None => result,
         })
     }

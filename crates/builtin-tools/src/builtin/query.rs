@@ -115,7 +115,7 @@ impl Backtracking {
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
 
-    /// How often the steps that a line may take are halved.
+    /// The number of times that the steps that a line may take are halved.
     fn halvings(&self, line: &[u8]) -> usize {
         let longest = match &self.repeated {
             Some(bytes) if line.len() > SHORT_REPEAT_BYTES => {

@@ -433,6 +433,7 @@ fn opening(line: &str) -> Option<char> {
     let last = code.chars().next_back()?;
     let is_tag = last == '>'
         && code.trim_start().starts_with('<')
+        && !code.trim_start().starts_with("<!")
         && !code.contains("</")
         && !code.ends_with("/>");
     (":{([".contains(last) || is_tag).then_some(last)

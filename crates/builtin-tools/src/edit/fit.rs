@@ -30,7 +30,7 @@ const MIN_CHARS: usize = 3;
 /// The same where lines are left out or mistyped.
 const MIN_ANCHOR_CHARS: usize = 12;
 
-/// How much of a place may be otherwise than in the old text, from strict to lenient.
+/// The differences that a place may have from the old text, from strict to lenient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
     /// Indentation, blanks at the ends of lines, and characters that look alike.
@@ -92,7 +92,7 @@ pub(super) struct Fit<'t> {
     pub(super) texts: Cow<'t, Texts>,
     /// Of each line of the old text.
     pub(super) places: Vec<LinePlace>,
-    /// What is before it on its first line, and behind it on its last one, in bytes.
+    /// The bytes before it on its first line, and behind it on its last one.
     around: (usize, usize),
     /// Numbers of the old text's lines before which the file has other blank lines.
     pub(super) other_blanks: Vec<usize>,

@@ -45,7 +45,7 @@ pub(crate) use write::placed_literally;
 /// The most places whose results are compared.
 const MAX_PLACES: usize = 20;
 
-/// What of a text was read otherwise than it is written.
+/// A difference between what is written and how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
     /// Blanks, line ends, quotes, dashes and other characters that look alike.
@@ -99,7 +99,7 @@ pub struct Edited {
     pub place: Range<usize>,
     /// Its new content, whose lines end as those around it.
     pub content: String,
-    /// How the texts were read; `None` where the old one is there literally.
+    /// The reading of both texts; `None` where the old one is there literally.
     pub reading: Option<Reading>,
 }
 
@@ -116,21 +116,21 @@ impl Edited {
     }
 }
 
-/// Why an edit is not made. Lines count from 1.
+/// The reason not to make an edit. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// No place has the old text under any reading.
     NotFound,
     /// Several places do; they begin on these lines.
     Several {
-        /// How the old text was read; `None` where it is there literally.
+        /// The reading of the old text; `None` where it is there literally.
         reading: Option<Reading>,
         /// The lines that the places begin on.
         lines: Vec<usize>,
     },
     /// One place does, but what should become of it is not clear.
     Unclear {
-        /// How the old text was read.
+        /// The reading of the old text.
         reading: Option<Reading>,
         /// The line that the place begins on.
         line: usize,

@@ -1,4 +1,4 @@
-//! What can be taken off both texts as a whole: line numbers, escapes, a fence, blanks that are no
+//! Readings that take something off both texts as a whole: line numbers, escapes, a fence, blanks that are no
 //! blanks.
 
 use super::Reading;
@@ -10,7 +10,7 @@ pub(super) struct Texts {
     pub(super) old: String,
     pub(super) new: String,
     pub(super) reading: Option<Reading>,
-    /// Why the new text can't be read in the same way, if a line of it can't that the old one does
+    /// The reason for which the new text can't be read in the same way, if a line of it can't that the old one does
     /// not have.
     pub(super) doubt: Option<&'static str>,
     /// The lines of the new text, as read, that can't be; they count from 0.
@@ -196,8 +196,8 @@ const ENTITIES: [(&str, &str); 6] = [
     ("&amp;", "&"),
 ];
 
-/// Takes the entities of HTML off both texts. Where one of them has such a character besides, or
-/// only one has entities, they were not escaped as a whole.
+/// Takes the entities of HTML off both texts. Where a character is there both as an entity and as
+/// itself, or only the new text has an entity, they were not escaped as a whole.
 fn without_entities(old: &str, new: &str) -> Option<Texts> {
     let decode = |text: &str| {
         let entities = ENTITIES.into_iter();
@@ -207,13 +207,20 @@ fn without_entities(old: &str, new: &str) -> Option<Texts> {
     if plain == old {
         return None;
     }
-    let is_whole = |text: &str| {
-        let rest = ENTITIES.into_iter();
-        let rest = rest.fold(text.to_owned(), |text, (entity, _)| {
+    let rest = |text: &str| {
+        let entities = ENTITIES.into_iter();
+        entities.fold(text.to_owned(), |text, (entity, _)| {
             text.replace(entity, "")
-        });
-        !rest.contains(['<', '>', '&'])
+        })
     };
+    let are_of_old = |text: &str| {
+        let mut entities = ENTITIES.into_iter();
+        entities.all(|(entity, c)| match old.contains(entity) {
+            true => !rest(text).contains(c),
+            false => !text.contains(entity),
+        })
+    };
+    let is_whole = |text: &str| are_of_old(text) || !rest(text).contains(['<', '>', '&']);
     let mut texts = Texts::new(plain, decode(new), Some(Reading::Escapes));
     if !is_whole(old) || !is_whole(new) {
         let lines = new.split('\n').enumerate();

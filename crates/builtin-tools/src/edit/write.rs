@@ -114,7 +114,10 @@ impl<'a> Writer<'a> {
         let blanks = [self.file.blank_before(first), self.file.blank_after(last)];
         let changes_edge = self.merge()?;
         self.prove()?;
-        let lacks = [blanks[0] < old.blank_before, blanks[1] < old.blank_after];
+        let lacks = [
+            blanks[0] < old.blank_before && old.blank_before != new.blank_before,
+            blanks[1] < old.blank_after && old.blank_after != new.blank_after,
+        ];
         if changes_edge[0] && lacks[0] || changes_edge[1] && lacks[1] {
             return Err(BESIDE_BLANK.into());
         }
@@ -205,6 +208,21 @@ impl<'a> Writer<'a> {
             .all(|at| stays_with_the_one_before(*at))
         {
             return Err(BESIDE_BLANK.into());
+        }
+        // What is beside a change may itself be meant to change.
+        let are_together = |at: usize| {
+            let mut kept = layout
+                .ops
+                .iter()
+                .filter(|op| matches!(op, DiffOp::Equal { .. }));
+            kept.any(|op| op.old_range().contains(&at) && op.old_range().contains(&(at + 1)))
+        };
+        for (at, place) in self.fit.places.iter().enumerate() {
+            let is_beside = at > 0 && !are_together(at - 1)
+                || at + 1 < self.old_lines.len() && !are_together(at);
+            if matches!(place, LinePlace::Near(_)) && is_beside {
+                return Err(NOT_AS_IT_SAYS.into());
+            }
         }
         for op in &layout.ops {
             match op {
@@ -483,7 +501,7 @@ fn tail(line: &str) -> &str {
     &line[trim_end(line).len()..]
 }
 
-/// What characters that look alike are in the file, where the old text has others.
+/// The characters that look alike as the file has them, where the old text has others.
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,

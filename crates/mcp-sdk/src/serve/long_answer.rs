@@ -13,7 +13,7 @@ const NOTE_CHARS: usize = 32;
 /// Lines that a note adds: its own, and the rest of one that it splits.
 const NOTE_LINES: usize = 3;
 
-/// What a host puts around each text but the first.
+/// The text that a host puts around each text but the first.
 const AROUND_CHARS: usize = 32;
 
 /// Keeps the texts of a result within `limit`: if they are longer, they become one, whose whole goes to `keep`.

@@ -26,7 +26,7 @@ pub(super) const FIND: Grammar = Grammar {
     operands: "file...",
 };
 
-/// What changes how git prints a difference.
+/// Options that change how git prints a difference.
 const DIFFERENCES: &str = "\
     -a -b -c -C[=number] -G=text -m -M[=number] -p -q -R -s -S=text -u -U[=number] -w -W -z \
     --abbrev[=number] --cc --check --color[=text] --compact-summary --diff-filter=text \
@@ -37,7 +37,7 @@ const DIFFERENCES: &str = "\
     --patch --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet --raw --shortstat \
     --stat[=text] --summary --text --unified=number --word-diff[=text]";
 
-/// What chooses commits, and changes how git prints them.
+/// Options that choose commits, and change how git prints them.
 const COMMITS: &str = "\
     -E -F -i -n=number -NUMBER --abbrev-commit --after=text --all --all-match \
     --author=text --author-date-order --before=text --branches[=text] --committer=text \

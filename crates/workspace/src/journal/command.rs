@@ -70,7 +70,7 @@ struct LinkedFile {
     left: Option<FileState>,
 }
 
-/// What the entries say if an undo makes the changes.
+/// The entries if an undo makes the changes.
 #[derive(Debug, Default)]
 pub(super) struct UndoOrigin {
     /// The id of the undo.

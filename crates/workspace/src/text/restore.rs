@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The time after which the old and the new lines are compared more coarsely.
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
-/// What bytes that are not text are shown as.
+/// The character that stands for bytes that are not text.
 pub const REPLACEMENT: char = '\u{fffd}';
 
 /// Maximum bytes of a file in which it is looked for what a U+FFFD stands for.

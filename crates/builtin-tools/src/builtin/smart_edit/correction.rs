@@ -49,13 +49,13 @@ impl Call {
             return Err(miss);
         }
         let mut plan = self.plan_for(subject, old, new, cx);
-        if let Ok(Plan::Replace { notes, tier, .. }) = &mut plan {
+        if let Ok(Plan::Replace { notes, found_by, .. }) = &mut plan {
             let note = format!(
                 " A model has corrected the texts, because old_string was not found: {}",
                 correction.explanation
             );
             notes.insert_str(0, &note);
-            *tier = Some("model");
+            *found_by = Some("model");
         }
         plan.map_err(|_| uncorrected(miss, "but what it gave is not found exactly once either."))
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The identity of a file: device and inode, or those of no device for one that the undo makes.
 type FileKey = (u64, u64);
 
-/// What a name stands for.
+/// The file that a name stands for.
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
     Directory(u32),

@@ -9,10 +9,10 @@ use crate::journal::entry::{ContentStamp, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Why a directory can't go.
+/// The reason for which a directory can't go.
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
-/// What is to become of a path.
+/// The goal for a path.
 #[derive(Debug)]
 pub(super) struct Goal {
     pub(super) now: Option<FileState>,
@@ -53,11 +53,11 @@ impl Goal {
     }
 }
 
-/// What is to become of all paths, and what else is known of the tree.
+/// The goals for all paths, and what else is known of the tree.
 #[derive(Debug, Default)]
 pub(super) struct Goals {
     pub(super) by_path: BTreeMap<PathBuf, Goal>,
-    /// What stays: directories above, and other names of files.
+    /// Paths that stay: directories above, and other names of files.
     pub(super) others: BTreeMap<PathBuf, FileState>,
     /// Directories in which there is more than the goals say.
     pub(super) shared: HashSet<PathBuf>,
@@ -128,7 +128,7 @@ struct Planner {
     staying: HashSet<PathBuf>,
 }
 
-/// What a plan asks about files.
+/// The questions of a plan about files.
 pub(super) trait Files {
     /// Returns the stamp that stands for a content: that of the file that had it first.
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
