@@ -95,9 +95,10 @@ impl Texts<'_> {
         let of_old = common_indentation(self.pairs.iter().map(|pair| pair.old));
         let of_file = common_indentation(self.pairs.iter().map(|pair| pair.file));
         let [as_old, as_file, other] = self.votes();
+        let is_single = self.pairs.len() == 1;
         if is_regular && of_file != of_old {
             return match of_new {
-                _ if of_new == of_old || as_old > 0 => Some(false),
+                _ if as_old > 0 || of_new == of_old && (as_file == 0 || is_single) => Some(false),
                 _ => (of_new == of_file).then_some(true),
             };
         }
@@ -266,6 +267,11 @@ impl<'t> Layouts<'t> {
     /// Returns a line's indentation if only the first line of the old text lacks some.
     fn indent_but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
         let own = self.written_indent(at);
+        // Where the first line has tabs for spaces, others may have them too.
+        let has_tabs = [own, first.old, first.file].map(|indent| indent.contains('\t'));
+        if has_tabs[0] && has_tabs[1] != has_tabs[2] {
+            return None;
+        }
         let is_first = self.lines.first() == Some(&at);
         if !is_first || self.kept.get(&at).is_some_and(|old| *old != first.at) {
             let is_whole = self.texts.pairs.len() > 1 || levels(own, self.texts.unit).is_some();
@@ -310,7 +316,12 @@ impl<'t> Layouts<'t> {
         let files: HashMap<&str, &str> = pairs.iter().map(|p| (p.old, p.file)).collect();
         let olds: HashMap<&str, &str> = pairs.iter().map(|p| (p.file, p.old)).collect();
         let fits = |pair: &Pair<'_>| files[pair.old] == pair.file && olds[pair.file] == pair.old;
-        pairs.iter().all(fits).then_some(files)
+        // What is deeper in the one is deeper in the other.
+        let is_in_order = |(old, file): (&&str, &&str)| {
+            let mut all = files.iter();
+            all.all(|(a, b)| old.len().cmp(&a.len()) == file.len().cmp(&b.len()))
+        };
+        (pairs.iter().all(fits) && files.iter().all(is_in_order)).then_some(files)
     }
 }
 

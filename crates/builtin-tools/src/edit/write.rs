@@ -228,7 +228,7 @@ impl<'a> Writer<'a> {
             match op {
                 DiffOp::Equal { .. } => {
                     for (old, new) in op.old_range().zip(op.new_range()) {
-                        self.keep(old, new);
+                        self.keep(old, new)?;
                     }
                 }
                 _ => self.change(op, &layout)?,
@@ -259,11 +259,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Keeps a line as the file has it, with what the old text has left out before it.
-    fn keep(&mut self, old: usize, new: usize) {
+    fn keep(&mut self, old: usize, new: usize) -> Result<(), Fault> {
         let (until, own) = match self.fit.places[old] {
             LinePlace::Same(line) | LinePlace::Near(line) => (line, Some(line)),
             LinePlace::Elided(until) => (until, None),
-            LinePlace::Missing => return,
+            LinePlace::Missing => return Ok(()),
         };
         for line in self.next..until {
             let text = self.file.whole(line).to_owned();
@@ -278,8 +278,16 @@ impl<'a> Writer<'a> {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
             // Unless the edit is about the blanks at its end.
-            let is_about_blanks =
-                before != after && before == &there[content.len()..] && !self.has_other_tails();
+            let differs = before != after && before == &there[content.len()..];
+            let may_be_models = differs && before.is_empty() && self.has_other_tails();
+            if may_be_models
+                && !self
+                    .tails()
+                    .any(|(_, old, there)| old == after && there != after)
+            {
+                return Err(OTHER_BLANKS.into());
+            }
+            let is_about_blanks = differs && !may_be_models;
             let text = if is_about_blanks {
                 format!("{content}{after}")
             } else {
@@ -293,6 +301,7 @@ impl<'a> Writer<'a> {
             });
         }
         self.next = own.map_or(until, |line| line + 1);
+        Ok(())
     }
 
     fn change(&mut self, op: &DiffOp, layout: &Layout) -> Result<(), Fault> {
@@ -358,7 +367,15 @@ impl<'a> Writer<'a> {
         let own = tail(self.new.lines[at]);
         // Blanks of a blank line may be those that the old text has on others.
         let is_elsewhere = |line: &str| line == own && line.trim().is_empty();
-        if is_blank && !own.is_empty() && self.fit.texts.old.split('\n').any(is_elsewhere) {
+        let is_moved = |(at, place): (usize, &LinePlace)| {
+            let there = place.line().map(|line| indentation(self.file.line(line)));
+            there.is_some_and(|there| there != indentation(self.old_lines[at]))
+        };
+        let may_be_models = || {
+            self.fit.texts.old.split('\n').any(is_elsewhere)
+                || self.fit.places.iter().enumerate().any(is_moved)
+        };
+        if is_blank && !own.is_empty() && may_be_models() {
             return Err(OTHER_BLANKS.into());
         }
         if !self.has_other_tails() {
