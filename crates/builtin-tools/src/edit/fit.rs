@@ -222,11 +222,11 @@ impl<'a> Haystack<'a> {
         };
         let mut fits: Vec<Fit<'t>> = Vec::new();
         for start in 0..self.filled.len() {
-            let Some(starts) = self.starts(level, &runs, start, mistyped) else {
+            let Some(starts) = Self::starts(level, &runs, start, mistyped) else {
                 continue;
             };
             let fit = self.fit(texts, &old, &runs, level, &starts);
-            let Some(fit) = fit.filter(|fit| self.is_at(rank, fit, &old)) else {
+            let Some(fit) = fit.filter(|fit| Self::is_at(rank, fit, &old)) else {
                 continue;
             };
             if says_enough || self.has_same_blanks(&fit, &old) {
@@ -257,7 +257,6 @@ impl<'a> Haystack<'a> {
     /// Returns where each run begins, the first one at `start`; `None` if one is not there. They
     /// are places in the list of lines that are not blank.
     fn starts(
-        &self,
         level: &Level,
         runs: &[Vec<Option<u32>>],
         start: usize,
@@ -366,7 +365,7 @@ impl<'a> Haystack<'a> {
         })
     }
 
-    fn is_at(&self, rank: Rank, fit: &Fit<'_>, old: &Old<'_>) -> bool {
+    fn is_at(rank: Rank, fit: &Fit<'_>, old: &Old<'_>) -> bool {
         let is_whole = fit.other_blanks.is_empty() && old.runs.len() == 1;
         match rank {
             Rank::Strict | Rank::Loose | Rank::Part => is_whole,
@@ -520,14 +519,12 @@ impl Level {
         let mut lines = Vec::with_capacity(filled.len());
         for line in filled {
             let key = key(file.line(*line), blanks);
-            let number = match numbers.get(&*key) {
-                Some(number) => *number,
-                None => {
-                    let number = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                    numbers.insert(key.into_owned(), number);
-                    number
-                }
-            };
+            let known = numbers.get(&*key).copied();
+            let number = known.unwrap_or_else(|| {
+                let number = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                numbers.insert(key.into_owned(), number);
+                number
+            });
             lines.push(number);
         }
         Self { numbers, lines }

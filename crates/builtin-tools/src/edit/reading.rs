@@ -136,7 +136,7 @@ impl Texts {
             match escaped {
                 Some(escaped) if unescape(&format!("\\{escaped}")) != format!("\\{escaped}") => {
                     chars.next();
-                    let is_letter = chars.peek().is_some_and(|c| c.is_ascii_alphabetic());
+                    let is_letter = chars.peek().is_some_and(char::is_ascii_alphabetic);
                     let is_end = matches!(escaped, 'n' | 't' | 'r');
                     if !of_old.contains(&escaped)
                         || is_end && (open.is_some() || has_commands && is_letter)
@@ -215,9 +215,12 @@ fn without_entities(old: &str, new: &str) -> Option<Texts> {
     };
     let are_of_old = |text: &str| {
         let mut entities = ENTITIES.into_iter();
-        entities.all(|(entity, c)| match old.contains(entity) {
-            true => !rest(text).contains(c),
-            false => !text.contains(entity),
+        entities.all(|(entity, c)| {
+            if old.contains(entity) {
+                !rest(text).contains(c)
+            } else {
+                !text.contains(entity)
+            }
         })
     };
     let is_whole = |text: &str| are_of_old(text) || !rest(text).contains(['<', '>', '&']);

@@ -49,7 +49,10 @@ impl Call {
             return Err(miss);
         }
         let mut plan = self.plan_for(subject, old, new, cx);
-        if let Ok(Plan::Replace { notes, found_by, .. }) = &mut plan {
+        if let Ok(Plan::Replace {
+            notes, found_by, ..
+        }) = &mut plan
+        {
             let note = format!(
                 " A model has corrected the texts, because old_string was not found: {}",
                 correction.explanation
