@@ -72,7 +72,7 @@
 #[cfg(feature = "agent")]
 pub use gemini_tools_agent as agent;
 #[cfg(feature = "files")]
-pub use gemini_tools_builtin_tools::builtin;
+pub use gemini_tools_builtin_tools::{builtin, edit};
 #[cfg(feature = "session")]
 pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
