@@ -19,6 +19,9 @@ pub(crate) use super::depth::place_behind as placed_literally;
 /// Time after which words are compared more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
+/// Length of a line from which on it is no bracket or keyword that is there by chance.
+const MIN_FORGOTTEN_BYTES: usize = 12;
+
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
 const BESIDE_BLANK: &str = "the file has other blank lines than old_string beside a change";
 const TWO_SPELLINGS: &str =
@@ -451,6 +454,19 @@ impl<'a> Writer<'a> {
             below().len() == n
                 && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
         };
+        // Wherever in the new text such a line is, if it says enough.
+        let has = |there: &[String]| {
+            let line = there
+                .first()
+                .filter(|line| line.len() >= MIN_FORGOTTEN_BYTES);
+            line.is_some_and(|line| new.contains(line))
+        };
+        if old.start == 0 && has(&above) {
+            return Err(Fault::Applied(gone.start.saturating_sub(1)));
+        }
+        if old.end == all && has(&below) {
+            return Err(Fault::Applied(gone.end));
+        }
         if (least(old.start == 0)..=new.len()).any(is_above) {
             return Err(Fault::Applied(gone.start.saturating_sub(1)));
         }
