@@ -249,7 +249,7 @@ fn edits() -> Vec<Row> {
         ),
         row(
             "as many of these lines as are compared",
-            Workspace::new().file("a.txt", "c\n".repeat(440_000) + &"a \r\n".repeat(32_000)),
+            Workspace::new().file("a.txt", "c\n".repeat(440_000) + &" a\r\n".repeat(32_000)),
             |ws| {
                 let [old, new] = ["a\n", "b\n"].map(|line| line.repeat(32_000));
                 ws.tool("smart_edit").changing(&["a.txt"]).arguments(

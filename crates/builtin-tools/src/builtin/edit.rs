@@ -169,7 +169,7 @@ impl Edit {
         let Subject { current, encoding } = subject;
         let path = self.place.path();
         let is_literal = !found.by_line_ending && !found.by_replacement;
-        let as_written = is_literal && has_mixed_ends(&self.old);
+        let as_written = is_literal && has_mixed_ends(&self.old, new);
         let matches = found.matches;
         let replacement = if as_written {
             Replacement::as_written(matches, new, encoding)

@@ -167,7 +167,7 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
             })?;
             let place = *at..at + old.len();
             Ok(Edited {
-                content: if has_mixed_ends(old) {
+                content: if has_mixed_ends(old, new) {
                     content.into_owned()
                 } else {
                     fitted(text, place.clone(), &content)
@@ -193,10 +193,12 @@ pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t s
     }
 }
 
-/// Returns true if the lines of a text end in different ways.
-pub(crate) fn has_mixed_ends(text: &str) -> bool {
-    let crlf = text.matches("\r\n").count();
-    crlf > 0 && crlf < text.matches('\n').count()
+/// Returns true if the lines of the old text end in different ways, and those of the new one in no
+/// other way: then the line ends of both are meant as they are.
+pub(crate) fn has_mixed_ends(old: &str, new: &str) -> bool {
+    let crlf = old.matches("\r\n").count();
+    let has_both = crlf > 0 && crlf < old.matches('\n').count();
+    has_both && !new.replace("\r\n", "").contains('\r')
 }
 
 /// Returns where a text is literally; nowhere between the halves of a line end.
