@@ -49,6 +49,7 @@ pub(super) fn write(
         spelling: Spelling::default(),
         out: Vec::new(),
         next: fit.first_line(),
+        has_other_tails: false,
     };
     let line = fit.first_line() + 1;
     let (place, content) = writer.write().map_err(|fault| match fault {
@@ -99,6 +100,8 @@ struct Writer<'a> {
     out: Vec<Line>,
     /// The next line of the file that is not dealt with.
     next: usize,
+    /// A line of the old text has other blanks at its end than in the file.
+    has_other_tails: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -113,6 +116,8 @@ impl<'a> Writer<'a> {
                     .learn(self.old_lines[at], self.file.line(*line));
             }
         }
+        let has_other_tails = self.tails().any(|(_, old, there)| old != there);
+        self.has_other_tails = has_other_tails;
         let (old, new) = (self.old, self.new);
         let blanks = [self.file.blank_before(first), self.file.blank_after(last)];
         let changes_edge = self.merge()?;
@@ -282,7 +287,7 @@ impl<'a> Writer<'a> {
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
             // Unless the edit is about the blanks at its end.
             let differs = before != after && before == &there[content.len()..];
-            let may_be_models = differs && before.is_empty() && self.has_other_tails();
+            let may_be_models = differs && before.is_empty() && self.has_other_tails;
             if may_be_models
                 && !self
                     .tails()
@@ -381,7 +386,7 @@ impl<'a> Writer<'a> {
         if is_blank && !own.is_empty() && may_be_models() {
             return Err(OTHER_BLANKS.into());
         }
-        if !self.has_other_tails() {
+        if !self.has_other_tails {
             return Ok(own);
         }
         // A line for a line has the blanks of that one, if they are known.
@@ -417,10 +422,6 @@ impl<'a> Writer<'a> {
             }
             _ => None,
         })
-    }
-
-    fn has_other_tails(&self) -> bool {
-        self.tails().any(|(_, old, there)| old != there)
     }
 
     /// Checks that what is new is not beside the place already, before or behind the lines
@@ -514,9 +515,10 @@ impl<'a> Writer<'a> {
                 });
                 near.into_iter().any(|near| near == line.text)
             };
-            let reads_so = |blanks| key(&line.text, blanks) == key(self.new_lines[new], blanks);
+            let [text, wanted] = [&*line.text, self.new_lines[new]];
+            let reads_so = key(text, Blanks::Dropped) == key(wanted, Blanks::Dropped);
             let is_next = (next..new).all(|at| is_elsewhere(&at));
-            if !is_next || !(reads_so(Blanks::Dropped) || is_near()) {
+            if !is_next || !(reads_so || is_near()) {
                 return Err(NOT_AS_IT_SAYS.into());
             }
             next = new + 1;
